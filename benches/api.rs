@@ -33,7 +33,7 @@ use warp::{Filter, http::Method};
 const BLOCKS: u32 = 10_000;
 const WALLETS: u32 = 10_000;
 const CONNECTIONS: usize = 8;
-/// How long each kind of request is asked for at a time, and how often.
+/// The time for which each kind of request is asked for at once, and the number of times.
 const TIME: Duration = Duration::from_millis(200);
 const SLICES: usize = 6;
 /// Transactions in the chain that is searched.

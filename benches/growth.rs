@@ -1,4 +1,4 @@
-//! What a long chain and many wallets cost: memory of a chain of empty blocks with 51 delegates and its full history,
+//! The cost of a long chain and many wallets: memory of a chain of empty blocks with 51 delegates and its full history,
 //! and whether a block or a wallet costs more at the end than at the beginning. What no map can help, that memory
 //! answers later the more of it is in use, is measured beside: the same wallets in a plain map that changes in place.
 //!
@@ -36,7 +36,7 @@ fn memory() -> u64 {
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
 }
 
-/// How long each of the first and of the last took.
+/// The durations of the first and of the last.
 #[derive(Default)]
 struct Times {
     early: Vec<Duration>,

@@ -1,4 +1,4 @@
-//! What the API reads of blocks that have settled, beside those in memory: a testnet of five delegates in a folder, with two
+//! The API's reading of blocks that have settled, beside those in memory: a testnet of five delegates in a folder, with two
 //! transactions a block, and the same requests of both parts of its chain.
 //!
 //! `cargo bench --bench lists` plays 20,000 blocks; `-- 200000` as many as it says, `-- pages` none. Then it compares pages of 100
@@ -39,21 +39,6 @@ use warp::http::{Method, StatusCode};
 const EVENTS_AT_ONCE: usize = 512;
 /// Requests of each kind.
 const REQUESTS: usize = 500;
-const SCENARIO: &str = "
-version = 1
-rounds = 1
-crypto = \"modelled\"
-
-[network]
-delegates = 5
-
-[[workload]]
-kind = \"generate\"
-per_second = 0.25
-wallets = 50
-funding = 5000
-amount = { median = 3, sigma = 1 }
-";
 
 /// A page's rows.
 const ROWS: u64 = 100;
@@ -61,56 +46,31 @@ const ROWS: u64 = 100;
 const PAGED_BLOCKS: u32 = 6_000;
 /// Pages of each kind at most.
 const PAGES: usize = 60;
+/// A testnet of five delegates with these workloads, which have some lines in common.
+fn scenario(rounds: u32, rules: &str, workloads: &[&str]) -> Scenario {
+    let same = "[[workload]]\nkind = \"generate\"\namount = { median = 3, sigma = 1 }";
+    let workloads: String = workloads.iter().map(|lines| format!("{same}\n{lines}\n")).collect();
+    let head = format!("version = 1\nrounds = {rounds}\ncrypto = \"modelled\"\n[network]\ndelegates = 5");
+    Scenario::parse(&format!("{head}\n{rules}\n{workloads}"), Path::new("bench")).expect("it is one")
+}
+
+fn few_transactions() -> Scenario {
+    scenario(1, "", &["per_second = 0.25\nwallets = 50\nfunding = 5000"])
+}
+
+const SHALLOW: &str = "[rules.node]\nrollback_max = 100";
+const MIX: &str = "mix = { transfer = 10, vote = 2, htlc-lock = 1 }";
+
 /// One transaction a block.
-const ONE_EACH: &str = "
-version = 1
-rounds = 1
-crypto = \"modelled\"
+fn one_each() -> Scenario {
+    scenario(1, SHALLOW, &[&format!("per_second = 0.125\nwallets = 10\nfunding = 50000\n{MIX}")])
+}
 
-[network]
-delegates = 5
-
-[rules.node]
-rollback_max = 100
-
-[[workload]]
-kind = \"generate\"
-per_second = 0.125
-wallets = 10
-funding = 50000
-amount = { median = 3, sigma = 1 }
-mix = { transfer = 10, vote = 2, htlc-lock = 1 }
-";
 /// Up to 150 transactions a block at both ends of the chain.
-const FULL: &str = "
-version = 1
-rounds = 1300
-crypto = \"modelled\"
-
-[network]
-delegates = 5
-
-[rules.node]
-rollback_max = 100
-
-[[workload]]
-kind = \"generate\"
-per_second = 25
-wallets = 600
-funding = 5000
-amount = { median = 3, sigma = 1 }
-mix = { transfer = 10, vote = 2, htlc-lock = 1 }
-until = { height = 450 }
-
-[[workload]]
-kind = \"generate\"
-per_second = 25
-wallets = 600
-funding = 5000
-amount = { median = 3, sigma = 1 }
-mix = { transfer = 10, vote = 2, htlc-lock = 1 }
-from = { height = 5500 }
-";
+fn full() -> Scenario {
+    let busy = |when: &str| format!("per_second = 25\nwallets = 600\nfunding = 5000\n{MIX}\n{when}");
+    scenario(1_300, SHALLOW, &[&busy("until = { height = 450 }"), &busy("from = { height = 5500 }")])
+}
 
 /// A testnet in a folder, and its API.
 struct Kept {
@@ -236,7 +196,7 @@ fn bytes_of(folder: &Path) -> u64 {
 
 fn compare(blocks: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = Scenario::parse(SCENARIO, Path::new("bench")).expect("it is one");
+    let scenario = few_transactions();
     let mut kept = Kept::open(folder.path(), &scenario);
     let early = Height(blocks / 2);
     kept.play(early);
@@ -301,10 +261,9 @@ fn compare(blocks: u32) {
 }
 
 /// Compares pages of all kinds of lists of a testnet whose oldest blocks have settled.
-fn compare_all_pages(name: &str, scenario: &str) {
+fn compare_all_pages(name: &str, scenario: &Scenario) {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = Scenario::parse(scenario, Path::new("bench")).expect("it is one");
-    let mut kept = Kept::open(folder.path(), &scenario);
+    let mut kept = Kept::open(folder.path(), scenario);
     kept.play(Height(PAGED_BLOCKS));
     kept.shelf.flush().unwrap();
     let head = kept.view.head();
@@ -387,15 +346,14 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--test" || argument == "--list") {
         return;
     }
-    for (name, text) in [("one transaction a block", ONE_EACH), ("full blocks", FULL)] {
-        let scenario = Scenario::parse(text, Path::new("bench")).expect("it is one");
-        scenario.crypto.during(|| compare_all_pages(name, text));
+    for (name, scenario) in [("one transaction a block", one_each()), ("full blocks", full())] {
+        scenario.crypto.during(|| compare_all_pages(name, &scenario));
     }
     if arguments.iter().any(|argument| argument == "pages") {
         return;
     }
     let blocks = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(20_000);
     assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
-    let scenario = Scenario::parse(SCENARIO, Path::new("bench")).expect("it is one");
+    let scenario = few_transactions();
     scenario.crypto.during(|| compare(blocks));
 }

@@ -1,4 +1,4 @@
-//! What a testnet in a folder costs when it lasts: memory of a chain of empty blocks with 51 delegates, whose deep blocks
+//! The cost of a testnet in a folder that lasts: memory of a chain of empty blocks with 51 delegates, whose deep blocks
 //! settle; the speed of forging beside that of the same run without a folder; how long it takes to start again, from a
 //! checkpoint and by playing all slots, with the index and without it; and how soon an old block is read.
 //!

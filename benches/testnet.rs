@@ -18,7 +18,7 @@ use std::{
 
 const COLD_STARTS: usize = 20;
 const BLOCKS: u32 = 10_000;
-/// How long an answer may take before the bench gives up.
+/// The time that an answer may take before the bench gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() {

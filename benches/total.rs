@@ -12,7 +12,7 @@ use std::{
 const SIGNATURE: &str = "simulation/limit/a signature and its verification";
 const HEAP: &str = "simulation/limit/the standard library's heap";
 
-/// What a measure cannot exceed: its name begins so, and the limit holds for so many of its units at once.
+/// The limits that no measure can exceed. A name begins so, and the limit holds for so many of its units at once.
 const LIMITS: [(&str, &str, f64); 8] = [
     ("forging/", SIGNATURE, 1.0),
     ("simulation/empty blocks once/real", SIGNATURE, 1.0),

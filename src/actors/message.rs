@@ -175,7 +175,7 @@ impl Message {
 pub struct AddTransactions {
     pub tip: Arc<Link>,
     pub transactions: Transactions,
-    /// Whom to answer, if it is a client that hands them in.
+    /// The request to answer, if it is a client that hands them in.
     pub request: Option<RequestId>,
 }
 

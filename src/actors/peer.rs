@@ -75,7 +75,7 @@ pub struct Peer {
     neighbours: Neighbours,
     /// Discoveries so far; here, so that what follows begins a line.
     discoveries: u32,
-    /// When blocks were last passed on, the latest last.
+    /// The instants at which blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],
     random: Draws,
     limits: Limits,

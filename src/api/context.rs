@@ -118,6 +118,21 @@ impl ApiContext {
         }
     }
 
+    /// A context for another network behind the same server.
+    pub fn behind_the_same_server(&self, view: View, live: LiveHandle) -> Self {
+        Self {
+            ports: self.ports,
+            host: self.host,
+            settings: self.settings.clone(),
+            report: self.report.clone(),
+            limiter: self.limiter.clone(),
+            receiving: self.receiving.clone(),
+            requests: self.requests.clone(),
+            connections: self.connections.clone(),
+            ..Self::new(view, live)
+        }
+    }
+
     /// Decides which requests may pass.
     pub fn gate(&self) -> Gate<'_> {
         let Settings { lab, webhook_whitelist, .. } = &self.settings;

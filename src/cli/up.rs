@@ -7,6 +7,7 @@ mod chains;
 mod keep;
 mod lists;
 pub(super) mod network;
+mod progress;
 mod ready_file;
 #[doc(hidden)]
 pub mod stop;
@@ -160,7 +161,7 @@ Other testnets:
   dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
 
-/// When a network starts.
+/// The virtual time at which a network starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     /// With the first slot after genesis: the same chain every time.

@@ -38,7 +38,7 @@ pub const RECORD_MAX: usize = 64 << 20;
 /// Segments that a reader keeps open.
 const OPEN_MAX: usize = 32;
 
-/// Where a record lies.
+/// The place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     /// The number of the segment.

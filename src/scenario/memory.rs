@@ -228,8 +228,8 @@ impl Scenario {
         (end - begun).max(0.0)
     }
 
-    /// Whom nodes hear of from their neighbours and ask, all together: where blocks do not get through or something goes
-    /// wrong all of them look for peers; otherwise only who has far fewer than others.
+    /// The nodes that others hear of from their neighbours and ask, all together. Where blocks do not get through or something
+    /// goes wrong, all nodes look for peers; otherwise only those that have far fewer than others.
     fn strangers(&self, once: bool) -> u64 {
         let nodes = u64::from(self.network.nodes());
         let topology = &self.network.model.topology;

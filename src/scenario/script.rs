@@ -12,7 +12,12 @@
 //! An action that makes no sense when its turn comes (a claim of a lock that was never made) is left out. Nonces follow
 //! the chain and what this client still has pending.
 
-use super::Testnet;
+mod action;
+mod parties;
+
+pub use action::{Action, Deed, Member, Wrong};
+pub(super) use parties::{DerivedKeys, Parties};
+
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{
@@ -22,263 +27,18 @@ use crate::{
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction, TransactionId, Vote,
         crypto::sha256,
-        keys::multisignature_key,
         transaction::{Expiration, Payment, TransactionBuilder, UnsignedTransaction},
     },
-    sim::{
-        fault::is_zero,
-        source::{Poll, Source},
-    },
+    sim::source::{Poll, Source},
 };
-use dashmap::DashMap;
 use indexmap::IndexMap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use parties::threshold;
 use std::{collections::BTreeMap, sync::Arc};
-
-/// One transaction of a script.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Action {
-    /// Its turn comes when the highest chain of the network is so high.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub height: u32,
-    /// The number of the node it is handed in at.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub node: u32,
-    /// The sender: an account, a delegate, or `shared_NAME`, the multisignature wallet that was made by this name. Any K of N
-    /// keys dispose of one whose name ends in `-K-of-N`, and any two of three of another.
-    pub by: String,
-    /// The deed.
-    pub does: Deed,
-    /// Whom it is for: an account, a delegate, or `shared_NAME`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// The amount, in arktoshi; a coin, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<u64>,
-    /// The fee, in arktoshi; the static fee, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fee: Option<u64>,
-    /// The name of its object: a lock, a username, a hash, a multisignature wallet, a bridgechain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// For so many blocks beyond the shortest time a lock must last.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub blocks: u32,
-    /// The owners of a shared wallet that sign, in this order, counted from 0; as many as must, if empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub signers: Vec<u8>,
-    /// A lock ends at a time and not at a height.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_time: bool,
-    /// Payments of a multipayment, to `to` and back in turn; two, if absent.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub payments: u32,
-    /// Members that a business or bridgechain says or changes, beside those it must.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<Member>,
-    /// A text for a transfer, a multipayment or a lock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vendor_field: Option<String>,
-    /// The flaw, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wrong: Option<Wrong>,
-}
-
-/// A member of a business or a bridgechain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Member {
-    Name,
-    Website,
-    Vat,
-    Repository,
-    AssetRepository,
-    SeedNodes,
-    Ports,
-}
-
-impl Member {
-    /// The members of a business.
-    pub const OF_BUSINESS: [Self; 4] = [Self::Name, Self::Website, Self::Vat, Self::Repository];
-    /// The members of a bridgechain.
-    pub const OF_BRIDGECHAIN: [Self; 4] = [Self::Repository, Self::AssetRepository, Self::SeedNodes, Self::Ports];
-}
-
-/// The deed of an action.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Deed {
-    /// Sends `amount` to `to`.
-    #[default]
-    Transfer,
-    /// Sends half of `amount` to `to`, and the rest back to the sender; or in more `payments`.
-    MultiPayment,
-    /// Registers a second key, with which the sender signs from then on.
-    SecondSignature,
-    /// Registers as a delegate under `name`.
-    Register,
-    /// Votes for `to`.
-    Vote,
-    /// Takes the vote for `to` back.
-    Unvote,
-    /// Resigns as a delegate.
-    Resign,
-    /// Makes the wallet `shared_NAME`, of which any two of three keys dispose, or as many as the name says.
-    Share,
-    /// Registers the hash of `name`.
-    Ipfs,
-    /// Locks `amount` for `to` as the lock `name`.
-    Lock,
-    /// Claims the lock `name`.
-    Claim,
-    /// Takes the lock `name` back.
-    Refund,
-    /// Registers as a business.
-    Business,
-    /// Changes the business's website to one of `name`, or the `members` that are listed.
-    UpdateBusiness,
-    /// Resigns as a business.
-    ResignBusiness,
-    /// Registers the bridgechain `name`.
-    Bridgechain,
-    /// Changes the repository of the bridgechain `name`, or the `members` that are listed.
-    UpdateBridgechain,
-    /// Resigns the bridgechain `name`.
-    ResignBridgechain,
-}
-
-impl Deed {
-    /// All of them.
-    pub const ALL: [Self; 18] = [
-        Self::Transfer,
-        Self::MultiPayment,
-        Self::SecondSignature,
-        Self::Register,
-        Self::Vote,
-        Self::Unvote,
-        Self::Resign,
-        Self::Share,
-        Self::Ipfs,
-        Self::Lock,
-        Self::Claim,
-        Self::Refund,
-        Self::Business,
-        Self::UpdateBusiness,
-        Self::ResignBusiness,
-        Self::Bridgechain,
-        Self::UpdateBridgechain,
-        Self::ResignBridgechain,
-    ];
-}
-
-/// The flaw of an action's transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Wrong {
-    /// Its nonce leaves one out.
-    NonceAhead,
-    /// Its nonce has been used.
-    NonceUsed,
-    /// It sends more than its sender has.
-    Overspent,
-    /// It is signed by somebody else.
-    Forged,
-    /// The second signature is missing.
-    NoSecondSignature,
-    /// One signature fewer than agreed on.
-    OneSignatureLess,
-    /// Another secret than the lock's.
-    WrongSecret,
-    /// It expires before it can be forged.
-    Expired,
-}
-
-impl Wrong {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::NonceAhead,
-        Self::NonceUsed,
-        Self::Overspent,
-        Self::Forged,
-        Self::NoSecondSignature,
-        Self::OneSignatureLess,
-        Self::WrongSecret,
-        Self::Expired,
-    ];
-}
 
 /// A name's coin, where an action says nothing of it.
 const COIN: u64 = 100_000_000;
 /// Blocks after which a transaction that was never forged is taken for lost.
 const PATIENCE: u32 = 60;
-
-/// Keys of passphrases, derived once for all runs on a network: a search plays hundreds of scripts in which the same
-/// wallets act.
-#[derive(Default)]
-pub(super) struct DerivedKeys(DashMap<String, KeyPair>);
-
-impl DerivedKeys {
-    fn of(&self, passphrase: String) -> KeyPair {
-        let derive = || KeyPair::from_passphrase(&passphrase);
-        self.0.entry(passphrase.clone()).or_insert_with(derive).clone()
-    }
-}
-
-/// The parties of a generated network by name.
-#[derive(Clone)]
-pub(super) struct Parties {
-    keys: BTreeMap<String, KeyPair>,
-    network: u8,
-    /// Keys of whoever else comes up.
-    others: Arc<DerivedKeys>,
-}
-
-impl Parties {
-    /// Accounts, delegates, and whoever else is named, each with keys.
-    pub(super) fn of(testnet: &Testnet) -> Self {
-        let delegates = testnet.delegates.iter().map(|one| (one.username.clone(), one.keys.clone()));
-        let accounts = testnet.accounts.iter().enumerate();
-        let accounts = accounts.map(|(index, one)| (format!("account_{}", index + 1), one.keys.clone()));
-        let network = testnet.config.network.pub_key_hash;
-        Self { keys: delegates.chain(accounts).collect(), network, others: testnet.others.clone() }
-    }
-
-    /// The keys of a name; a name nobody bears gives keys of its own.
-    fn keys(&self, name: &str) -> KeyPair {
-        self.keys.get(name).cloned().unwrap_or_else(|| self.others.of(name.to_owned()))
-    }
-
-    /// The keys of a shared wallet's owner, counted from 0.
-    fn owner(&self, name: &str, index: u8) -> KeyPair {
-        let which = match index {
-            0 => "first".to_owned(),
-            1 => "second".to_owned(),
-            2 => "third".to_owned(),
-            more => format!("{}th", u32::from(more) + 1),
-        };
-        self.others.of(format!("{which} owner of {name}"))
-    }
-
-    fn owners_of(&self, name: &str) -> Vec<PublicKey> {
-        (0..threshold(name).1).map(|index| *self.owner(name, index).public()).collect()
-    }
-
-    fn public(&self, name: &str) -> PublicKey {
-        match name.strip_prefix("shared_") {
-            Some(name) => {
-                let key = multisignature_key(threshold(name).0, &self.owners_of(name));
-                key.unwrap_or(*self.keys(name).public())
-            }
-            None => *self.keys(name).public(),
-        }
-    }
-
-    fn address(&self, name: &str) -> Address {
-        self.public(name).address(self.network)
-    }
-}
 
 /// Plays a script.
 #[derive(Clone)]
@@ -521,17 +281,6 @@ impl<'a> Says<'a> {
         let other = ("@arkecosystem/core-webhooks".to_owned(), 4_000 + u16::from(digest[0]));
         self.given(Member::Ports, IndexMap::from([other, (API.to_owned(), 4_000 + u16::from(digest[1]))]))
     }
-}
-
-/// Returns the threshold and the number of keys of a shared wallet: by a name that ends in `-K-of-N`, or two of three.
-fn threshold(name: &str) -> (u8, u8) {
-    let by_name = || {
-        let (rest, count) = name.rsplit_once("-of-")?;
-        let (_, min) = rest.rsplit_once('-')?;
-        let (min, count) = (min.parse().ok()?, count.parse().ok()?);
-        (1 <= min && min <= count && count <= 16).then_some((min, count))
-    };
-    by_name().unwrap_or((2, 3))
 }
 
 /// The genesis hash of a bridgechain; `NAME-again` is that of `NAME` under another name.

@@ -34,7 +34,7 @@ const MOMENTS_MAX: usize = 64;
 const SPACING: u64 = 8_192;
 const SPACING_OF_NODE: u64 = 128;
 
-/// Where a run is between two events. Its parts only ever grow, unless the run goes back to a snapshot.
+/// A point of a run between two events. Its parts only ever grow, unless the run goes back to a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunPoint {
     /// The time on the clock.
@@ -61,7 +61,7 @@ pub struct Kept<W> {
     /// A moment cannot be shared between threads, and is copied by one at a time.
     moment: Mutex<Moment>,
     bytes: usize,
-    /// Where the node stands that stands lowest.
+    /// The height of the lowest node.
     lowest: Height,
 }
 
@@ -114,7 +114,7 @@ pub struct History<W> {
     /// All that came in, from the beginning of the run on.
     pub inputs: Inputs,
     recent: Recent,
-    /// Where the live run is.
+    /// The point that the live run has reached.
     pub present: RunPoint,
     /// The number of times that it went back to a snapshot.
     pub reverts: u64,

@@ -198,7 +198,7 @@ impl World {
         self.network.tally()
     }
 
-    /// When the next event is due.
+    /// The time of the next event.
     pub fn next_time(&self) -> Option<SimTime> {
         self.queue.next_time()
     }
@@ -268,7 +268,7 @@ impl World {
         self.nodes.best()
     }
 
-    /// Where the nodes stand, and which of them are live.
+    /// The tips of the nodes, and which of them are live.
     pub fn tips(&self) -> &Tips {
         self.nodes.tips()
     }

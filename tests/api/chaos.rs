@@ -10,7 +10,7 @@ fn rule(network: &Network, rule: Value) -> u64 {
     made.body["data"]["id"].as_u64().expect("a number")
 }
 
-/// How many requests a rule matched, and how many of them it struck.
+/// The number of requests that a rule matched, and the number of them it struck.
 fn did(network: &Network, id: u64) -> (u64, u64) {
     let rule = network.get(&format!("/lab/chaos/{id}")).body["data"].clone();
     (rule["matched"].as_u64().expect("a number"), rule["applied"].as_u64().expect("a number"))

@@ -1,4 +1,4 @@
-//! Who may change the run, and what clients may hold of the server: each trick over a real socket.
+//! The clients that may change the run, and what clients may hold of the server: each trick over a real socket.
 
 use crate::live::Network;
 use dposlab::api::{LabAccess, LabToken, Limits, RateLimit, Settings};

@@ -1,4 +1,4 @@
-//! What the lab tells of the whole network, over a real socket.
+//! The lab's answers about the whole network, over a real socket.
 
 use crate::live::Network;
 use dposlab::{

@@ -217,7 +217,7 @@ fn nodes_that_are_down_or_cut_off_stay_as_they_are() {
     assert_eq!(network.get(&format!("/api/blocks/{common}")).status, 200);
 }
 
-/// What a node's own events tell of rollbacks.
+/// The rollbacks by a node's own events.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<(usize, Vec<String>)>>);
 
@@ -242,7 +242,7 @@ fn a_reorganisation_is_told_by_the_events_of_a_rollback() {
     assert_eq!((told.0, told.1.len()), (4, 5), "{told:?}");
 }
 
-/// What one answer must add up to, whatever the head.
+/// Checks the sums of one answer, whatever the head.
 fn check_answers(network: &Network) {
     let wallets = network.get("/api/wallets?limit=100").body;
     let wallets = wallets["data"].as_array().expect("a list");

@@ -39,7 +39,7 @@ pub struct Network {
     pub plan: Plan,
     pub desk: FaultDesk,
     pub handle: LiveHandle,
-    /// What the API answers from, for those who ask it without a socket.
+    /// The context that the API answers from, for those who ask it without a socket.
     pub context: ApiContext,
     stop_api: Option<oneshot::Sender<()>>,
     threads: Vec<JoinHandle<()>>,

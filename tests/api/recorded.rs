@@ -20,14 +20,14 @@ fn accepted() -> Vec<String> {
     .collect()
 }
 
-/// What a row of the table names: method, path and body.
+/// The name of a row of the table: method, path and body.
 pub fn shown(exchange: &Value) -> String {
     let recorded = &exchange["request"];
     let line = format!("{} {}", recorded["method"], recorded["path"]).replace('"', "");
     if recorded["body"].is_null() { line } else { format!("{line} {}", recorded["body"]) }
 }
 
-/// Whether a text has the parts of a pattern in their order, the first at its beginning and the last at its end.
+/// Returns true if a text has the parts of a pattern in their order, the first at its beginning and the last at its end.
 fn is_meant(pattern: &str, text: &str) -> bool {
     let mut parts: Vec<&str> = pattern.split('*').collect();
     let (Some(mut rest), Some(last)) = (text.strip_prefix(parts.remove(0)), parts.pop()) else {
@@ -57,7 +57,7 @@ fn request(exchange: &Value) -> (Request, Vec<u8>) {
     (request, body)
 }
 
-/// What is compared of a body: not the estimate, which is exact in the recordings, and of delegates neither the last
+/// The part of a body that is compared: not the estimate, which is exact in the recordings, and of delegates neither the last
 /// block nor the round, which a restart changes (README of the recordings).
 fn compared(body: &Value) -> Value {
     match body {
@@ -76,7 +76,7 @@ fn compared(body: &Value) -> Value {
     }
 }
 
-/// Whether two lists are in the same order by the field they were to be ordered by: the recorded database orders equals
+/// Returns true if two lists are in the same order by the field they were to be ordered by: the recorded database orders equals
 /// as it likes.
 fn same_order(path: &str, got: &Value, wanted: &Value) -> bool {
     let Some((_, field)) = path.split_once("orderBy=") else { return false };
@@ -87,7 +87,7 @@ fn same_order(path: &str, got: &Value, wanted: &Value) -> bool {
     got["meta"] == wanted["meta"] && keys(got) == keys(wanted)
 }
 
-/// What differs between the recorded answer and ours, if anything.
+/// The difference between the recorded answer and ours, if there is one.
 fn difference(context: &ApiContext, exchange: &Value) -> Option<String> {
     let path = exchange["request"]["path"].as_str().expect("a path");
     let (request, body) = request(exchange);

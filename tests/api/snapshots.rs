@@ -8,7 +8,7 @@ use dposlab::{
 use serde_json::{Value, json};
 use warp::http::Method;
 
-/// What a client can see of the chain, the wallets and the pool.
+/// The routes that show the chain, the wallets and the pool.
 const SEEN: [&str; 9] = [
     "/api/blocks?limit=100",
     "/api/blockchain",
@@ -166,7 +166,7 @@ fn the_lab_shows_the_faults_of_the_moment_that_the_network_is_in() {
     }
 }
 
-/// Who waits for a block goes on waiting where nobody goes back.
+/// A client that waits for a block goes on waiting if nobody goes back.
 #[test]
 fn a_revert_to_no_snapshot_answers_nobody_before_the_block() {
     let network = Network::start(7);

@@ -1,4 +1,4 @@
-//! What the modules share: asking the API, and the chain that a real node was recorded on.
+//! Shared by the modules: asking the API, and the chain that a real node was recorded on.
 
 use dposlab::{
     actors::{Event, NodeId, SimTime},
@@ -19,7 +19,7 @@ use std::{
 };
 use warp::http::{HeaderValue, Method, header};
 
-/// What was answered.
+/// An answer.
 pub struct Answered {
     pub status: u16,
     pub body: Value,

@@ -21,7 +21,7 @@ use std::{
 
 /// Blocks of each branch.
 const LENGTH: u32 = 12;
-/// How often the chain goes back and up another branch.
+/// The number of times that the chain goes back and up another branch.
 const TURNS: usize = 150;
 const READERS: usize = 3;
 
@@ -83,7 +83,7 @@ fn rows(body: &Value) -> &Vec<Value> {
     body["data"].as_array().expect("a list")
 }
 
-/// What each answer must add up to, whatever the head.
+/// The sums that each answer must come to, whatever the head.
 struct Sums {
     context: ApiContext,
     /// Transactions on the chain up to each block.

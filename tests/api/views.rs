@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use warp::http::Method;
 
-/// What is compared, below `/views/{id}` and at the root.
+/// The routes that are compared, below `/views/{id}` and at the root.
 const SEEN: [&str; 13] = [
     "/api/wallets",
     "/api/wallets?page=2&limit=3",

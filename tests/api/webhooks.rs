@@ -61,7 +61,7 @@ impl Node {
         answered.body["data"].clone()
     }
 
-    /// What became of the deliveries of a webhook.
+    /// The counts of a webhook's deliveries by outcome.
     fn counts(&self, id: &Value) -> Value {
         let counts = self.ask(Method::GET, "/lab/webhooks", &Value::Null).body["data"]["webhooks"].clone();
         let rows = counts.as_array().expect("a list");

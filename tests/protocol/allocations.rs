@@ -1,4 +1,4 @@
-//! How often reading a transfer asks for memory, and how much anything has of it. Counted on the thread of the test alone.
+//! The number of times that reading a transfer asks for memory, and the memory it holds. Counted on the thread of the test alone.
 
 use crate::support::Rules;
 use dposlab::protocol::{Arktoshi, KeyPair, SignedTransaction, Transaction, transaction::Dialect};

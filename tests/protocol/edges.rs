@@ -1,4 +1,4 @@
-//! Where what can be read ends: at a limit and one beyond it, and what the reference says there.
+//! The limits of what can be read: values at a limit and one beyond it, and what the reference says there.
 
 use crate::support::Rules;
 use dposlab::protocol::{
@@ -39,13 +39,13 @@ fn draft(height: u32, previous: Option<BlockId>, transactions: Vec<SignedTransac
     }
 }
 
-/// What is said of JSON.
+/// The verdict on JSON.
 fn said(json: &Value, dialect: Dialect) -> String {
     let read = SignedTransaction::from_json(json, &Rules::of("testnet").at(100_000, dialect));
     read.map_or_else(|error| error.reference_text(), |_| "read".to_owned())
 }
 
-/// What is said of a transaction with one member replaced.
+/// The verdict on a transaction with one member replaced.
 fn said_with(signed: &SignedTransaction, key: &str, value: &Value, dialect: Dialect) -> String {
     let mut json = signed.to_json();
     json[key] = value.clone();

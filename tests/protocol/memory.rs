@@ -1,4 +1,5 @@
-//! What a run is said to need beforehand is what it takes, within a factor. Beside the protocol, for here every byte is counted.
+//! The estimate of a run's memory equals what the run takes, within a factor. Beside the protocol, for here every byte is
+//! counted.
 
 use crate::allocations::{bytes_now, most_bytes};
 use dposlab::{
@@ -22,7 +23,7 @@ use proptest::{
 };
 use std::{path::Path, sync::Arc};
 
-/// What a run takes is so many times the sum at most. The sum is so many times what it takes at most, where blocks get through.
+/// A run takes at most so many times the sum. Where blocks get through, the sum is at most so many times what it takes.
 const FACTOR: u64 = 2;
 /// Bytes that make no difference beside what a process has anyway.
 const SLACK: u64 = 4 << 20;
@@ -52,7 +53,7 @@ fn holds(text: &str) {
     assert!(said <= FACTOR * taken + SLACK, "said {need}, took {taken} bytes beside the process:\n{text}");
 }
 
-/// Where things go wrong the sum is of all that could wait and be under way: less may be taken, but not more.
+/// If something goes wrong, the sum is of all that could wait and be under way: less may be taken, but not more.
 #[track_caller]
 fn enough(text: &str) -> (Need, u64, u64) {
     let scenario = scenario(text);
@@ -102,7 +103,7 @@ fn network(relays: u32) -> impl Strategy<Value = Net> {
     })
 }
 
-/// Who hands in transactions: few to many in a second, from few wallets or many, into large pools or small ones.
+/// Clients: few to many transactions in a second, from few wallets or many, into large pools or small ones.
 fn clients() -> impl Strategy<Value = String> {
     let rate = prop_oneof![1..=10_u32, 10..=40_u32];
     let generate = (rate.clone(), prop_oneof![1..=20_u32, 100..=300_u32]);
@@ -119,7 +120,7 @@ fn clients() -> impl Strategy<Value = String> {
     (room, prop_oneof![2 => generate, 1 => flood]).prop_map(|(room, clients)| room + &clients)
 }
 
-/// What goes wrong beside: nothing, a network in two parts, or delegates that are down.
+/// Faults beside: none, a network in two parts, or delegates that are down.
 fn wrong() -> impl Strategy<Value = String> {
     let partition = (2..=5_u32, 60..=300_u32).prop_map(|(tenths, after)| {
         format!(

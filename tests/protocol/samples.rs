@@ -17,7 +17,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Whether every signature there is holds.
+    /// Returns true if every signature there is holds.
     pub fn holds(&self, transaction: &SignedTransaction) -> bool {
         let first = match &self.wallet {
             None => transaction.verified(),

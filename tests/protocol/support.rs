@@ -1,4 +1,4 @@
-//! Where vectors lie, and the four networks.
+//! The place of the vectors, and the four networks.
 
 use dposlab::protocol::{
     BlockContext, Height, Milestones, Network, TransactionContext, TransactionId, transaction::Dialect,

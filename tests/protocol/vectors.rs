@@ -1,4 +1,4 @@
-//! What the reference produced and refused, reproduced.
+//! Reproduces what the reference produced and refused.
 
 use crate::support::{Rules, array, bytes, entries, text, vectors};
 use dposlab::protocol::{

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 // Votes.
 
-/// What the target of a vote is.
+/// The target of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Live,
@@ -22,7 +22,7 @@ enum Target {
     Stranger,
 }
 
-/// Whom the voter votes for before.
+/// The vote of the voter before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     Nobody,
@@ -105,7 +105,7 @@ fn address(keys: &KeyPair) -> Address {
 
 // Signatures.
 
-/// How a transaction is signed.
+/// The signature of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signed {
     /// By its sender.

@@ -93,7 +93,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether a link of a page leads to a file, and to a heading or an anchor of it.
+/// Checks that a link of a page leads to a file, and to a heading or an anchor of it.
 fn follow(page: &Path, target: &str) -> Result<(), String> {
     let (file, part) = target.split_once('#').map_or((target, None), |(file, part)| (file, Some(part)));
     let there = if file.is_empty() { page.to_owned() } else { page.with_file_name(file) };

@@ -13,7 +13,7 @@ fn make(up: &Up, body: Value) -> Value {
     answer["data"].clone()
 }
 
-/// What is below a chain's path.
+/// The answer to a path below a chain's.
 fn get(up: &Up, id: &Value, path: &str) -> Value {
     serde_json::from_slice(&up.bytes(&format!("/chains/{id}{path}"))).expect("JSON")
 }

@@ -200,7 +200,7 @@ fn row(file: &Path, reference: &BTreeMap<String, u64>, corrected: &BTreeMap<Stri
     (runs(reference), format!("| [{name}](../scenarios/{path}) | {section} | {before} | {after} | {held} |\n"))
 }
 
-/// What a file says is broken in it, and where that stands.
+/// The broken invariant that a file names, and where it breaks.
 fn broken(file: &Path) -> (String, String) {
     let text = fs::read_to_string(file).expect("scenarios are text");
     let line = text.lines().next().and_then(|line| line.strip_prefix("# Broken: ")).expect("it begins so");

@@ -36,7 +36,7 @@ use std::{
 
 /// Inputs delivered to actors after which a large run has been played long enough.
 const DELIVERED_MAX: u64 = 60_000;
-/// How often a run is written down and read again.
+/// The number of times that a run is written down and read again.
 const TIMES: usize = 4;
 
 /// The blocks that nodes took, each once, in the order in which they were first taken.
@@ -70,7 +70,7 @@ impl Blocks {
     }
 }
 
-/// Where a run came, and all that it told.
+/// The end of a run, and all that it told.
 type End = (Digest, u64, u64, SimTime);
 
 struct Run {

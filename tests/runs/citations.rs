@@ -41,7 +41,7 @@ const CITING: [&str; 11] = [
 const ENDINGS: [&str; 7] = ["rs", "md", "toml", "txt", "py", "js", "mjs"];
 /// A place, as the form has it.
 const PLACE: &str = r#"(?:\d+(?:\.\d+)?(?: (?:[QI]\d+|(?:row|step|type|item) [0-9A-Z]+(?:/\d+)?|"[^"\n]+"))?|I\d+)"#;
-/// What begins like a place that the form does not know.
+/// A text that begins like a place that the form does not know.
 const LEFT_OVER: &str =
     r"^(?:\.\d|[-–/]\d|[,;:]? ?(?:and |to |\()?(?:\d|§|[QI]\d|(?:row|rows|step|steps|type|item|section) ))";
 
@@ -153,7 +153,7 @@ fn citations(text: &str, anchors: &Anchors) -> (usize, Vec<(usize, String)>) {
     (cited, wrong)
 }
 
-/// Whether all places of a citation are there, and nothing behind it looks like another place.
+/// Checks that all places of a citation are there, and that nothing behind it looks like another place.
 fn judge(found: &Captures<'_, str>, behind: &str, anchors: &Anchors) -> Result<(), String> {
     let (cited, document) = (found[0].to_owned(), &found[1]);
     if regex(LEFT_OVER).is_match(behind).expect("the text is short") {

@@ -1,5 +1,4 @@
-//! What assertions claim, held against the schedule of a run: how many nodes are down at the end of each slot is known before
-//! it is played.
+//! Assertions held against the schedule of a run: the number of nodes down at the end of each slot is known before it is played.
 
 use dposlab::{
     check,
@@ -55,7 +54,7 @@ impl Claim {
         text + &within.map(|rounds| format!("within_rounds = {rounds}\n")).unwrap_or_default()
     }
 
-    /// Whether it holds where so many nodes are down at the end of slot 1, 2, ...
+    /// Returns true if it holds where so many nodes are down at the end of slot 1, 2, ...
     fn holds(&self, down: &[u32]) -> bool {
         let one = |found: &u32| match self.sign {
             "<" => *found < self.value,

@@ -1,4 +1,4 @@
-//! What the treatment of signatures changes: nothing but signatures and the ids made from them.
+//! The treatment of signatures changes nothing but signatures and the ids made from them.
 
 use crate::support::{run, scenario};
 use dposlab::{

@@ -135,7 +135,7 @@ fn the_command_repeats_a_run_and_says_that_it_is_the_same() {
     assert!(text.starts_with(&events) && text.contains(digest), "{text}");
 }
 
-/// What would not be written is refused, not left out without a word.
+/// A file that would not be written is refused, not left out without a word.
 #[test]
 fn a_run_that_is_repeated_writes_nothing() {
     for output in [&["--out", "x"][..], &["--trace", "x.jsonl"], &["--trace-network"]] {

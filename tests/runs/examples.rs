@@ -25,7 +25,7 @@ const SOME_ID: &str = "2f9d0c8e-5b7a-4c3f-9e21-6d1b0a4f8c57";
 pub struct Node {
     up: Up,
     recipient: String,
-    /// Who has a business.
+    /// The wallet that has a business.
     business: String,
     transfer: SignedTransaction,
     vote: SignedTransaction,
@@ -134,7 +134,7 @@ fn new_webhook() -> Value {
     json!({"event": "transaction.applied", "target": "http://127.0.0.1:5000/paid", "conditions": [condition]})
 }
 
-/// What is asked for an operation: the target, and the body. What changes something stands after what only looks.
+/// The request for each operation: the target, and the body. Requests that change something stand after those that only look.
 fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, String, Option<Value>)> {
     let business = &node.business;
     let (transfer, vote, recipient) = (node.transfer.id(), node.vote.id(), &node.recipient);

@@ -8,7 +8,7 @@ use crate::{
 use serde_json::Value;
 use std::{fs, process::Output};
 
-/// What an explanation says, and how the command ended.
+/// The text of an explanation, and the output of the command.
 fn explained(file: &str, arguments: &[&str]) -> (Output, Value) {
     let all = [&["explain", file, "--json"][..], arguments].concat();
     let output = run(&all);

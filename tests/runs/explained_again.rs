@@ -1,5 +1,5 @@
-//! What `dposlab explain` says, a second time: from the trace alone, by other code. The trace knows no steps: what happened
-//! before is told by an instant for each node, up to which all that the node did belongs to it.
+//! Computes what `dposlab explain` says a second time: from the trace alone, by other code. The trace knows no steps: what
+//! happened before is told by an instant for each node, up to which all that the node did belongs to it.
 
 use crate::support::run;
 use serde_json::Value;

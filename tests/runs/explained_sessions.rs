@@ -42,7 +42,7 @@ fn explained(file: &str, arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), said.unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr))))
 }
 
-/// Whether a change was tried, and whether the run passes with it.
+/// The outcome of a change: null if it was not tried, or whether the run passes with it.
 fn passes(said: &Value, change: &str) -> Value {
     let tried = list(&said["nearest"], "tried");
     let found = tried.iter().find(|tried| tried["change"].as_str().is_some_and(|text| text.starts_with(change)));

@@ -69,7 +69,7 @@ fn files(name: &str) -> BTreeMap<String, Vec<String>> {
     files
 }
 
-/// Whether the lines that a hunk keeps and removes stand in a text in a row.
+/// Returns true if the lines that a hunk keeps and removes stand in a text in a row.
 fn applies(hunk: &str, text: &str) -> bool {
     let old: Vec<&str> = hunk.lines().filter(|line| !line.starts_with('+')).map(|line| &line[1..]).collect();
     let lines: Vec<&str> = text.lines().collect();

@@ -153,7 +153,7 @@ const EVENTFUL: [&str; 3] = [
      [[fault]]\nkind = \"low-fee-flood\"\nper_second = 2\nfrom = { height = 5 }\n",
 ];
 
-/// What an assertion measures is what the tables of the same run say, to the last one.
+/// An assertion measures what the tables of the same run say, for each figure.
 #[test]
 fn assertions_measure_what_the_tables_say() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -51,7 +51,7 @@ impl DataFolder {
         Up::start(&[&FIVE[..], &["--data-dir", &self.text()], more].concat())
     }
 
-    /// What a command that is to be refused says.
+    /// The message of a command that is to be refused.
     fn refused(&self, more: &[&str]) -> String {
         let output = run(&[&["up", "--port", "0", "--pace", "manual", "--data-dir", &self.text()], more].concat());
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

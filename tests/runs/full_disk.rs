@@ -24,13 +24,13 @@ fn up(arguments: &[&str]) -> Up {
     Up::begun(shell.stderr(Stdio::piped()))
 }
 
-/// How long its files may be; as long as they like, if nothing is said.
+/// Limits the length of its files; they are as long as they like where nothing is given.
 fn limit(up: &Up, bytes: Option<u64>) {
     let limit = Rlimit { current: bytes, maximum: None };
     prlimit(Some(Pid::from_child(up.child())), Resource::Fsize, limit).expect("it is a process of this user");
 }
 
-/// What a testnet lists as its webhooks, by id.
+/// The webhooks that a testnet lists, by id.
 fn hooks(up: &Up) -> Vec<Value> {
     up.get("/webhooks")["data"].as_array().expect("a list").clone()
 }

@@ -56,7 +56,7 @@ const NUMBERS: [&str; 22] = [
     "nan",
     "inf",
 ];
-/// What else may come in the place of a word.
+/// Words that may come in the place of another.
 const WORDS: [&str; 14] = [
     "",
     "null",

@@ -1,4 +1,4 @@
-//! What one node accepted is forged in the order of nonces at the earliest slots with room, whatever node forges.
+//! Transactions that one node accepted are forged in the order of nonces at the earliest slots with room, whatever node forges.
 
 use crate::{
     pool::{Bench, FEE, codes},

@@ -36,7 +36,7 @@ fn scenario(text: &str) -> Scenario {
         .expect("the test writes a scenario")
 }
 
-/// When the copies of a message arrive.
+/// The times at which the copies of a message arrive.
 fn arrivals(route: Route) -> Vec<SimTime> {
     match route {
         Route::Lost => Vec::new(),

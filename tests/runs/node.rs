@@ -1,5 +1,5 @@
-//! What a node does: forks and how it leaves them, sync, pushed blocks, peers, and the delegate's dealings with its
-//! relay. Source: consensus.md 2, 3, 6, 7.2, 8.
+//! A node's behaviour: forks and how it leaves them, sync, pushed blocks, peers, and the delegate's dealings with its relay.
+//! Source: consensus.md 2, 3, 6, 7.2, 8.
 
 mod cluster;
 mod delegate;

@@ -91,7 +91,7 @@ impl Bench {
         *answer.expect("every request is answered")
     }
 
-    /// What would go into the next block.
+    /// The transactions that would go into the next block.
     pub fn chosen(&mut self) -> Vec<Arc<SignedTransaction>> {
         let effects = self.tell(Message::ChooseTransactions { tip: self.tip.clone() });
         let chosen = effects.into_iter().find_map(|effect| match effect {

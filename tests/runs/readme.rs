@@ -55,8 +55,8 @@ fn every_command_shown_prints_what_is_shown() {
     assert!(ran >= 4, "README shows how to start, to ask, and to run a scenario");
 }
 
-/// Where what the documents write to `out` goes: neither among what somebody keeps there, nor on top of what the last run
-/// of this test has left, which a sweep would go on with.
+/// The folder for what the documents write to `out`. It is neither among what somebody keeps there, nor on top of what the last
+/// run of this test has left, which a sweep would go on with.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -85,7 +85,7 @@ impl Scratch {
 /// Commands that CI runs itself, this test being part of them.
 const KNOWN_ELSEWHERE: [&str; 4] = ["cargo test", "bash .ci/run", "cargo bench", "cargo install --path . --locked"];
 
-/// What the binary is called with, if the command is one of ours.
+/// The arguments of the binary, if the command is one of ours.
 fn arguments_of(command: &str) -> Option<Vec<String>> {
     let rest = command.strip_prefix("cargo run -- ").or_else(|| command.strip_prefix("dposlab "))?;
     Some(rest.split_whitespace().map(str::to_owned).collect())

@@ -17,7 +17,7 @@ fn tree() -> BlockTree {
     BlockTree::new(Arc::new(config), Arc::new(rules)).expect("51 delegates")
 }
 
-/// What the recorded node answered to requests like this, body by path.
+/// The recorded node's answers to requests like this, body by path.
 fn answers(prefix: &str) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for line in recording("api.jsonl").lines() {

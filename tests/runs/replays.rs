@@ -92,7 +92,7 @@ fn before_the_last_line(file: &[u8]) -> (&[u8], &[u8]) {
     lines.split_at(1 + lines.iter().rposition(|byte| *byte == b'\n').expect("it has lines"))
 }
 
-/// What `dposlab replay` makes of the bytes of a recording.
+/// The result of `dposlab replay` on the bytes of a recording.
 fn replayed(bytes: &[u8]) -> Value {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), bytes).expect("it can be written");
@@ -122,7 +122,7 @@ fn recorded_below(up: &Up, path: &str) -> [Vec<u8>; 2] {
     [middle, recording()]
 }
 
-/// What `GET /lab/recording` answers is repeated with the digest that it names, whatever goes on afterwards. It is the file of
+/// The answer of `GET /lab/recording` is repeated with the digest that it names, whatever goes on afterwards. It is the file of
 /// `--record` as far as that went; on both stages, and of a chain, it is the same.
 #[test]
 fn the_recording_so_far_is_repeated() {
@@ -151,7 +151,7 @@ fn the_recording_so_far_is_repeated() {
     up.interrupt();
 }
 
-/// How each of sixty requests was answered.
+/// The status of each of sixty answers.
 fn answered(up: &Up) -> Vec<u16> {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let ask = |page| agent.get(format!("{}/blocks?page={page}", up.api())).call().expect("it answers");

@@ -1,4 +1,4 @@
-//! What a run leaves behind: figures, tables, the trace, the page; and the comparison of traces.
+//! The files that a run leaves behind: figures, tables, the trace, the page; and the comparison of traces.
 
 use crate::support::{dposlab, interrupt, root, run, scenario};
 use dposlab::{

@@ -42,7 +42,7 @@ fn every_assertion_holds_and_the_index_tells_what_was_measured() {
     assert_eq!(wanted, found, "{REWRITE}=1 writes the index anew");
 }
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 struct Played {
     judge: Judge,
     /// The assertions that do not hold.

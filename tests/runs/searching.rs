@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// What a search says, by the arguments behind `check --json --out FOLDER`.
+/// The output of a search, by the arguments behind `check --json --out FOLDER`.
 fn search(folder: &Path, arguments: &[&str]) -> (Output, Value) {
     let command = dposlab().args(["check", "--json", "--out"]).arg(folder).args(arguments).output();
     let output = command.expect("the binary was built for this test");
@@ -219,7 +219,7 @@ fn the_halted_network_forges_nothing_in_a_day() {
     }
 }
 
-/// What nodes say of themselves while the network stands still.
+/// The nodes' own events while the network stands still.
 #[derive(Default)]
 struct Halt {
     from: SimTime,

@@ -308,7 +308,7 @@ fn a_run_goes_back_below_what_has_settled() {
     });
 }
 
-/// What clients hand in leaves memory when blocks settle, and is read from the log as it was, on every way back.
+/// Transactions of clients leave memory when blocks settle, and are read from the log as they were, on every way back.
 #[test]
 fn a_live_run_reads_again_what_clients_handed_in() {
     scenario().crypto.during(|| {
@@ -477,7 +477,7 @@ fn an_index_ahead_of_its_log_is_made_again() {
     });
 }
 
-/// Who settles too little is asked for no block, and who cannot be read ends the run by name.
+/// An index whose record is gone names the file and ends the run; one that settles too little is asked for no block.
 #[test]
 fn a_log_that_cannot_be_read_is_named() {
     scenario().crypto.during(|| {

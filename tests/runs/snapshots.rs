@@ -201,7 +201,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     prop::collection::vec(deed, 5..60)
 }
 
-/// What can be seen of a run from outside: its clock, where every node stands, and what waits in pools by the next blocks.
+/// A run as it can be seen from outside: its clock, the tip of every node, and the pools by the next blocks.
 fn sight(stage: &Stage, nodes: u32) -> (SimTime, u64, Vec<String>) {
     let world = stage.world();
     let tips = (0..nodes).map(|node| world.tips().of(NodeId(node)).id().to_string()).collect();
@@ -321,7 +321,7 @@ fn a_snapshot_that_was_never_taken_is_none() {
     });
 }
 
-/// What became of what clients handed in goes back as well, also where the moment is played again from the beginning.
+/// The counts of clients' transactions go back as well, also where the moment is played again from the beginning.
 #[test]
 fn counts_of_clients_go_back() {
     let text =

@@ -35,7 +35,7 @@ struct Spell {
 }
 
 impl Spell {
-    /// Whether it is in force; at its first and last instant both answers are right.
+    /// Returns whether it is in force; at its first and last instant both answers are right.
     fn holds(&self, micros: u64) -> Option<bool> {
         let [from, until] = [self.from, self.until].map(|second| (u64::from(second) + FIRST_SLOT) * 1_000_000);
         match micros {
@@ -49,7 +49,7 @@ fn spell() -> impl Strategy<Value = Spell> {
     (10..TROUBLE - 90, 2..90u32).prop_map(|(from, length)| Spell { from, until: from + length })
 }
 
-/// What happened, and when, in microseconds.
+/// The events with their times in microseconds.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Told>>);
 
@@ -57,7 +57,7 @@ struct Log(Arc<Mutex<Told>>);
 struct Told {
     /// Each thing that a node did.
     acts: Vec<(u64, NodeId)>,
-    /// When each last took a block, and its height.
+    /// The time at which each node last took a block, and its height.
     last: BTreeMap<NodeId, (u64, u32)>,
     /// Nodes that went down (true) and came back.
     turns: Vec<(u64, NodeId, bool)>,
@@ -276,7 +276,7 @@ proptest! {
     }
 }
 
-/// What becomes of some messages: those of these kinds, all without any, from these nodes to those.
+/// The fate of some messages: those of these kinds, all without any, from these nodes to those.
 #[derive(Clone, Debug)]
 struct Rule {
     action: Action,

@@ -173,7 +173,7 @@ fn begin_busy(test: &str) -> (Child, BufReader<ChildStdout>) {
     (child, output)
 }
 
-/// What a caller that was killed leaves behind: pipes that nobody reads.
+/// A caller that was killed leaves pipes behind that nobody reads.
 #[test]
 fn a_process_that_is_too_busy_to_stop_is_ended_though_nobody_hears_of_it() {
     if std::env::var_os(ROLE).is_some() {

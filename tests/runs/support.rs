@@ -1,4 +1,4 @@
-//! What the modules share: the built binary, the shipped scenarios, and a run of one.
+//! Shared by the modules: the built binary, the shipped scenarios, and a run of one.
 
 use dposlab::{
     protocol::Height,

@@ -21,7 +21,7 @@ delegates = ["genesis_3"]
 rounds = { from = 2, to = 3 }
 "#;
 
-/// What a sweep leaves; `sweep.json` and `rows.bin` are the means.
+/// The files that a sweep leaves; `sweep.json` and `rows.bin` are the means.
 const RESULTS: [&str; 6] =
     ["runs.parquet", "runs.csv", "failures.csv", "failures.parquet", "summary.json", "report.html"];
 
@@ -265,7 +265,7 @@ fn what_is_no_sweep_is_refused_before_the_first_run() {
     case(&["--out", &out, "--seeds", "0..1", "--vary", "network.latency.max_ms=100,700"], "key 'scenario_digest'");
 }
 
-/// What refuses a command, in one line, with exit code 2.
+/// The line that refuses a command, with exit code 2.
 fn refusal(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
@@ -409,8 +409,7 @@ fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
     assert!(why.contains("sweep.json: is no sweep's: ") && why.contains("is no part"), "{why}");
 }
 
-/// What another program does that deals a sweep out to machines: it asks for the plan, has runs played by number, and has
-/// rows put together.
+/// Another program deals a sweep out to machines: it asks for the plan, has runs played by number, and has rows put together.
 #[test]
 fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
     let place = SweepFolder::new();

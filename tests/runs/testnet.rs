@@ -52,7 +52,7 @@ impl Up {
         (response.status().as_u16(), response.body_mut().read_json().expect("JSON"))
     }
 
-    /// What is at a path below the server's root, as it is sent.
+    /// The bytes at a path below the server's root, as they are sent.
     pub fn bytes(&self, path: &str) -> Vec<u8> {
         let url = format!("{}{path}", self.api().trim_end_matches("/api"));
         ureq::get(url).call().expect("it answers").body_mut().read_to_vec().expect("bytes")

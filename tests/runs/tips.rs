@@ -1,5 +1,5 @@
-//! Where live nodes stand, held against the definitions written down naively: chains as lists of ids, nothing kept from one
-//! step to the next but what the definitions say.
+//! The tips of live nodes, held against the definitions written down naively: chains as lists of ids, nothing kept from one step
+//! to the next but what the definitions say.
 
 use dposlab::{
     actors::{Event, NodeId},
@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 const NODES: usize = 6;
 
-/// What happens to a node; blocks by their index.
+/// A step of a node; blocks by their index.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Apply(usize),

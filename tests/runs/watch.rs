@@ -1,4 +1,4 @@
-//! What scripts hold on to: the ready file and a free port, and the numbers of events.
+//! The things that scripts hold on to: the ready file and a free port, and the numbers of events.
 
 use crate::{support::dposlab, testnet::Up};
 use serde_json::Value;

@@ -15,7 +15,7 @@ pub(super) struct Draws {
     next: u8,
     /// Drawn, and from `next` on not given out yet.
     words: [u32; WORDS as usize],
-    /// Where it stands is known by the number of words drawn from it: all of `words`, and all before them.
+    /// The stream. Its position is known by the number of words drawn from it: all of `words`, and all before them.
     stream: ChaCha8Rng,
 }
 

@@ -29,7 +29,7 @@ pub(super) enum Purpose {
 pub(super) struct Inquiries {
     asked: u64,
     open: Vec<(Inquiry, Open)>,
-    /// When the peer will be woken to see what is unanswered, the next alarm last. Not once for each question: hardly any
+    /// The alarms that wake the peer to see what is unanswered, the next one last. There is not one for each question: hardly any
     /// stays unanswered, and a peer that is in doubt asks thousands.
     alarms: Vec<SimTime>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Inquiries {
 struct Open {
     to: NodeId,
     purpose: Purpose,
-    /// When time is up.
+    /// The end of its time.
     until: SimTime,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 struct Windows([Window; Endpoint::ALL.len() - 1]);
 
-/// When it began, in microseconds, and in the lowest byte the messages since: a node may keep thousands of windows.
+/// The beginning of a window in microseconds, and in the lowest byte the messages since: a node may keep thousands of windows.
 /// Before the first message it has not begun.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window(u64);

@@ -25,7 +25,7 @@ pub(super) struct Neighbours {
     all: Box<[Neighbour]>,
     numbers: SmallVec<[NodeId; FEW]>,
     own: NodeId,
-    /// Where the record of each node lies; empty where numbers are too high for such a table.
+    /// The place of each node's record; empty where numbers are too high for such a table.
     places: Vec<u8>,
     /// The addresses the node was given, its seeds; shared with those who were given the same.
     given: Arc<[NodeId]>,

@@ -29,7 +29,7 @@ pub(super) struct Pings {
     /// Number of the last one.
     last: u32,
     running: Vec<Ping>,
-    /// When all were last pinged, the latest last.
+    /// The instants at which all were last pinged, the latest last.
     sent: [Option<SimTime>; PINGS_PER_SECOND as usize],
 }
 

@@ -40,7 +40,7 @@ const VAIN_LIMIT: u32 = 5;
 /// A block that is too far ahead more often than this in a row makes the node leave its chain. Source: consensus.md 3.6.
 const NOT_READY_LIMIT: u32 = 5;
 
-/// Where a node is between its chain and the network's.
+/// The state of a node between its chain and the network's.
 #[derive(Clone, Debug)]
 pub(super) struct SyncState {
     /// Downloads in a row that brought nothing (`noBlockCounter`).

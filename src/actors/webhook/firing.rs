@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, sync::Arc};
 /// The body of a post. An event without payload has no `data`.
 #[derive(Serialize)]
 struct Body<'a> {
-    /// When it happened, in virtual time, as Unix time in milliseconds.
+    /// The virtual time of the event, as Unix time in milliseconds.
     timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,

@@ -3,9 +3,9 @@
 use crate::{
     api::{
         http::{ApiError, Reply},
-        resource::block::{self, BlockRow, RawBlock},
+        resource::block::{self, BlockRow},
         table::{Call, Estimate, Listing, Outcome, field, least::Least},
-        view::{Block, List},
+        view::{Block, ConfirmedBlock, List},
     },
     protocol::{Height, PublicKey},
 };
@@ -35,7 +35,7 @@ pub fn last(call: &Call<'_>) -> Outcome {
 /// `GET /api/blocks/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
     let row = find(call, call.argument("id")).ok_or(NOT_FOUND)?;
-    Ok(call.show(|out, frame| block::write(out, &row, frame, call.parameters.transform())))
+    Ok(call.show_row(block::table(call.parameters.transform()), &BlockRow::Confirmed(row)))
 }
 
 /// The blocks of a generator, for the list of a delegate's blocks.
@@ -44,13 +44,13 @@ pub fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
 }
 
 /// The block on the head's chain that a text names, by height before id.
-pub fn find(call: &Call<'_>, text: &str) -> Option<BlockRow> {
+pub fn find(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
     let height = text.parse().ok().map(Height).and_then(|height| call.head.chain().block(height));
     height.or_else(|| find_by_id(call, text))
 }
 
 /// The block on the head's chain with an id.
-pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<BlockRow> {
+pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
     call.context.view.block(&call.head, &text.parse().ok()?)
 }
 
@@ -64,7 +64,7 @@ fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
     match call.parameters.order().unwrap_or(("height", true)) {
         ("height" | "timestamp", descending) => Some(call.page().pick(total, |index| {
             let height = u32::try_from(height_at(index, descending)).ok()?;
-            call.head.chain().block(Height(height))
+            call.head.chain().block(Height(height)).map(BlockRow::Confirmed)
         })),
         _ => None,
     }
@@ -76,9 +76,9 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let has_all = |raw| field::has_all(block::RAW, &call.parameters, &raw, &frame);
     // What only the whole block tells is looked at last.
     let accepts = |block: &Block<'_>| {
-        has_all(RawBlock::Totals(block.totals())).unwrap_or_else(|| {
+        has_all(BlockRow::Totals(block.totals())).unwrap_or_else(|| {
             let row = marks.may_be_of(block).then(|| block.confirmed(chain)).flatten();
-            row.is_some_and(|row| has_all(block::whole(&row)) == Some(true))
+            row.is_some_and(|row| has_all(BlockRow::Confirmed(row)) == Some(true))
         })
     };
     let has_filters = field::filters(block::RAW, &call.parameters, frame.dialect);
@@ -102,10 +102,10 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
         return listing(call, heights, total);
     };
     // Equals stand in the order of the chain, in the same direction. What is turned around descends.
-    let mut least = Least::new((page.start as usize).saturating_add(page.limit));
+    let mut least = Least::new(page.end());
     each_candidate(call, generator, |block| {
         if accepts(block) {
-            let number = field::number(block::RAW, name, &RawBlock::Totals(block.totals()), &frame).unwrap_or(0);
+            let number = field::number(block::RAW, name, &BlockRow::Totals(block.totals()), &frame).unwrap_or(0);
             let height = block.height().0;
             least.push(if descending { (!number, !height) } else { (number, height) });
         }
@@ -116,8 +116,8 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
 }
 
 fn listing(call: &Call<'_>, heights: Vec<Height>, total: u64) -> Listing<BlockRow> {
-    let rows = heights.into_iter().filter_map(|height| call.head.chain().block(height)).collect();
-    Listing { rows, total, estimate: Estimate::Unsaid }
+    let rows = heights.into_iter().filter_map(|height| call.head.chain().block(height));
+    Listing { rows: rows.map(BlockRow::Confirmed).collect(), total, estimate: Estimate::Unsaid }
 }
 
 /// Marks that tell most blocks that are not in memory from those with a hash or signature that is asked for.
@@ -149,7 +149,7 @@ fn each_candidate(call: &Call<'_>, generator: Option<&PublicKey>, mut visit: imp
     }
     if let Some(id) = parameters.text("id") {
         find_by_id(call, id).and_then(|row| at(row.height()));
-    } else if let Some(height) = parameters.integer("height") {
+    } else if let Some(height) = parameters.number::<i64>("height") {
         u32::try_from(height).ok().and_then(|height| at(Height(height)));
     } else if let Some(previous) = parameters.text("previousBlock") {
         at(match find_by_id(call, previous) {
@@ -178,13 +178,11 @@ fn each_forged_by(call: &Call<'_>, generator: &PublicKey, mut visit: impl FnMut(
 }
 
 fn reply(call: &Call<'_>, listing: Listing<BlockRow>) -> Reply {
-    let transform = call.parameters.transform();
-    call.list(listing.with_estimate(Estimate::WhenFullOrEmpty), |out, link, frame| {
-        block::write(out, link, frame, transform)
-    })
+    call.list_rows(listing.with_estimate(Estimate::WhenFullOrEmpty), block::table(call.parameters.transform()))
 }
 
 fn show_end(call: &Call<'_>, height: Height) -> Outcome {
-    let row = call.head.block_at(height).ok_or(NOT_FOUND)?;
-    Ok(call.show(|out, frame| block::write_end(out, &row, frame, call.parameters.transform())))
+    let entry = call.head.block_at(height).ok_or(NOT_FOUND)?;
+    let row = BlockRow::Confirmed(ConfirmedBlock::of(&entry));
+    Ok(call.show_row(block::end_table(call.parameters.transform()), &row))
 }

@@ -1,21 +1,20 @@
 //! Businesses and bridgechains. Source: api.md 4.8.
 
 use crate::api::{
-    http::ApiError,
+    http::{ApiError, Reply},
     resource::{
         attributes,
         business::{self, BridgechainRow, BusinessRow},
     },
-    table::{Call, Listing, Outcome, field},
+    table::{Call, Outcome},
 };
+
+const BY_NAME: Option<(&str, bool)> = Some(("name", false));
 
 /// `GET /api/businesses`, and searches.
 pub fn list(call: &Call<'_>) -> Outcome {
-    let frame = call.frame();
-    let mut rows: Vec<BusinessRow> = call.head.state().businesses().filter_map(BusinessRow::of).collect();
-    rows.retain(|row| field::matches(business::MEMBERS, &call.parameters, row, &frame));
-    let order = call.parameters.order().unwrap_or(("name", false));
-    let listing = call.page().cut(field::sort(business::MEMBERS, order, rows, &frame));
+    let rows = call.matching(business::MEMBERS, call.head.state().businesses().filter_map(BusinessRow::of));
+    let listing = call.ordered(business::MEMBERS, rows, BY_NAME);
     let transform = call.parameters.transform();
     Ok(call.list(listing, |out, row, frame| business::write(out, row, frame, transform)))
 }
@@ -28,8 +27,7 @@ pub fn show(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/businesses/{id}/bridgechains`.
 pub fn chains(call: &Call<'_>) -> Outcome {
-    let chains = find(call)?.chains().collect();
-    Ok(call.list_rows(search_chains(call, chains), business::CHAIN_MEMBERS))
+    Ok(list_chains(call, find(call)?.chains()))
 }
 
 /// `GET /api/businesses/{businessId}/bridgechains/{bridgechainId}`.
@@ -43,15 +41,12 @@ pub fn chain(call: &Call<'_>) -> Outcome {
 /// `GET /api/bridgechains`, and searches.
 pub fn all_chains(call: &Call<'_>) -> Outcome {
     let businesses = call.head.state().businesses().filter_map(BusinessRow::of);
-    let chains = businesses.flat_map(|business| business.chains().collect::<Vec<_>>()).collect();
-    Ok(call.list_rows(search_chains(call, chains), business::CHAIN_MEMBERS))
+    Ok(list_chains(call, businesses.flat_map(|business| business.chains().collect::<Vec<_>>())))
 }
 
-fn search_chains(call: &Call<'_>, mut rows: Vec<BridgechainRow>) -> Listing<BridgechainRow> {
-    let frame = call.frame();
-    rows.retain(|row| field::matches(business::CHAIN_MEMBERS, &call.parameters, row, &frame));
-    let order = call.parameters.order().unwrap_or(("name", false));
-    call.page().cut(field::sort(business::CHAIN_MEMBERS, order, rows, &frame))
+fn list_chains(call: &Call<'_>, chains: impl Iterator<Item = BridgechainRow>) -> Reply {
+    let rows = call.matching(business::CHAIN_MEMBERS, chains);
+    call.list_rows(call.ordered(business::CHAIN_MEMBERS, rows, BY_NAME), business::CHAIN_MEMBERS)
 }
 
 fn find(call: &Call<'_>) -> Result<BusinessRow, ApiError> {

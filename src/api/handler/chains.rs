@@ -24,9 +24,6 @@ pub const NEW: &[Parameter] = &[
     both("pace", Rule::Text(&[Check::AtMost(20)])),
 ];
 
-/// A chain's number, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
-
 const ACCOUNT: &[Member<ChainAccount>] = &[
     Member::new("address", Shape::Text, |account, _| (&*account.address).into()),
     Member::new("publicKey", Shape::Text, |account, _| (&*account.public_key).into()),
@@ -45,7 +42,7 @@ pub struct ChainRow {
 impl ChainRow {
     /// A chain of a number, for a client.
     pub fn of((id, chain): (u64, Arc<Chain>), call: &Call<'_>) -> Self {
-        Self { id, at: format!("http://{}{}", host(call), prefix(id)), chain }
+        Self { id, at: format!("http://{}{}", call.request.host_or_default(), prefix(id)), chain }
     }
 }
 
@@ -86,14 +83,14 @@ pub fn list(call: &Call<'_>) -> Outcome {
 
 /// `GET /lab/chains/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let id = id(call)?;
+    let id = call.id()?;
     let chain = chains(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ChainRow::of((id, chain), call)))
 }
 
 /// `DELETE /lab/chains/{id}`.
 pub fn delete(call: &Call<'_>) -> Outcome {
-    if chains(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
+    if chains(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// No chain has this number.
@@ -108,22 +105,12 @@ fn chains<'c>(call: &'c Call<'_>) -> Result<&'c Chains, ApiError> {
     call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)
 }
 
-fn id(call: &Call<'_>) -> Result<u64, ApiError> {
-    let number = call.arguments.integer("id").and_then(|number| u64::try_from(number).ok());
-    number.ok_or(ApiError::NO_ROUTE)
-}
-
-/// The address that the client called.
-pub(super) fn host(call: &Call<'_>) -> String {
-    call.request.host().unwrap_or("127.0.0.1:4003").to_owned()
-}
-
 fn wish(call: &Call<'_>) -> Result<ChainWish, ApiError> {
     let given = &call.parameters;
     let mut set: Vec<String> = given.texts("set").unwrap_or_default().to_vec();
-    set.extend(given.integer("delegates").map(|delegates| format!("network.delegates={delegates}")));
+    set.extend(given.number("delegates").map(|delegates: u32| format!("network.delegates={delegates}")));
     Ok(ChainWish {
-        seed: given.integer("seed").and_then(|seed| u64::try_from(seed).ok()),
+        seed: given.number("seed"),
         scenario: given.text("scenario").map(str::to_owned),
         set,
         pace: pace(&call.body)?,

@@ -2,18 +2,19 @@
 
 use crate::{
     api::{
-        http::{ApiError, Reply, guard::Access},
+        http::{ApiError, guard::Access},
         lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
         table::{
-            Bound, Call, Given, Outcome, Parameter, Rule, Shape, both,
-            json::{self, Object},
-            parameter::ANY_TEXT,
-            route::Verb,
+            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, field::Cell, parameter::ANY_TEXT, route::Verb,
+            row::write_members,
         },
     },
     sim::{Intervention, intervention::ChaosChange},
 };
+use serde_json::{Map, Value};
+use warp::http::Method;
 
+const METHODS: [Method; 5] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
 const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
 
 /// The members of a rule.
@@ -43,38 +44,59 @@ const TREATMENTS: [&str; 10] =
 /// The number of a rule in a path.
 pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Positive))];
 
+type Row = Member<(u64, ChaosRule)>;
+
 /// A rule, and what it did so far: how many requests or posts it matched, and how many of them it struck. One of the
 /// members from `delay_ms` on is there.
-pub const SHAPE: Shape = Shape::Members(&[
-    ("id", Shape::Integer, true),
-    ("route", Shape::Text, false),
-    ("method", Shape::Text, false),
-    ("event", Shape::Text, false),
-    ("share", Shape::Number, true),
-    ("count", Shape::Integer, false),
-    ("seed", Shape::Integer, false),
-    ("delay_ms", Shape::Integer, false),
-    ("refuse", Shape::Boolean, false),
-    ("status", Shape::Integer, false),
-    ("cut", Shape::Boolean, false),
-    ("stale", Shape::Integer, false),
-    ("node", Shape::Integer, false),
-    ("late_ms", Shape::Integer, false),
-    ("twice", Shape::Boolean, false),
-    ("reorder", Shape::Boolean, false),
-    ("lost", Shape::Boolean, false),
-    ("matched", Shape::Integer, true),
-    ("applied", Shape::Integer, true),
-]);
+const MEMBERS: &[Row] = &[
+    Row::new("id", Shape::Integer, |(number, _), _| (*number).into()),
+    Row::some("route", Shape::Text, |(_, rule), _| rule.line.route.as_deref().into()),
+    Row::some("method", Shape::Text, |(_, rule), _| rule.line.method.as_deref().into()),
+    Row::some("event", Shape::Text, |(_, rule), _| rule.line.event.as_deref().into()),
+    Row::by("share", Shape::Number, |(_, rule), _, slot| slot.put(&(f64::from(rule.line.share) / f64::from(MILLION)))),
+    Row::some("count", Shape::Integer, |(_, rule), _| rule.line.count.into()),
+    Row::some("seed", Shape::Integer, |(_, rule), _| rule.line.seed.into()),
+    Row::some("delay_ms", Shape::Integer, |(_, rule), _| effect(rule, "delay_ms")),
+    Row::some("refuse", Shape::Boolean, |(_, rule), _| effect(rule, "refuse")),
+    Row::some("status", Shape::Integer, |(_, rule), _| effect(rule, "status")),
+    Row::some("cut", Shape::Boolean, |(_, rule), _| effect(rule, "cut")),
+    Row::some("stale", Shape::Integer, |(_, rule), _| effect(rule, "stale")),
+    Row::some("node", Shape::Integer, |(_, rule), _| effect(rule, "node")),
+    Row::some("late_ms", Shape::Integer, |(_, rule), _| effect(rule, "late_ms")),
+    Row::some("twice", Shape::Boolean, |(_, rule), _| effect(rule, "twice")),
+    Row::some("reorder", Shape::Boolean, |(_, rule), _| effect(rule, "reorder")),
+    Row::some("lost", Shape::Boolean, |(_, rule), _| effect(rule, "lost")),
+    Row::new("matched", Shape::Integer, |(_, rule), _| rule.matched.into()),
+    Row::new("applied", Shape::Integer, |(_, rule), _| rule.applied.into()),
+];
+
+/// The shape of a rule.
+pub const SHAPE: Shape = Shape::Table(&MEMBERS);
+
+/// The value of the member that names the effect of a rule; none of the other members.
+fn effect(rule: &ChaosRule, name: &str) -> Cell<'static> {
+    let (named, value) = match rule.line.treatment {
+        Treatment::Delay(milliseconds) => ("delay_ms", milliseconds.into()),
+        Treatment::Refuse => ("refuse", true.into()),
+        Treatment::Status(status) => ("status", status.into()),
+        Treatment::Cut => ("cut", true.into()),
+        Treatment::Stale(blocks) => ("stale", blocks.into()),
+        Treatment::Node(node) => ("node", node.into()),
+        Treatment::Late(milliseconds) => ("late_ms", milliseconds.into()),
+        Treatment::Twice => ("twice", true.into()),
+        Treatment::Reorder => ("reorder", true.into()),
+        Treatment::Lost => ("lost", true.into()),
+    };
+    if named == name { value } else { Cell::Missing }
+}
 
 /// The number of rules that were deleted.
-pub const CLEARED_SHAPE: Shape = Shape::Members(&[("deleted", Shape::Integer, true)]);
+pub const CLEARED: &[Member<usize>] = &[Member::new("deleted", Shape::Integer, |deleted, _| (*deleted).into())];
 
 /// `GET /lab/chaos`: all rules, oldest first.
 pub fn list(call: &Call<'_>) -> Outcome {
-    let rules = call.context.chaos.all();
-    let write = |out: &mut Vec<u8>, (number, rule): (&u64, &ChaosRule)| write(out, *number, rule);
-    Ok(Reply::json(json::data(|out| json::write_list(out, &rules, write))))
+    let rules: Vec<(u64, ChaosRule)> = call.context.chaos.all().into_iter().collect();
+    Ok(call.show_rows(MEMBERS, &rules))
 }
 
 /// `POST /lab/chaos`: a rule from now on.
@@ -83,19 +105,19 @@ pub async fn create(call: Call<'_>) -> Outcome {
     let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
     let id = call.context.chaos.add(line).ok_or_else(full)?;
     let reply = show_number(&call, id)?.created();
-    let rule = call.context.chaos.get(id).map(|rule| as_asked(id, &rule)).unwrap_or_default();
+    let rule = call.context.chaos.get(id).map(|rule| as_asked(&call, (id, rule))).unwrap_or_default();
     note(&call, ChaosChange::Added { node: call.context.view.node(), id, rule }).await;
     Ok(reply)
 }
 
 /// `GET /lab/chaos/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    show_number(call, number(call))
+    show_number(call, call.id()?)
 }
 
 /// `DELETE /lab/chaos/{id}`: answers with what the rule did.
 pub async fn delete(call: Call<'_>) -> Outcome {
-    let (reply, id) = (show(&call)?, number(&call));
+    let (reply, id) = (show(&call)?, call.id()?);
     call.context.chaos.remove(id);
     note(&call, ChaosChange::Deleted { node: call.context.view.node(), id }).await;
     Ok(reply)
@@ -105,7 +127,7 @@ pub async fn delete(call: Call<'_>) -> Outcome {
 pub async fn clear(call: Call<'_>) -> Outcome {
     let deleted = call.context.chaos.clear();
     note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
-    Ok(Reply::json(json::data_object(|data| data.member("deleted").put(&deleted))))
+    Ok(call.show_row(CLEARED, &deleted))
 }
 
 /// Has the recording tell of it.
@@ -115,47 +137,17 @@ async fn note(call: &Call<'_>, change: ChaosChange) {
 }
 
 /// A rule as it was asked for, so that it can be asked for again.
-fn as_asked(number: u64, rule: &ChaosRule) -> serde_json::Map<String, serde_json::Value> {
+fn as_asked(call: &Call<'_>, rule: (u64, ChaosRule)) -> Map<String, Value> {
     let mut text = Vec::new();
-    write(&mut text, number, rule);
-    let mut members: serde_json::Map<_, _> = serde_json::from_slice(&text).expect("an object was written");
+    write_members(&mut text, MEMBERS, &rule, &call.frame());
+    let mut members: Map<_, _> = serde_json::from_slice(&text).expect("an object was written");
     ["id", "matched", "applied"].into_iter().for_each(|name| _ = members.remove(name));
     members
 }
 
-fn number(call: &Call<'_>) -> u64 {
-    call.arguments.integer("id").and_then(|id| u64::try_from(id).ok()).unwrap_or_default()
-}
-
 fn show_number(call: &Call<'_>, number: u64) -> Outcome {
     let rule = call.context.chaos.get(number).ok_or(ApiError::NotFound("Rule not found"))?;
-    Ok(Reply::json(json::data(|out| write(out, number, &rule))))
-}
-
-fn write(out: &mut Vec<u8>, number: u64, ChaosRule { line, matched, applied, .. }: &ChaosRule) {
-    let mut rule = Object::open(out);
-    rule.member("id").put(&number);
-    rule.member("route").put_some(line.route.as_ref());
-    rule.member("method").put_some(line.method.as_ref());
-    rule.member("event").put_some(line.event.as_ref());
-    rule.member("share").put(&(f64::from(line.share) / f64::from(MILLION)));
-    rule.member("count").put_some(line.count);
-    rule.member("seed").put_some(line.seed);
-    match line.treatment {
-        Treatment::Delay(milliseconds) => rule.member("delay_ms").put(&milliseconds),
-        Treatment::Refuse => rule.member("refuse").put(&true),
-        Treatment::Status(status) => rule.member("status").put(&status),
-        Treatment::Cut => rule.member("cut").put(&true),
-        Treatment::Stale(blocks) => rule.member("stale").put(&blocks),
-        Treatment::Node(node) => rule.member("node").put(&node),
-        Treatment::Late(milliseconds) => rule.member("late_ms").put(&milliseconds),
-        Treatment::Twice => rule.member("twice").put(&true),
-        Treatment::Reorder => rule.member("reorder").put(&true),
-        Treatment::Lost => rule.member("lost").put(&true),
-    }
-    rule.member("matched").put(matched);
-    rule.member("applied").put(applied);
-    rule.close();
+    Ok(call.show_row(MEMBERS, &(number, rule)))
 }
 
 /// The rule of a body whose members have been checked one by one.
@@ -163,14 +155,13 @@ fn read(call: &Call<'_>) -> Result<RuleLine, ApiError> {
     let given = &call.parameters;
     let treatment = read_treatment(call)?;
     let text = |name| given.text(name).map(str::to_owned);
-    let number = |name| given.integer(name).and_then(|number| u64::try_from(number).ok());
     let line = RuleLine {
         route: text("route"),
         method: text("method"),
         event: text("event"),
-        share: number("share").map_or(MILLION, |share| u32::try_from(share).unwrap_or(MILLION)),
-        count: number("count"),
-        seed: number("seed"),
+        share: given.number("share").unwrap_or(MILLION),
+        count: given.number("count"),
+        seed: given.number("seed"),
         treatment,
     };
     let foreign: &[&str] = if treatment.is_of_posts() { &["route", "method"] } else { &["event"] };
@@ -190,8 +181,8 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
         let found = if named.is_empty() { "none".to_owned() } else { named.join(" and ") };
         return refuse(format!("found {found} of what a rule can do, allowed is one of {}", TREATMENTS.join(", ")));
     };
-    let number = given.integer(name).and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
-    if given.get(name) == Some(&Given::Boolean(false)) {
+    let number = given.number(name).unwrap_or_default();
+    if given.flag(name) == Some(false) {
         return refuse(format!("{name}: found false, allowed is true"));
     }
     let served = call.context.chaos.served();
@@ -204,8 +195,8 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
         "status" => Treatment::Status(number as u16),
         "cut" => Treatment::Cut,
         "stale" => Treatment::Stale(number),
-        "node" if given.integer(name).is_none_or(|node| node as usize >= served) => {
-            let found = given.integer(name).unwrap_or_default();
+        "node" if given.number(name).is_none_or(|node: usize| node >= served) => {
+            let found: i64 = given.number(name).unwrap_or_default();
             let most = served.saturating_sub(1);
             return refuse(format!("node: found {found}, allowed are the served nodes 0 to {most} (--api-nodes)"));
         }
@@ -225,13 +216,8 @@ fn check_route(call: &Call<'_>, line: &RuleLine) -> Result<(), ApiError> {
     let public = || call.routes.iter().filter(|route| route.access != Access::Loopback);
     let matches = |line: &RuleLine| {
         public().any(|route| {
-            let methods: &[warp::http::Method] = match route.verb {
-                Verb::Get => &[warp::http::Method::GET, warp::http::Method::HEAD],
-                Verb::Post => &[warp::http::Method::POST],
-                Verb::Put => &[warp::http::Method::PUT],
-                Verb::Delete => &[warp::http::Method::DELETE],
-            };
-            methods.iter().any(|method| line.is_for_request(route.path, method))
+            let mut methods = METHODS.iter().filter(|method| Verb::of(method) == Some(route.verb));
+            methods.any(|method| line.is_for_request(route.path, method))
         })
     };
     if matches(line) {

@@ -5,7 +5,7 @@ use crate::{
     api::{
         http::ApiError,
         resource::delegate::{self, DelegateRow},
-        table::{Call, Member, Outcome, Shape, field, shape},
+        table::{Call, Member, Outcome, Shape, shape},
     },
     ledger::{RoundInfo, round::Member as RoundMember},
     protocol::{Height, PublicKey},
@@ -23,18 +23,14 @@ const ROUND: &[Member<RoundMember>] = &[
 
 /// `GET /api/delegates`.
 pub fn list(call: &Call<'_>) -> Outcome {
-    let frame = call.frame();
     let kind = call.parameters.text("type");
     let ranked = call.head.lists().delegates(call.head.state());
-    let mut rows: Vec<DelegateRow> = ranked.iter().filter_map(DelegateRow::of).collect();
-    rows.retain(|row| {
-        kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::MEMBERS, &call.parameters, row, &frame)
-    });
-    if let Some(order) = call.parameters.order() {
+    let of_type = |row: &DelegateRow| kind.is_none_or(|kind| row.is_of_type(kind));
+    let mut rows = call.matching(delegate::MEMBERS, ranked.iter().filter_map(DelegateRow::of).filter(of_type));
+    if call.parameters.order().is_some() {
         rows.sort_by_key(DelegateRow::registered);
-        rows = field::sort(delegate::MEMBERS, order, rows, &frame);
     }
-    Ok(call.list_rows(call.page().cut(rows), delegate::MEMBERS))
+    Ok(call.list_rows(call.ordered(delegate::MEMBERS, rows, None), delegate::MEMBERS))
 }
 
 /// `GET /api/delegates/{id}`.
@@ -55,8 +51,8 @@ pub fn voters(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/rounds/{id}/delegates`.
 pub fn of_round(call: &Call<'_>) -> Outcome {
-    let wanted = call.arguments.integer("id").and_then(|number| u32::try_from(number).ok());
-    let round = wanted.and_then(|number| find_round(call, number)).ok_or(ApiError::NotFound("Round not found"))?;
+    let round = call.arguments.number("id").and_then(|number| find_round(call, number));
+    let round = round.ok_or(ApiError::NotFound("Round not found"))?;
     Ok(call.show_rows(ROUND, &round.members))
 }
 

@@ -3,13 +3,10 @@
 
 use crate::api::{
     http::{ApiError, Reply},
-    table::{Call, Outcome, Parameter, both, openapi, parameter::ANY_TEXT},
+    table::{Call, Outcome, openapi},
 };
 use flate2::read::GzDecoder;
 use std::io::Read;
-
-/// A part of the page as a path has it.
-pub const FILE: &[Parameter] = &[both("file", ANY_TEXT)];
 
 /// `GET /api/openapi.json`.
 pub fn description(call: &Call<'_>) -> Outcome {

@@ -4,7 +4,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::fault,
-        table::{Call, Given, Outcome},
+        table::{Call, Outcome},
     },
     scenario::FaultDesk,
     sim::{
@@ -31,7 +31,7 @@ pub async fn add(call: Call<'_>) -> Outcome {
 
 /// `DELETE /lab/faults/{id}`: it ends now; one that waits never begins.
 pub async fn end(call: Call<'_>) -> Outcome {
-    let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
+    let id = call.arguments.number("id").unwrap_or(usize::MAX);
     // A fault that is not known is not written down either.
     if id >= call.context.live.look(|stage| stage.world().count_faults()).await? {
         return Err(ApiError::NotFound("Fault not found"));
@@ -76,12 +76,11 @@ fn admit(call: &Call<'_>, kind: FaultKind) -> Result<AddedFault, ApiError> {
 }
 
 fn node(call: &Call<'_>) -> Result<u32, ApiError> {
-    let node = call.arguments.integer("node").and_then(|node| u32::try_from(node).ok());
-    node.ok_or(ApiError::NotFound("Node not found"))
+    call.arguments.number("node").ok_or(ApiError::NotFound("Node not found"))
 }
 
 fn keeps_pool(call: &Call<'_>) -> bool {
-    !matches!(call.parameters.get("keep_pool"), Some(Given::Boolean(false)))
+    call.parameters.flag("keep_pool").unwrap_or(true)
 }
 
 async fn statuses(call: &Call<'_>) -> Result<Vec<FaultStatus>, ApiError> {

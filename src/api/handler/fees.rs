@@ -45,7 +45,7 @@ pub fn by_group(call: &Call<'_>) -> Outcome {
 }
 
 fn days(call: &Call<'_>) -> i64 {
-    call.parameters.integer("days").unwrap_or(DAYS)
+    call.parameters.number("days").unwrap_or(DAYS)
 }
 
 /// Ascending by group and type.

@@ -2,10 +2,9 @@
 
 use crate::{
     api::{
-        http::Reply,
         lab::board::BoardState,
         table::{
-            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, json,
+            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both,
             shape::{BLOCK_ID, TEXT_OR_NULL},
         },
     },
@@ -52,13 +51,23 @@ struct BlockLine {
 
 /// A tree. `time` is in seconds since the network's epoch; `confirmed` counts the transactions of the chain up to and with the
 /// block, `nodes` those that stand on it, live or down. `winning` blocks are on the chain that most live nodes stand on.
-pub const TREE_SHAPE: Shape = Shape::Members(&[
-    ("from", Shape::Integer, true),
-    ("tip", BLOCK_ID, true),
-    ("height", Shape::Integer, true),
-    ("blocks", Shape::List(&Shape::Table(&BLOCK)), true),
-    ("leftOff", Shape::Integer, true),
-]);
+pub const TREE: &[Member<Tree>] = &[
+    Member::new("from", Shape::Integer, |tree, _| tree.from.into()),
+    Member::new("tip", BLOCK_ID, |tree, _| tree.tip.id().into()),
+    Member::new("height", Shape::Integer, |tree, _| tree.tip.height().into()),
+    Member::by("blocks", Shape::List(&Shape::Table(&BLOCK)), |tree, frame, slot| {
+        slot.rows(BLOCK, &tree.blocks, frame);
+    }),
+    Member::new("leftOff", Shape::Integer, |tree, _| tree.left_off.into()),
+];
+
+/// The tree of blocks from a height on.
+pub struct Tree {
+    from: Height,
+    tip: Arc<Link>,
+    blocks: Vec<BlockLine>,
+    left_off: usize,
+}
 
 const SLOT: &[Member<Turn>] = &[
     Member::new("slot", Shape::Integer, |turn, _| turn.slot.0.into()),
@@ -72,19 +81,38 @@ const SLOT: &[Member<Turn>] = &[
         turn.block.as_ref().map(|link| link.id()).into()
     }),
 ];
+
 /// A round. `first` is its first height; `slotNow` the slot of the clock; `leftOff` counts older slots than are shown. The slot
 /// of the genesis block is nobody's.
-pub const ROUND_SHAPE: Shape = Shape::Members(&[
-    ("round", Shape::Integer, true),
-    ("delegates", Shape::Integer, true),
-    ("first", Shape::Integer, true),
-    ("tip", BLOCK_ID, true),
-    ("height", Shape::Integer, true),
-    ("slotSeconds", Shape::Integer, true),
-    ("slotNow", Shape::Integer, true),
-    ("leftOff", Shape::Integer, true),
-    ("slots", Shape::List(&Shape::Table(&SLOT)), true),
-]);
+pub const ROUND: &[Member<RoundNow>] = &[
+    Member::new("round", Shape::Integer, |now, _| now.round().number().0.into()),
+    Member::new("delegates", Shape::Integer, |now, _| now.round().position.delegates.into()),
+    Member::new("first", Shape::Integer, |now, _| now.round().position.first.into()),
+    Member::new("tip", BLOCK_ID, |now, _| now.tip.id().into()),
+    Member::new("height", Shape::Integer, |now, _| now.tip.height().into()),
+    Member::new("slotSeconds", Shape::Integer, |_, frame| frame.view.tree().slots().blocktime().into()),
+    Member::new("slotNow", Shape::Integer, |now, _| now.slot.0.into()),
+    Member::new("leftOff", Shape::Integer, |now, _| now.left_off.into()),
+    Member::by("slots", Shape::List(&Shape::Table(&SLOT)), |now, frame, slot| {
+        slot.rows(SLOT, &now.turns[now.left_off..], frame);
+    }),
+];
+
+/// The round in force.
+pub struct RoundNow {
+    tip: Arc<Link>,
+    /// The state after the tip.
+    applied: Arc<Applied>,
+    slot: Slot,
+    turns: Vec<Turn>,
+    left_off: usize,
+}
+
+impl RoundNow {
+    fn round(&self) -> &Round {
+        self.applied.state.round()
+    }
+}
 
 type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 
@@ -92,8 +120,8 @@ type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 pub fn tree(call: &Call<'_>) -> Outcome {
     let state = call.context.board.state();
     let winning = state.tips.winning().clone();
-    let asked = call.parameters.integer("from").and_then(|from| u32::try_from(from).ok());
-    let from = Height(asked.unwrap_or(winning.height().0.saturating_sub(DEPTH)).max(1));
+    let from = call.parameters.number("from").unwrap_or(winning.height().0.saturating_sub(DEPTH));
+    let from = Height(from.max(1));
     let (blocks, left_off) = blocks(&state, from);
     let mut standing: BTreeMap<BlockId, usize> = BTreeMap::new();
     for tip in state.tips.all() {
@@ -106,19 +134,12 @@ pub fn tree(call: &Call<'_>) -> Outcome {
         nodes: standing.get(&link.id()).copied().unwrap_or(0),
         link: link.clone(),
     };
-    let lines: Vec<BlockLine> = blocks.values().map(line).collect();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("from").put(&from);
-        data.member("tip").text(winning.id());
-        data.member("height").put(&winning.height());
-        data.member("blocks").rows(BLOCK, &lines, &call.frame());
-        data.member("leftOff").put(&left_off);
-    })))
+    let blocks = blocks.values().map(line).collect();
+    Ok(call.show_row(TREE, &Tree { from, tip: winning.clone(), blocks, left_off }))
 }
 
-/// The blocks from a height on: all on the chain of a node, and those that nodes have
-/// left. Beside them, how many are
-/// left off, which are the lowest.
+/// The blocks from a height on: all on the chain of a node, and those that nodes have left. Beside them, the number of those that
+/// are left off, which are the lowest.
 fn blocks(state: &BoardState, from: Height) -> (Blocks, usize) {
     let highest = state.tips.all().iter().map(|tip| tip.height().0).max().unwrap_or_default();
     let from = from.max(Height(highest.saturating_sub(BLOCKS_MAX as u32)));
@@ -156,25 +177,14 @@ pub async fn round(call: Call<'_>) -> Outcome {
     let (tip, applied) = standing(&call, state.tips.winning());
     let after = &applied.state;
     let slots = call.context.view.tree().slots();
-    let slot_now = slots.slot(now.seconds());
-    let round = after.round();
-    let mut all = turns(&state, &tip, round, slots, slot_now);
-    let left_off = all.len().saturating_sub(SLOTS_MAX);
-    for turn in &mut all[left_off..] {
+    let (slot, round) = (slots.slot(now.seconds()), after.round());
+    let mut turns = turns(&state, &tip, round, slots, slot);
+    let left_off = turns.len().saturating_sub(SLOTS_MAX);
+    for turn in &mut turns[left_off..] {
         let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
         turn.owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
     }
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("round").put(&round.number());
-        data.member("delegates").put(&round.position.delegates);
-        data.member("first").put(&round.position.first);
-        data.member("tip").text(tip.id());
-        data.member("height").put(&tip.height());
-        data.member("slotSeconds").put(&slots.blocktime());
-        data.member("slotNow").put(&slot_now);
-        data.member("leftOff").put(&left_off);
-        data.member("slots").rows(SLOT, &all[left_off..], &call.frame());
-    })))
+    Ok(call.show_row(ROUND, &RoundNow { tip, applied, slot, turns, left_off }))
 }
 
 /// The winning tip and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.

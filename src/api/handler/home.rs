@@ -6,8 +6,7 @@ use crate::{
         context::ApiContext,
         http::{ApiError, Reply, guard::LabAccess, request::Request},
         table::{
-            Call, Dialect, Outcome, Parameter, both,
-            parameter::ANY_TEXT,
+            Call, Dialect, Outcome,
             route::{Route, Verb},
         },
     },
@@ -39,9 +38,6 @@ const PARTS: [(&str, &str); 15] = [
     ("explorer.js", include_str!("../live/explorer.js")),
     ("things.js", include_str!("../live/things.js")),
 ];
-
-/// A part of the live page as a path has it.
-pub const PART: &[Parameter] = &[both("file", ANY_TEXT)];
 
 /// A page that somebody asks for at `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +74,7 @@ fn accepts(request: &Request) -> &str {
 pub fn page(wanted: Wanted, context: &ApiContext, request: &Request) -> Reply {
     match wanted {
         Wanted::Live => Reply::page(LIVE.to_owned()).with_policy(POLICY),
-        Wanted::About => about_node(context, request.host().unwrap_or("127.0.0.1:4003")),
+        Wanted::About => about_node(context, request.host_or_default()),
     }
 }
 
@@ -95,7 +91,7 @@ pub fn part(call: &Call<'_>) -> Outcome {
 
 /// `GET /about`.
 pub fn about(call: &Call<'_>) -> Outcome {
-    Ok(about_node(call.context, call.request.host().unwrap_or("127.0.0.1:4003")))
+    Ok(about_node(call.context, call.request.host_or_default()))
 }
 
 /// The page that says where everything is, with the node as it is now.

@@ -4,9 +4,10 @@ pub mod money;
 pub mod until;
 
 use crate::{
+    actors::SimTime,
     api::{
-        http::{ApiError, Reply},
-        table::{Call, Outcome, Shape, json},
+        http::ApiError,
+        table::{Call, Member, Outcome, Shape, field::Cell, shape},
     },
     sim::{
         Pace,
@@ -17,56 +18,61 @@ use serde_json::{Value, json};
 use until::Wanted;
 
 /// The result of an advance: the whole slots played, and the reason if it ended before all were.
-pub const ADVANCED_SHAPE: Shape = Shape::Members(&[
-    ("slots", Shape::Integer, true),
-    ("height", Shape::Integer, true),
-    ("now", Shape::Integer, true),
-    ("asked", Shape::Integer, false),
-    ("stopped", Shape::Text, false),
-]);
+pub const ADVANCE: &[Member<Advance>] = &[
+    Member::new("slots", Shape::Integer, |advance, _| advance.advanced.slots.into()),
+    Member::new("height", Shape::Integer, |_, frame| frame.view.head().height().into()),
+    Member::new("now", Shape::Integer, |advance, _| advance.advanced.now.seconds().into()),
+    Member::some("asked", Shape::Integer, |advance, _| match advance.advanced.ended {
+        Ended::PaceSet(_) | Ended::WentBack => advance.asked.into(),
+        Ended::Played | Ended::Reached => Cell::Missing,
+    }),
+    Member::some("stopped", Shape::Text, |advance, _| match advance.advanced.ended {
+        Ended::Played if advance.is_awaited => "limit".into(),
+        Ended::Played => Cell::Missing,
+        Ended::Reached => "reached".into(),
+        Ended::PaceSet(pace) => format!("the pace was set to {pace}").into(),
+        Ended::WentBack => "went back to a snapshot".into(),
+    }),
+];
+
+/// An advance that is over.
+pub struct Advance {
+    asked: u32,
+    /// True if it was to end when something has come.
+    is_awaited: bool,
+    advanced: Advanced,
+}
+
 /// The pace, and the virtual time in seconds of the network's epoch.
-pub const PACE_SHAPE: Shape =
-    Shape::Members(&[("pace", Shape::Either(&[Shape::Number, Shape::Text]), true), ("now", Shape::Integer, true)]);
+pub const PACE: &[Member<(SimTime, Pace)>] = &[
+    Member::by("pace", Shape::Either(&[Shape::Number, Shape::Text]), |(_, pace), _, slot| match pace {
+        Pace::Speed(speed) => slot.put(speed),
+        Pace::Max | Pace::Manual | Pace::OnDemand => slot.text(pace),
+    }),
+    Member::new("now", Shape::Integer, |(now, _), _| now.seconds().into()),
+];
 
 /// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
 /// `{"until":{..},"limit":n}`: plays until something has come, n slots at most.
 pub async fn advance(call: Call<'_>) -> Outcome {
-    let Wanted { slots, until } = until::read(&call.body, call.context.view.node())?;
+    let Wanted { slots: asked, until } = until::read(&call.body, call.context.view.node())?;
     let is_awaited = until.is_some();
     let live = &call.context.live;
-    let Advanced { slots: played, now, ended } = match until {
-        None => live.advance(slots).await?,
+    let advanced = match until {
+        None => live.advance(asked).await?,
         Some(until) => live
-            .advance_until(until, slots)
+            .advance_until(until, asked)
             .await?
             .map_err(|no_node| ApiError::Unprocessable(format!("key 'until.event.node': {no_node}")))?,
     };
-    let height = call.context.view.head().height();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("slots").put(&played);
-        data.member("height").put(&height);
-        data.member("now").put(&now.seconds());
-        match ended {
-            Ended::Played if is_awaited => data.member("stopped").put("limit"),
-            Ended::Played => {}
-            Ended::Reached => data.member("stopped").put("reached"),
-            Ended::PaceSet(pace) => {
-                data.member("asked").put(&slots);
-                data.member("stopped").text(format_args!("the pace was set to {pace}"));
-            }
-            Ended::WentBack => {
-                data.member("asked").put(&slots);
-                data.member("stopped").put("went back to a snapshot");
-            }
-        }
-    })))
+    Ok(call.show_row(ADVANCE, &Advance { asked, is_awaited, advanced }))
 }
 
 /// The body of `POST /lab/pace`, for the description.
 pub fn pace_schema() -> Value {
     let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
     let pace = json!({"anyOf": [speed, {"enum": ["max", "manual", "on-demand"]}]});
-    json!({"type": "object", "properties": {"pace": pace}, "required": ["pace"], "additionalProperties": false})
+    shape::object([("pace", pace, true)])
 }
 
 /// `POST /lab/pace {"pace":"manual"|"on-demand"|"max"|number}`.
@@ -78,14 +84,7 @@ pub async fn set_pace(call: Call<'_>) -> Outcome {
 
 /// `GET /lab/pace`.
 pub async fn pace(call: Call<'_>) -> Outcome {
-    let (now, pace) = call.context.live.now().await?;
-    Ok(Reply::json(json::data_object(|data| {
-        match pace {
-            Pace::Speed(speed) => data.member("pace").put(&speed),
-            Pace::Max | Pace::Manual | Pace::OnDemand => data.member("pace").text(pace),
-        }
-        data.member("now").put(&now.seconds());
-    })))
+    Ok(call.show_row(PACE, &call.context.live.now().await?))
 }
 
 fn read_pace(body: &Value) -> Result<Pace, ApiError> {

@@ -8,7 +8,7 @@ use crate::{
             lock::{self, LockRow},
             transaction::{self, TransactionRow},
         },
-        table::{Call, Dialect, Estimate, Listing, Outcome, field},
+        table::{Call, Dialect, Estimate, Listing, Outcome},
     },
     ledger::Wallet,
     protocol::{PublicKey, TransactionId},
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// `GET /api/locks`, and searches.
 pub fn list(call: &Call<'_>) -> Outcome {
-    Ok(call.list_rows(search(call, candidates(call)), lock::MEMBERS))
+    Ok(call.list_rows(search(call, candidates(call).into_iter()), lock::MEMBERS))
 }
 
 /// `GET /api/locks/{id}`.
@@ -29,7 +29,7 @@ pub fn show(call: &Call<'_>) -> Outcome {
 /// `GET /api/wallets/{id}/locks`.
 pub fn of_wallet(call: &Call<'_>) -> Outcome {
     let owner = wallets::find(call)?;
-    let listing = search(call, LockRow::all_of(owner).collect());
+    let listing = search(call, LockRow::all_of(owner));
     let estimate = match call.frame().dialect {
         Dialect::Documented => Estimate::No,
         Dialect::Core26 => Estimate::Unsaid,
@@ -52,13 +52,8 @@ pub fn unlocked(call: &Call<'_>) -> Outcome {
     Ok(call.list(call.page().cut(rows), |out, row, frame| transaction::write(out, row, frame, true)))
 }
 
-fn search(call: &Call<'_>, mut rows: Vec<LockRow>) -> Listing<LockRow> {
-    let frame = call.frame();
-    rows.retain(|row| field::matches(lock::MEMBERS, &call.parameters, row, &frame));
-    if let Some(order) = call.parameters.order() {
-        rows = field::sort(lock::MEMBERS, order, rows, &frame);
-    }
-    call.page().cut(rows)
+fn search(call: &Call<'_>, rows: impl Iterator<Item = LockRow>) -> Listing<LockRow> {
+    call.ordered(lock::MEMBERS, call.matching(lock::MEMBERS, rows), None)
 }
 
 /// The locks among which all that match are, ascending by id.

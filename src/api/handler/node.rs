@@ -4,49 +4,51 @@ use crate::{
     api::{
         context::ApiContext,
         http::{ApiError, Reply},
-        table::{
-            Call, Frame, Member, Outcome, Shape, Spoken,
-            json::{self, Object},
-            shape,
-        },
+        table::{Call, Frame, Member, Outcome, Shape, Spoken, json, shape},
         view::VERSION,
     },
     ledger::rules::DynamicFees,
-    protocol::transaction::Kind,
+    protocol::{NetworkConfig, transaction::Kind},
 };
-use serde_json::Value;
 
 /// Lines of the log that are shown unless told otherwise.
 const LINES_SHOWN: usize = 1_000;
 
-pub const STATUS_SHAPE: Shape = Shape::Table(&STATUS);
-pub const SYNCING_SHAPE: Shape = Shape::Table(&SYNCING);
-pub const CRYPTO_SHAPE: Shape = Shape::Members(&[
-    ("exceptions", Shape::Map(&Shape::Any), true),
-    ("genesisBlock", Shape::Map(&Shape::Any), true),
-    ("milestones", Shape::List(&Shape::Map(&Shape::Any)), true),
-    ("network", Shape::Map(&Shape::Any), true),
-]);
-pub const BLOCKCHAIN_SHAPE: Shape = Shape::Table(&BLOCKCHAIN);
-
 const HEIGHT: Member<ApiContext> = Member::new("height", Shape::Integer, |_, frame| frame.head.height().into());
 const ID: Member<ApiContext> = Member::new("id", shape::BLOCK_ID, |_, frame| frame.head.tip().id().into());
 
-const STATUS: &[Member<ApiContext>] = &[
+pub const STATUS: &[Member<ApiContext>] = &[
     Member::new("synced", Shape::Boolean, |_, frame| is_synced(frame).into()),
     Member::new("now", Shape::Integer, |_, frame| frame.head.height().into()),
     Member::new("blocksCount", Shape::Integer, |_, frame| blocks_behind(frame).into()),
     Member::new("timestamp", Shape::Integer, |_, frame| frame.view.now().seconds().into()),
 ];
-const SYNCING: &[Member<ApiContext>] = &[
+
+pub const SYNCING: &[Member<ApiContext>] = &[
     Member::new("syncing", Shape::Boolean, |_, frame| (!is_synced(frame)).into()),
     Member::new("blocks", Shape::Integer, |_, frame| blocks_behind(frame).into()),
     HEIGHT,
     ID,
 ];
-const BLOCKCHAIN: &[Member<ApiContext>] = &[
+
+pub const BLOCKCHAIN: &[Member<ApiContext>] = &[
     Member::nested("block", &[HEIGHT, ID]),
     Member::new("supply", shape::AMOUNT, |_, frame| frame.state().supply().into()),
+];
+
+pub const CRYPTO: &[Member<ApiContext>] = &[
+    Member::by("exceptions", Shape::Map(&Shape::Any), |_, frame, slot| {
+        slot.object(|exceptions| {
+            for (name, value) in config(frame).exceptions.json.as_object().into_iter().flatten() {
+                exceptions.member(name).put(value);
+            }
+        });
+    }),
+    Member::by("genesisBlock", Shape::Map(&Shape::Any), |_, frame, slot| slot.put(&config(frame).genesis.json)),
+    Member::by("milestones", Shape::List(&Shape::Map(&Shape::Any)), |_, frame, slot| {
+        slot.list(config(frame).milestones.all(), |out, milestone| json::write_value(out, &milestone.json));
+    }),
+    Member::by("network", Shape::Map(&Shape::Any), |_, frame, slot| slot.put(&config(frame).network.to_json())),
 ];
 
 /// `GET /`.
@@ -71,25 +73,13 @@ pub fn configuration(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/node/configuration/crypto`.
 pub fn crypto(call: &Call<'_>) -> Outcome {
-    let config = call.context.view.tree().config();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("exceptions").object(|exceptions| {
-            for (name, value) in config.exceptions.json.as_object().into_iter().flatten() {
-                exceptions.member(name).put(value);
-            }
-        });
-        data.member("genesisBlock").put(&config.genesis.json);
-        data.member("milestones")
-            .list(config.milestones.all(), |out, milestone| json::write_value(out, &milestone.json));
-        data.member("network").put(&config.network.to_json());
-    })))
+    Ok(call.show_row(CRYPTO, call.context))
 }
 
 /// `GET /api/node/debug`.
 pub fn debug(call: &Call<'_>) -> Outcome {
     let log = call.context.log.as_ref().ok_or(ApiError::NO_ROUTE)?;
-    let lines = call.parameters.integer("lines").and_then(|lines| usize::try_from(lines).ok());
-    Ok(Reply::text(log.last(lines.unwrap_or(LINES_SHOWN))))
+    Ok(Reply::text(log.last(call.parameters.number("lines").unwrap_or(LINES_SHOWN))))
 }
 
 /// `GET /api/blockchain`.
@@ -109,16 +99,14 @@ fn blocks_behind(frame: &Frame<'_>) -> i64 {
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
-    Member::by("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
-        slot.object(|core| core.member("version").put(VERSION))
-    }),
-    Member::by("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
-    Member::by("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
-    Member::by("wif", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
-    Member::by("token", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
-    Member::by("symbol", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
-    Member::by("explorer", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
-    Member::by("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
+    Member::nested("core", &[Member::new("version", Shape::Text, |_, _| VERSION.into())]),
+    Member::by("nethash", shape::HASH, |_, frame, slot| slot.put(&config(frame).network.nethash)),
+    Member::by("slip44", Shape::Integer, |_, frame, slot| slot.put(&config(frame).network.slip44)),
+    Member::by("wif", Shape::Integer, |_, frame, slot| slot.put(&config(frame).network.wif)),
+    Member::by("token", Shape::Text, |_, frame, slot| slot.put(&config(frame).network.token)),
+    Member::by("symbol", Shape::Text, |_, frame, slot| slot.put(&config(frame).network.symbol)),
+    Member::by("explorer", Shape::Text, |_, frame, slot| slot.put(&config(frame).network.explorer)),
+    Member::by("version", Shape::Integer, |_, frame, slot| slot.put(&config(frame).network.pub_key_hash)),
     Member::by("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&context.ports.p2p);
@@ -126,7 +114,7 @@ const CONFIGURATION: &[Member<ApiContext>] = &[
         });
     }),
     Member::by("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
-        slot.put(&frame.view.tree().config().milestones.at(frame.head.height()).json);
+        slot.put(&config(frame).milestones.at(frame.head.height()).json);
     }),
     Member::nested("transactionPool", POOL),
 ];
@@ -139,29 +127,26 @@ const POOL: &[Member<ApiContext>] = &[
         slot.put(&frame.view.tree().rules().pool.max_transaction_age);
     })
     .only(Spoken::DOCUMENTED),
-    Member::by(
-        "dynamicFees",
-        Shape::Members(&[
-            ("enabled", Shape::Boolean, true),
-            ("minFeePool", Shape::Integer, false),
-            ("minFeeBroadcast", Shape::Integer, false),
-            ("addonBytes", Shape::Map(&Shape::Integer), false),
-        ]),
-        |_, frame, slot| {
-            let fees = frame.view.tree().rules().pool.dynamic_fees.as_ref();
-            slot.object(|object| write_dynamic_fees(object, fees));
-        },
-    ),
+    Member::nested("dynamicFees", FEES),
 ];
 
-fn write_dynamic_fees(object: &mut Object<'_>, fees: Option<&DynamicFees>) {
-    object.member("enabled").put(&Value::Bool(fees.is_some()));
-    let Some(fees) = fees else { return };
-    object.member("minFeePool").put(&fees.min_fee_pool);
-    object.member("minFeeBroadcast").put(&fees.min_fee_broadcast);
-    object.member("addonBytes").object(|bytes| {
-        for kind in Kind::ALL {
-            bytes.member(kind.key()).put(&kind.addon_bytes());
+const FEES: &[Member<ApiContext>] = &[
+    Member::new("enabled", Shape::Boolean, |_, frame| fees(frame).is_some().into()),
+    Member::some("minFeePool", Shape::Integer, |_, frame| fees(frame).map(|fees| fees.min_fee_pool).into()),
+    Member::some("minFeeBroadcast", Shape::Integer, |_, frame| fees(frame).map(|fees| fees.min_fee_broadcast).into()),
+    Member::some_by("addonBytes", Shape::Map(&Shape::Integer), |_, frame, slot| {
+        if fees(frame).is_some() {
+            slot.object(|bytes| {
+                Kind::ALL.into_iter().for_each(|kind| bytes.member(kind.key()).put(&kind.addon_bytes()))
+            });
         }
-    });
+    }),
+];
+
+fn fees<'f>(frame: &Frame<'f>) -> Option<&'f DynamicFees> {
+    frame.view.tree().rules().pool.dynamic_fees.as_ref()
+}
+
+fn config<'f>(frame: &Frame<'f>) -> &'f NetworkConfig {
+    frame.view.tree().config()
 }

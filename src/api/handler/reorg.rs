@@ -26,7 +26,8 @@ const TRANSACTION: &[Member<(TransactionId, Became)>] = &[
     Member::by("became", Shape::Pattern("^(returned|refused|dropped)$"), |(_, became), _, slot| slot.put(became)),
 ];
 
-const DONE: &[Member<Reorganised>] = &[
+/// The result of a reorganisation.
+pub const DONE: &[Member<Reorganised>] = &[
     Member::new("node", Shape::Integer, |done, _| done.node.0.into()),
     Member::by("from", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.from, frame)),
     Member::by("to", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.to, frame)),
@@ -42,23 +43,12 @@ const DONE: &[Member<Reorganised>] = &[
 
 const BLOCKS: Shape = Shape::List(&Shape::Table(&BLOCK));
 
-/// The shape of what a reorganisation did.
-pub const SHAPE: Shape = Shape::Table(&DONE);
-
 /// The body of `POST /lab/reorg`, for the description.
 pub fn body_schema() -> Value {
-    let id = json!({"type": "string", "pattern": "^[0-9a-f]{64}$"});
-    let ids = json!({"type": "array", "items": id});
-    json!({
-        "type": "object",
-        "properties": {
-            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
-            "transactions": {"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"},
-            "node": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
-        },
-        "required": ["depth"],
-        "additionalProperties": false,
-    })
+    let number = |least: u32| json!({"type": "integer", "minimum": least, "maximum": u32::MAX});
+    let ids = json!({"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"}});
+    let transactions = json!({"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"});
+    shape::object([("depth", number(1), true), ("transactions", transactions, false), ("node", number(0), false)])
 }
 
 /// `POST /lab/reorg {"depth": n, "transactions": "return" | "drop" | [ids]}`.

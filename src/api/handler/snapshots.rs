@@ -3,7 +3,7 @@
 use crate::{
     api::{
         http::{ApiError, Reply},
-        table::{Bound, Call, Check, Member, Outcome, Parameter, Rule, Shape, both, shape::TEXT_OR_NULL},
+        table::{Call, Check, Member, Outcome, Parameter, Rule, Shape, both, shape::TEXT_OR_NULL},
     },
     sim::{
         self, Intervention,
@@ -19,9 +19,6 @@ pub const NEW: &[Parameter] = &[both("name", Rule::Text(&[Check::AtMost(NAME_MAX
 
 /// The body that goes back to one: the path says it all.
 pub const NOTHING: &[Parameter] = &[];
-
-/// A snapshot's number, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 
 /// The members of a snapshot: where the run was then. `now` is in seconds of the network's epoch.
 pub const MEMBERS: &[Member<SnapshotInfo>] = &[
@@ -55,26 +52,26 @@ pub async fn list(call: Call<'_>) -> Outcome {
 
 /// `GET /lab/snapshots/{id}`.
 pub async fn show(call: Call<'_>) -> Outcome {
-    let id = id(&call)?;
+    let id = SnapshotId(call.id()?);
     let info = call.context.live.look(move |stage| stage.snapshots().get(id).cloned()).await?;
     info.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
 }
 
 /// `DELETE /lab/snapshots/{id}`.
 pub async fn delete(call: Call<'_>) -> Outcome {
-    let id = id(&call)?;
+    let id = SnapshotId(call.id()?);
     intervene(&call, Intervention::DeleteSnapshot { id }).await?.map(|_| Reply::nothing()).ok_or(MISSING)
 }
 
 /// `POST /lab/snapshots/{id}/revert`.
 pub async fn revert(call: Call<'_>) -> Outcome {
-    let to = id(&call)?;
+    let to = SnapshotId(call.id()?);
     intervene(&call, Intervention::Revert { to }).await?.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
 }
 
 /// `GET /lab/snapshots/{id}/file`: what `dposlab up --from` reads.
 pub async fn file(call: Call<'_>) -> Outcome {
-    let id = id(&call)?;
+    let id = SnapshotId(call.id()?);
     let Some(write) = call.context.write_state.clone() else { return Err(ApiError::NO_ROUTE) };
     let look = move |stage: &crate::sim::Stage| {
         let info = stage.snapshots().get(id)?.clone();
@@ -86,11 +83,6 @@ pub async fn file(call: Call<'_>) -> Outcome {
 }
 
 const MISSING: ApiError = ApiError::NotFound("there is no snapshot of this number; GET /lab/snapshots lists all");
-
-fn id(call: &Call<'_>) -> Result<SnapshotId, ApiError> {
-    let number = call.arguments.integer("id").and_then(|number| u64::try_from(number).ok());
-    number.map(SnapshotId).ok_or(ApiError::NO_ROUTE)
-}
 
 async fn intervene(call: &Call<'_>, what: Intervention) -> Result<Option<SnapshotInfo>, ApiError> {
     match call.context.live.intervene(what).await? {

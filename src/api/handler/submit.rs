@@ -6,7 +6,7 @@ use crate::{
         http::{ApiError, Reply},
         table::{
             Call, Outcome, Shape, Spoken,
-            json::{Object, write_list, write_value},
+            json::{Object, write_value},
             shape,
         },
     },
@@ -16,6 +16,7 @@ use crate::{
     },
 };
 use indexmap::IndexMap;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -62,7 +63,9 @@ struct Batch {
 }
 
 /// The reason why a transaction is invalid.
+#[derive(Serialize)]
 struct Refusal {
+    #[serde(rename = "type")]
     code: &'static str,
     message: String,
 }
@@ -214,20 +217,18 @@ fn write(
         let name = sent.cloned().unwrap_or_else(|| id.to_string());
         refused.entry(name).or_insert_with(|| error.clone().into());
     }
-    let ids =
-        |out: &mut Vec<u8>, ids: &[TransactionId]| write_list(out, ids, |out, id| write_value(out, &id.to_string()));
     let mut out = Vec::with_capacity(1_024);
     let mut answer = Object::open(&mut out);
     answer.member("data").object(|data| {
-        data.member("accept").value_with(|out| ids(out, &submission.accept));
-        data.member("broadcast").value_with(|out| ids(out, &submission.broadcast));
-        data.member("excess").value_with(|out| ids(out, &submission.excess));
+        data.member("accept").put(&submission.accept);
+        data.member("broadcast").put(&submission.broadcast);
+        data.member("excess").put(&submission.excess);
         data.member("invalid").list(refused.keys(), write_value);
     });
     if !refused.is_empty() {
         answer.member("errors").object(|errors| {
             for (id, refusal) in &refused {
-                errors.member(id).list([refusal], write_refusal);
+                errors.member(id).put(&[refusal]);
             }
         });
     } else if NO_ERRORS_SHOWN.holds(call.context.settings.dialect) {
@@ -239,13 +240,6 @@ fn write(
 
 /// The dialects that show `errors` as null when there are none. Source: api.md 4.10 row 5.
 const NO_ERRORS_SHOWN: Spoken = Spoken::DOCUMENTED;
-
-fn write_refusal(out: &mut Vec<u8>, refusal: &Refusal) {
-    let mut object = Object::open(out);
-    object.member("type").put(refusal.code);
-    object.member("message").put(&refusal.message);
-    object.close();
-}
 
 #[cfg(test)]
 mod tests {

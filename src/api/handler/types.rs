@@ -6,7 +6,7 @@ use crate::{
         resource::schema,
         table::{
             Call, Outcome, Shape,
-            json::{self, MemberWriter, Object},
+            json::{self, Object},
             shape,
         },
     },
@@ -36,19 +36,12 @@ pub fn schemas(call: &Call<'_>) -> Outcome {
 /// `{"1":{…},"2":{…}}` over the types in force.
 fn by_group(call: &Call<'_>, write: impl Fn(&mut Object<'_>, Kind, &Milestone)) -> Reply {
     let milestone = call.context.view.tree().config().milestones.at(call.head.height());
-    let in_force = |group: u32| {
-        let kinds = Kind::ALL.into_iter().filter(move |kind| kind.numbers().0 == group);
-        kinds.filter(|kind| is_in_force(*kind, milestone)).collect::<Vec<_>>()
-    };
-    let fill = |slot: MemberWriter<'_, '_>, kinds: Vec<Kind>| {
-        slot.object(|object| kinds.into_iter().for_each(|kind| write(object, kind, milestone)));
-    };
+    let in_force: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| is_in_force(*kind, milestone)).collect();
     Reply::json(json::data_object(|data| {
-        for (group, name) in [(1, "1"), (2, "2")] {
-            let kinds = in_force(group);
-            if !kinds.is_empty() {
-                fill(data.member(name), kinds);
-            }
+        for kinds in in_force.chunk_by(|one, other| one.numbers().0 == other.numbers().0) {
+            data.member(&kinds[0].numbers().0.to_string()).object(|object| {
+                kinds.iter().for_each(|kind| write(object, *kind, milestone));
+            });
         }
     }))
 }

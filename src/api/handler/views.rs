@@ -11,11 +11,10 @@ use crate::{
             chaos::Chaos,
             views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
-        table::{Bound, Call, Given, Member, Outcome, Parameter, Rule, Shape, both, json, shape::BLOCK_ID},
-        view::View,
+        table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, shape::BLOCK_ID},
     },
     ledger::Link,
-    sim::{LiveHandle, past::WalkStep},
+    sim::past::WalkStep,
 };
 use std::sync::Arc;
 
@@ -30,9 +29,6 @@ pub const NEW: &[Parameter] = &[
     both("node", Rule::Integer(Bound::Between(0, u32::MAX as i64))),
 ];
 
-/// A view's number, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
-
 /// A view, as it is shown.
 struct ViewRow {
     id: u64,
@@ -46,7 +42,7 @@ struct ViewRow {
 impl ViewRow {
     fn of((id, view): (u64, Arc<PastView<ApiContext>>), call: &Call<'_>) -> Self {
         let tip = view.context.board.state().tips.winning().clone();
-        Self { id, at: format!("http://{}{}", chains::host(call), prefix(id)), view, tip }
+        Self { id, at: format!("http://{}{}", call.request.host_or_default(), prefix(id)), view, tip }
     }
 }
 
@@ -75,13 +71,21 @@ const MEMBERS: &[Member<ViewRow>] = &[
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// The past that can be gone back to, from the instant `first` to `last`, which is now; how many moments are kept for it and the
 /// bytes they take; and the views that are open.
-pub const LIST_SHAPE: Shape = Shape::Members(&[
-    ("first", Shape::Integer, true),
-    ("last", Shape::Integer, true),
-    ("moments", Shape::Integer, true),
-    ("bytes", Shape::Integer, true),
-    ("views", Shape::List(&SHAPE), true),
-]);
+pub const LIST: &[Member<Past>] = &[
+    Member::new("first", Shape::Integer, |past, _| past.first.micros().into()),
+    Member::new("last", Shape::Integer, |past, _| past.last.micros().into()),
+    Member::new("moments", Shape::Integer, |past, _| past.size.0.into()),
+    Member::new("bytes", Shape::Integer, |past, _| past.size.1.into()),
+    Member::by("views", Shape::List(&SHAPE), |past, frame, slot| slot.rows(MEMBERS, &past.views, frame)),
+];
+
+/// The past that can be gone back to.
+pub struct Past {
+    first: SimTime,
+    last: SimTime,
+    size: (usize, usize),
+    views: Vec<ViewRow>,
+}
 
 /// `POST /lab/views {"at"?, "delivered"?, "inputs"?, "view"?, "step"?, "back"?, "node"?}`.
 pub async fn open(call: Call<'_>) -> Outcome {
@@ -93,34 +97,27 @@ pub async fn open(call: Call<'_>) -> Outcome {
 /// `GET /lab/views`.
 pub async fn list(call: Call<'_>) -> Outcome {
     let views = views(&call)?;
-    let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
-    let first = views.past().first().map_or(now, |place| place.at);
-    let (moments, bytes) = views.past().size();
-    let rows: Vec<ViewRow> = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("first").put(&first.micros());
-        data.member("last").put(&now.micros());
-        data.member("moments").put(&moments);
-        data.member("bytes").put(&bytes);
-        data.member("views").rows(MEMBERS, &rows, &call.frame());
-    })))
+    let last = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
+    let (first, size) = (views.past().first().map_or(last, |place| place.at), views.past().size());
+    let views = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
+    Ok(call.show_row(LIST, &Past { first, last, size, views }))
 }
 
 /// `GET /lab/views/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let id = id(call)?;
+    let id = call.id()?;
     let view = views(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ViewRow::of((id, view), call)))
 }
 
 /// `DELETE /lab/views/{id}`.
 pub fn delete(call: &Call<'_>) -> Outcome {
-    if views(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
+    if views(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// `POST /lab/views/{id}/chain`: an isolated chain that goes on from there.
 pub async fn go_on(call: Call<'_>) -> Outcome {
-    let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
+    let view = views(&call)?.get(call.id()?).ok_or(MISSING)?;
     let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
     let added = all.add(gone_on(&view, call.context).await?)?;
     added.1.context.live.now().await?;
@@ -135,7 +132,7 @@ async fn opened(
 ) -> Result<(u64, Arc<PastView<ApiContext>>), ApiError> {
     let Come { live, view, board, feed, place, reverts } = views.come(wish, &beside.live, beside.board.nodes()).await?;
     let chaos = Chaos::new(board.seed().unwrap_or_default(), wish.node, Arc::new(vec![view.clone()].into()));
-    let context = ApiContext { board, feed, chaos, ..beneath(beside, view, live) };
+    let context = ApiContext { board, feed, chaos, ..beside.behind_the_same_server(view, live) };
     Ok(views.keep(PastView { context, place, reverts }))
 }
 
@@ -151,17 +148,15 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
     let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
     let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));
     let funds = beside.funds.as_ref().map(|funds| Arc::new(funds.apart()));
-    let account = |account: &crate::scenario::Account| ChainAccount {
-        address: account.keys.public().address(byte).to_string(),
-        public_key: account.keys.public().to_string(),
-        balance: account.balance.value().to_string(),
-        passphrase: account.passphrase.clone(),
-    };
     Ok(Chain {
         seed,
         delegates: board.delegates().iter().flatten().count() as u32,
         nethash: tree.config().network.nethash.to_string(),
-        accounts: funds.iter().flat_map(|funds| funds.accounts()).map(account).collect(),
+        accounts: funds
+            .iter()
+            .flat_map(|funds| funds.accounts())
+            .map(|account| ChainAccount::of(account, byte))
+            .collect(),
         context: ApiContext {
             funds,
             desk: beside.desk.clone(),
@@ -170,7 +165,7 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
             board,
             feed,
             chaos,
-            ..beneath(beside, view, live)
+            ..beside.behind_the_same_server(view, live)
         },
     })
 }
@@ -178,21 +173,6 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
 /// The message of a chain that began in the midst of another network, about its recording.
 const NO_RECORDING: &str = "this chain began where another network was, so it has no recording of its own; a snapshot's file \
                             holds all that came in";
-
-/// The context of a network beside another one, behind the same server.
-fn beneath(beside: &ApiContext, view: View, live: LiveHandle) -> ApiContext {
-    ApiContext {
-        ports: beside.ports,
-        host: beside.host,
-        settings: beside.settings.clone(),
-        report: beside.report.clone(),
-        limiter: beside.limiter.clone(),
-        receiving: beside.receiving.clone(),
-        requests: beside.requests.clone(),
-        connections: beside.connections.clone(),
-        ..ApiContext::new(view, live)
-    }
-}
 
 fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
     call.context.views.as_ref().ok_or(NO_PAST)
@@ -202,17 +182,11 @@ fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
 const NO_PAST: ApiError =
     ApiError::NotFound("no past is kept of this network: isolated chains and views of the past have none");
 
-fn id(call: &Call<'_>) -> Result<u64, ApiError> {
-    let number = call.arguments.integer("id").and_then(|number| u64::try_from(number).ok());
-    number.ok_or(ApiError::NO_ROUTE)
-}
-
 fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     let given = &call.parameters;
-    let number = |name| given.integer(name).and_then(|number| u64::try_from(number).ok());
-    let at = number("at").map(SimTime::from_micros);
-    let inputs = number("inputs").and_then(|inputs| usize::try_from(inputs).ok());
-    let instant = match (at, number("delivered"), number("view")) {
+    let at = given.number("at").map(SimTime::from_micros);
+    let inputs = given.number("inputs");
+    let instant = match (at, given.number("delivered"), given.number("view")) {
         (Some(_), _, Some(_)) => {
             return Err(ApiError::unprocessable("keys 'at' and 'view': allowed is one of them"));
         }
@@ -227,29 +201,22 @@ fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     if inputs.is_some() && !matches!(instant, Instant::Within { .. }) {
         return Err(ApiError::unprocessable("key 'inputs': allowed beside 'at' and 'delivered' only"));
     }
-    let step = given.get("step").and_then(|step| match step {
-        Given::Text(word) => Some(word.as_str()),
-        _ => None,
-    });
-    let step = step.map(|word| match word {
+    let step = given.text("step").map(|word| match word {
         "slot" => By::Slot,
         "block" => By::Other(WalkStep::Block),
         "round" => By::Other(WalkStep::Round),
         _ => By::Other(WalkStep::Event),
     });
-    let is_back = given.get("back") == Some(&Given::Boolean(true));
+    let is_back = given.flag("back") == Some(true);
     if is_back && step.is_none() {
         return Err(ApiError::unprocessable("key 'back': allowed beside 'step' only"));
     }
-    let node = number("node").and_then(|node| u32::try_from(node).ok()).map(NodeId);
-    let node = node.unwrap_or_else(|| match instant {
-        Instant::Of(id) => call
-            .context
-            .views
-            .as_ref()
-            .and_then(|views| views.get(id))
-            .map_or_else(|| call.context.view.node(), |view| view.context.view.node()),
-        _ => call.context.view.node(),
+    let node = given.number("node").map(NodeId).unwrap_or_else(|| {
+        let from = match instant {
+            Instant::Of(id) => call.context.views.as_ref().and_then(|views| views.get(id)),
+            _ => None,
+        };
+        from.map_or_else(|| call.context.view.node(), |view| view.context.view.node())
     });
     Ok(ViewWish { instant, away: step.map(|step| Away { step, is_back }), node })
 }

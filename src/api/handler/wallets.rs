@@ -13,22 +13,21 @@ use crate::{
 use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Wallet not found");
+const RICHEST: (&str, bool) = ("balance", true);
 
 /// `GET /api/wallets`.
 pub fn list(call: &Call<'_>) -> Outcome {
-    let dialect = call.frame().dialect;
-    let order = call.parameters.order().unwrap_or(("balance", true));
-    if order == ("balance", true) && !field::filters(wallet::MEMBERS, &call.parameters, dialect) {
+    if call.parameters.order().unwrap_or(RICHEST) == RICHEST
+        && !field::filters(wallet::MEMBERS, &call.parameters, call.frame().dialect)
+    {
         return top(call);
     }
-    let listing = search(call, candidates(call));
-    Ok(call.list_rows(listing, wallet::MEMBERS))
+    Ok(call.list_rows(search(call, candidates(call).into_iter()), wallet::MEMBERS))
 }
 
 /// `POST /api/wallets/search`.
 pub fn search_all(call: &Call<'_>) -> Outcome {
-    let listing = search(call, candidates(call));
-    Ok(call.list_rows(listing, wallet::FOUND))
+    Ok(call.list_rows(search(call, candidates(call).into_iter()), wallet::FOUND))
 }
 
 /// `GET /api/wallets/top`.
@@ -67,9 +66,8 @@ pub fn votes(call: &Call<'_>) -> Outcome {
 
 /// The wallets voting for a delegate, for its list of voters.
 pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
-    let voters = call.head.state().wallets().filter(|wallet| wallet.vote == Some(*delegate)).cloned().collect();
-    let listing = search(call, voters);
-    call.list_rows(listing, wallet::FOUND)
+    let voters = call.head.state().wallets().filter(|wallet| wallet.vote == Some(*delegate)).cloned();
+    call.list_rows(search(call, voters), wallet::FOUND)
 }
 
 /// A cold wallet has sent nothing, and no key stands for that.
@@ -83,12 +81,10 @@ pub fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
     call.frame().find_wallet(call.argument("id")).ok_or(NOT_FOUND)
 }
 
-fn search(call: &Call<'_>, mut rows: Vec<WalletRow>) -> Listing<WalletRow> {
-    let frame = call.frame();
-    rows.retain(|row| field::matches(wallet::MEMBERS, &call.parameters, row, &frame));
+fn search(call: &Call<'_>, rows: impl Iterator<Item = WalletRow>) -> Listing<WalletRow> {
+    let mut rows = call.matching(wallet::MEMBERS, rows);
     rows.sort_unstable_by_key(|row| row.first_seen);
-    let order = call.parameters.order().unwrap_or(("balance", true));
-    call.page().cut(field::sort(wallet::MEMBERS, order, rows, &frame))
+    call.ordered(wallet::MEMBERS, rows, Some(RICHEST))
 }
 
 /// The wallets among which all that match are.

@@ -2,111 +2,101 @@
 
 use super::snapshots;
 use crate::{
-    actors::NodeId,
+    actors::{NodeId, SimTime},
     api::{
         http::{ApiError, Reply},
         lab::{
-            board::{BoardState, LabBoard},
+            board::{BoardState, FaultInForce, LabBoard},
             stream::{Filter, Subscription},
         },
         table::{
-            Bound, Call, Given, Outcome, Parameter, Rule, Shape, both,
-            json::{self, Object},
+            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both,
             parameter::ANY_TEXT,
+            row::write_members,
             shape::{BLOCK_ID, TEXT_OR_NULL},
         },
     },
-    sim::{Pace, Stage, line::KINDS},
+    sim::{Pace, Stage, line::KINDS, snapshots::SnapshotInfo},
 };
 use std::sync::Arc;
 
-const NODE: Shape = Shape::Members(&[
-    ("node", Shape::Integer, true),
-    ("delegate", TEXT_OR_NULL, true),
-    ("height", Shape::Integer, true),
-    ("tip", BLOCK_ID, true),
-    ("live", Shape::Boolean, true),
-    ("cause", TEXT_OR_NULL, true),
-    ("pool", Shape::Integer, true),
-    ("peers", Shape::List(&Shape::Integer), false),
-]);
-
 /// The option to show more of the network: `peers=true` names those of each node. All actors are copied for it.
 pub const LAB: &[Parameter] = &[both("peers", Rule::Boolean)];
-const FAULT: Shape =
-    Shape::Members(&[("fault", Shape::Integer, true), ("kind", Shape::Text, true), ("since", Shape::Integer, true)]);
+
+/// The network at the instant of a request.
+pub struct Lab {
+    run: Option<(SimTime, Pace)>,
+    now: SimTime,
+    board: LabBoard,
+    state: BoardState,
+    peers: Option<Vec<Vec<NodeId>>>,
+    snapshots: Vec<SnapshotInfo>,
+}
+
 /// The whole network. Times are virtual: `now` in seconds since the network's epoch, `nowMicros`, `since` in
 /// microseconds.
-pub const LAB_SHAPE: Shape = Shape::Members(&[
-    ("ready", Shape::Boolean, true),
-    ("pace", Shape::Either(&[Shape::Number, Shape::Text, Shape::Null]), true),
-    ("now", Shape::Integer, true),
-    ("nowMicros", Shape::Integer, true),
-    ("seed", Shape::Either(&[Shape::Integer, Shape::Null]), true),
-    ("stage", TEXT_OR_NULL, true),
-    ("nodes", Shape::List(&NODE), true),
-    ("faults", Shape::List(&FAULT), true),
-    ("snapshots", snapshots::LIST_SHAPE, true),
-]);
+pub const MEMBERS: &[Member<Arc<Lab>>] = &[
+    Member::new("ready", Shape::Boolean, |lab, _| lab.run.is_some().into()),
+    Member::by("pace", Shape::Either(&[Shape::Number, Shape::Text, Shape::Null]), |lab, _, slot| match lab.run {
+        Some((_, Pace::Speed(speed))) => slot.put(&speed),
+        run => slot.put(&run.map(|(_, pace)| pace.to_string())),
+    }),
+    Member::new("now", Shape::Integer, |lab, _| lab.now.seconds().into()),
+    Member::new("nowMicros", Shape::Integer, |lab, _| lab.now.micros().into()),
+    Member::new("seed", Shape::Either(&[Shape::Integer, Shape::Null]), |lab, _| lab.board.seed().into()),
+    Member::new("stage", TEXT_OR_NULL, |lab, _| lab.board.stage().into()),
+    Member::by("nodes", Shape::List(&Shape::Table(&NODE)), |lab, frame, slot| {
+        let nodes = (0..lab.state.tips.nodes()).map(|node| (lab.clone(), node));
+        slot.list(nodes, |out, node| write_members(out, NODE, &node, frame));
+    }),
+    Member::by("faults", Shape::List(&Shape::Table(&FAULT)), |lab, frame, slot| {
+        slot.list(&lab.state.faults, |out, (number, fault)| write_members(out, FAULT, &(*number, *fault), frame));
+    }),
+    Member::by("snapshots", snapshots::LIST_SHAPE, |lab, frame, slot| {
+        slot.rows(snapshots::MEMBERS, &lab.snapshots, frame);
+    }),
+];
+
+const NODE: &[Member<(Arc<Lab>, usize)>] = &[
+    Member::new("node", Shape::Integer, |(_, node), _| (*node).into()),
+    Member::new("delegate", TEXT_OR_NULL, |(lab, node), _| lab.board.delegates()[*node].as_deref().into()),
+    Member::new("height", Shape::Integer, |(lab, node), _| lab.state.tips.all()[*node].height().into()),
+    Member::new("tip", BLOCK_ID, |(lab, node), _| lab.state.tips.all()[*node].id().into()),
+    Member::new("live", Shape::Boolean, |(lab, node), _| lab.state.down[*node].is_none().into()),
+    Member::new("cause", TEXT_OR_NULL, |(lab, node), _| lab.state.down[*node].map(|cause| cause.word()).into()),
+    Member::new("pool", Shape::Integer, |(lab, node), _| lab.state.pools[*node].into()),
+    Member::some_by("peers", Shape::List(&Shape::Integer), |(lab, node), _, slot| {
+        slot.put_some(lab.peers.as_ref().and_then(|peers| peers.get(*node)));
+    }),
+];
+
+const FAULT: &[Member<(usize, FaultInForce)>] = &[
+    Member::new("fault", Shape::Integer, |(number, _), _| (*number).into()),
+    Member::new("kind", Shape::Text, |(_, fault), _| fault.kind.into()),
+    Member::new("since", Shape::Integer, |(_, fault), _| fault.since.micros().into()),
+];
 
 /// `GET /lab`. A run that has ended is not ready, has no pace, and stands where it ended.
 pub async fn lab(call: Call<'_>) -> Outcome {
     let run = call.context.live.now().await.ok();
     let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
-    let board = &call.context.board;
+    let board = call.context.board.clone();
     let nodes = u32::try_from(board.nodes()).unwrap_or(u32::MAX);
     let look = move |stage: &Stage| {
         let causes: Vec<_> = (0..nodes).map(|node| stage.world().down_cause(NodeId(node))).collect();
         (stage.snapshots().list().cloned().collect::<Vec<_>>(), causes)
     };
-    let (taken, causes) = call.context.live.look(look).await.unwrap_or_default();
+    let (snapshots, causes) = call.context.live.look(look).await.unwrap_or_default();
     let mut state = board.state();
     // The board knows what brought a node down; another fault may keep it down since then.
     for (down, keeps) in state.down.iter_mut().zip(causes) {
         *down = down.map(|brought| keeps.unwrap_or(brought));
     }
-    let peers = match call.parameters.get("peers") {
-        Some(Given::Boolean(true)) => call.context.live.peers().await.ok(),
+    let peers = match call.parameters.flag("peers") {
+        Some(true) => call.context.live.peers().await.ok(),
         _ => None,
     };
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("ready").put(&run.is_some());
-        match run.map(|(_, pace)| pace) {
-            Some(Pace::Speed(speed)) => data.member("pace").put(&speed),
-            pace => data.member("pace").put(&pace.map(|pace| pace.to_string())),
-        }
-        data.member("now").put(&now.seconds());
-        data.member("nowMicros").put(&now.micros());
-        data.member("seed").put(&board.seed());
-        data.member("stage").put(&board.stage());
-        write_state(data, board, &state, peers.as_deref());
-        data.member("snapshots").rows(snapshots::MEMBERS, &taken, &call.frame());
-    })))
-}
-
-fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState, peers: Option<&[Vec<NodeId>]>) {
-    let nodes = state.tips.all().iter().zip(board.delegates()).zip(state.down.iter().zip(&state.pools)).enumerate();
-    data.member("nodes").list(nodes, |out, (node, ((tip, delegate), (down, pool)))| {
-        let mut line = Object::open(out);
-        line.member("node").put(&node);
-        line.member("delegate").put(delegate);
-        line.member("height").put(&tip.height());
-        line.member("tip").text(tip.id());
-        line.member("live").put(&down.is_none());
-        line.member("cause").put(&down.map(|cause| cause.word()));
-        line.member("pool").put(pool);
-        if let Some(peers) = peers.and_then(|peers| peers.get(node)) {
-            line.member("peers").put(&peers.iter().map(|peer| peer.0).collect::<Vec<_>>());
-        }
-        line.close();
-    });
-    data.member("faults").list(&state.faults, |out, (fault, in_force)| {
-        let mut line = Object::open(out);
-        line.member("fault").put(fault);
-        line.member("kind").put(in_force.kind);
-        line.member("since").put(&in_force.since.micros());
-        line.close();
-    });
+    Ok(call.show_row(MEMBERS, &Arc::new(Lab { run, now, board, state, peers, snapshots })))
 }
 
 /// The parameters of a stream of events.
@@ -124,7 +114,6 @@ pub const EVENTS_EXAMPLE: &str = "retry: 1000\n: the next event is 52\n\nid: 52\
 /// `GET /lab/events`: from the next event on, or from the one after `Last-Event-ID` or `last_event_id`.
 pub fn events(call: &Call<'_>) -> Outcome {
     let parameters = &call.parameters;
-    let number = |name| parameters.integer(name).and_then(|number| u64::try_from(number).ok());
     let filter = Filter {
         kinds: parameters.text("kind").map(read_kinds).transpose()?,
         nodes: parameters.text("node").map(|text| read_nodes(text, call.context.board.nodes())).transpose()?,
@@ -132,9 +121,9 @@ pub fn events(call: &Call<'_>) -> Outcome {
     Ok(Reply::events(Subscription {
         feed: call.context.feed.clone(),
         // The header of a client that reconnects is newer than the parameter in its address.
-        after: last_event_id(call)?.or_else(|| number("last_event_id")),
+        after: last_event_id(call)?.or_else(|| parameters.number("last_event_id")),
         filter: Arc::new(filter),
-        limit: number("limit"),
+        limit: parameters.number("limit"),
     }))
 }
 

@@ -5,7 +5,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::webhook::{self, WebhookRow},
-        table::{Call, Given, Member, Outcome, Shape, json, shape::TEXT_OR_NULL},
+        table::{Call, Given, Member, Outcome, Shape, shape::TEXT_OR_NULL},
         webhooks::{Counts, Webhooks},
     },
 };
@@ -65,7 +65,10 @@ pub async fn delete(call: Call<'_>) -> Outcome {
     if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
 }
 
-const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
+/// A webhook and what became of its posts.
+type Counted = (Arc<Webhook>, Counts);
+
+const COUNTED: &[Member<Counted>] = &[
     Member::new("id", Shape::Text, |(hook, _), _| (&*hook.id).into()),
     Member::new("event", Shape::Text, |(hook, _), _| (&*hook.event).into()),
     Member::new("target", Shape::Text, |(hook, _), _| (&*hook.target).into()),
@@ -77,17 +80,17 @@ const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
     Member::new("lastFailure", TEXT_OR_NULL, |(_, counts), _| counts.last_failure.as_deref().into()),
 ];
 
-/// The shape of the outcomes of a node's posts.
-pub const COUNTS_SHAPE: Shape =
-    Shape::Members(&[("overlooked", Shape::Integer, true), ("webhooks", Shape::List(&Shape::Table(&COUNTED)), true)]);
+/// The outcomes of a node's posts.
+pub const COUNTS: &[Member<(Vec<Counted>, u64)>] = &[
+    Member::new("overlooked", Shape::Integer, |(_, overlooked), _| (*overlooked).into()),
+    Member::by("webhooks", Shape::List(&Shape::Table(&COUNTED)), |(counted, _), frame, slot| {
+        slot.rows(COUNTED, counted, frame);
+    }),
+];
 
 /// `GET /lab/webhooks`: what became of the deliveries.
 pub async fn counts(call: Call<'_>) -> Outcome {
-    let (counted, overlooked) = webhooks(&call)?.counts().await?;
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("overlooked").put(&overlooked);
-        data.member("webhooks").rows(COUNTED, &counted, &call.frame());
-    })))
+    Ok(call.show_row(COUNTS, &webhooks(&call)?.counts().await?))
 }
 
 async fn all(call: &Call<'_>) -> Result<Vec<WebhookRow>, ApiError> {
@@ -102,10 +105,6 @@ fn webhooks<'c>(call: &Call<'c>) -> Result<&'c Webhooks, ApiError> {
 /// Reads a body that has passed all checks but that of its length.
 fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     let text = |name| call.parameters.text(name).map(str::to_owned);
-    let enabled = match call.parameters.get("enabled") {
-        Some(Given::Boolean(enabled)) => Some(*enabled),
-        _ => None,
-    };
     let conditions = match call.parameters.get("conditions") {
         Some(Given::Value(conditions)) => Some(read_conditions(conditions)?),
         _ => None,
@@ -113,7 +112,12 @@ fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     if call.body.to_string().len() > LENGTH_MAX {
         return Err(ApiError::Unprocessable(format!("a webhook must not be longer than {LENGTH_MAX} bytes")));
     }
-    Ok(WebhookChange { event: text("event"), target: text("target"), enabled, conditions })
+    Ok(WebhookChange {
+        event: text("event"),
+        target: text("target"),
+        enabled: call.parameters.flag("enabled"),
+        conditions,
+    })
 }
 
 fn read_conditions(conditions: &Value) -> Result<Vec<Condition>, ApiError> {

@@ -48,6 +48,11 @@ impl Request {
         hosts.next().filter(|_| hosts.next().is_none())?.to_str().ok()
     }
 
+    /// The same, or else the default of this server.
+    pub fn host_or_default(&self) -> &str {
+        self.host().unwrap_or("127.0.0.1:4003")
+    }
+
     /// True if it comes from this machine.
     pub fn is_from_loopback(&self) -> bool {
         self.remote.is_some_and(|remote| remote.ip().to_canonical().is_loopback())

@@ -3,7 +3,7 @@
 //! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
 //! URL, so they need no change.
 
-use crate::{api::http::error::ApiError, sim::Pace};
+use crate::{api::http::error::ApiError, scenario::Account, sim::Pace};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -34,6 +34,18 @@ pub struct ChainAccount {
     pub public_key: String,
     pub balance: String,
     pub passphrase: String,
+}
+
+impl ChainAccount {
+    /// An account of a testnet, on a network of this byte.
+    pub fn of(account: &Account, network_byte: u8) -> Self {
+        Self {
+            address: account.keys.public().address(network_byte).to_string(),
+            public_key: account.keys.public().to_string(),
+            balance: account.balance.value().to_string(),
+            passphrase: account.passphrase.clone(),
+        }
+    }
 }
 
 /// The context of a run, which a chain ends with itself.

@@ -60,13 +60,13 @@ impl Watchers for Observed {
 /// The instant that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Instant {
-    /// Where the network was when its clock last showed this.
+    /// The newest state at which the network's clock showed this.
     At(SimTime),
     /// After so many inputs were delivered to actors, where that is within an instant.
     Within { at: SimTime, delivered: u64, inputs: Option<usize> },
     /// That of a view.
     Of(u64),
-    /// Where the network is now.
+    /// The network as it is now.
     Now,
 }
 
@@ -390,7 +390,7 @@ pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
     split_below(PREFIX, path)
 }
 
-/// Where a view is found.
+/// The path below which a view is found.
 pub fn prefix(id: u64) -> String {
     format!("{PREFIX}{id}")
 }

@@ -1,19 +1,20 @@
 //! Attributes of wallets, beside their balance. Source: api.md 4.1.
 
-use super::block::{self, RawBlock};
+use super::block::{self, BlockRow};
 use crate::{
     api::table::{Member, Shape, shape},
     ledger::{
         DelegateAttributes, Wallet,
-        wallet::{Bridgechain, Business, Htlc, Lock},
+        wallet::{Bridgechain, Business, Htlc, Lock, MultiSignature},
     },
     protocol::Asset,
 };
 use std::sync::Arc;
 
-/// `{"publicKeys":[…],"min":n}`.
-const MULTI_SIGNATURE_SHAPE: Shape =
-    Shape::Members(&[("publicKeys", Shape::List(&shape::KEY), true), ("min", Shape::Integer, true)]);
+const SIGNERS: &[Member<MultiSignature>] = &[
+    Member::by("publicKeys", Shape::List(&shape::KEY), |signers, _, slot| slot.put(&signers.public_keys)),
+    Member::new("min", Shape::Integer, |signers, _| signers.min.into()),
+];
 
 const LOCK: &[Member<Lock>] = &[
     Member::new("amount", shape::AMOUNT, |lock, _| lock.amount.into()),
@@ -52,7 +53,7 @@ const BUSINESS: &[Member<Business>] = &[
         ],
     ),
     Member::some("resigned", Shape::Boolean, |business, _| business.resigned.then_some(true).into()),
-    Member::<Business>::by("bridgechains", Shape::Map(&BRIDGECHAIN_SHAPE), |business, frame, slot| {
+    Member::some_by("bridgechains", Shape::Map(&BRIDGECHAIN_SHAPE), |business, frame, slot| {
         if !business.bridgechains.is_empty() {
             slot.object(|bridgechains| {
                 for bridgechain in business.bridgechains.values() {
@@ -61,8 +62,7 @@ const BUSINESS: &[Member<Business>] = &[
                 }
             });
         }
-    })
-    .optional(),
+    }),
 ];
 
 /// The shape of a bridgechain as its business's attributes have it.
@@ -95,28 +95,23 @@ const DELEGATE: &[Member<DelegateAttributes>] = &[
     Member::some("rank", Shape::Integer, |delegate, _| delegate.rank.into()),
     Member::some("round", Shape::Integer, |delegate, _| (delegate.round > 0).then_some(delegate.round).into()),
     Member::some("resigned", Shape::Boolean, |delegate, _| delegate.resigned.then_some(true).into()),
-    Member::<DelegateAttributes>::by("lastBlock", block::HEADER_SHAPE, |delegate, frame, slot| {
-        if let Some(last) = &delegate.last_block {
-            slot.members(block::HEADER, &RawBlock::Whole(last.0.clone()), frame);
-        }
-    })
-    .optional(),
+    Member::some_by("lastBlock", block::HEADER_SHAPE, |delegate, frame, slot| {
+        let last = delegate.last_block.as_ref().map(|last| BlockRow::Whole(last.0.clone()));
+        slot.some_members(block::HEADER, last.as_ref(), frame);
+    }),
 ];
 
 type Row = Member<Arc<Wallet>>;
 
 /// The members of `attributes`.
 pub const ATTRIBUTES: &[Row] = &[
-    Row::by("delegate", Shape::Table(&DELEGATE), |wallet, frame, slot| {
-        if let Some(delegate) = &wallet.delegate {
-            slot.members(DELEGATE, &**delegate, frame);
-        }
-    })
-    .optional(),
+    Row::some_by("delegate", Shape::Table(&DELEGATE), |wallet, frame, slot| {
+        slot.some_members(DELEGATE, wallet.delegate.as_deref(), frame);
+    }),
     Row::some("vote", shape::KEY, |wallet, _| wallet.vote.into()),
     Row::some("secondPublicKey", shape::KEY, |wallet, _| wallet.second_public_key.into()),
     MULTI_SIGNATURE,
-    Row::by("ipfs", Shape::Members(&[("hashes", Shape::Map(&Shape::Boolean), true)]), |wallet, _, slot| {
+    Row::some_by("ipfs", Shape::Members(&[("hashes", Shape::Map(&Shape::Boolean), true)]), |wallet, _, slot| {
         let Some(multihashes) = &wallet.ipfs else { return };
         slot.object(|ipfs| {
             ipfs.member("hashes").object(|hashes| {
@@ -125,28 +120,16 @@ pub const ATTRIBUTES: &[Row] = &[
                 }
             });
         });
-    })
-    .optional(),
-    Row::by("htlc", Shape::Table(&HTLC), |wallet, frame, slot| {
-        if let Some(htlc) = &wallet.htlc {
-            slot.members(HTLC, &**htlc, frame);
-        }
-    })
-    .optional(),
-    Row::by("business", Shape::Table(&BUSINESS), |wallet, frame, slot| {
-        if let Some(business) = &wallet.business {
-            slot.members(BUSINESS, &**business, frame);
-        }
-    })
-    .optional(),
+    }),
+    Row::some_by("htlc", Shape::Table(&HTLC), |wallet, frame, slot| {
+        slot.some_members(HTLC, wallet.htlc.as_deref(), frame);
+    }),
+    Row::some_by("business", Shape::Table(&BUSINESS), |wallet, frame, slot| {
+        slot.some_members(BUSINESS, wallet.business.as_deref(), frame);
+    }),
 ];
 
 /// `{"publicKeys":[…],"min":n}`, or nothing.
-pub const MULTI_SIGNATURE: Row = Row::by("multiSignature", MULTI_SIGNATURE_SHAPE, |wallet, _, slot| {
-    let Some(multi_signature) = &wallet.multi_signature else { return };
-    slot.object(|object| {
-        object.member("publicKeys").put(&multi_signature.public_keys);
-        object.member("min").put(&multi_signature.min);
-    });
-})
-.optional();
+pub const MULTI_SIGNATURE: Row = Row::some_by("multiSignature", Shape::Table(&SIGNERS), |wallet, frame, slot| {
+    slot.some_members(SIGNERS, wallet.multi_signature.as_deref(), frame);
+});

@@ -4,16 +4,15 @@ use super::timestamp;
 use crate::{
     api::{
         table::{
-            Bound, Dialect, Frame, Member, Parameter, Shape, both,
+            Bound, Dialect, Member, Parameter, Shape, both,
             field::Cell,
-            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY},
-            row::{self, write_members},
-            shape,
+            parameter::{BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY},
+            row, shape,
         },
-        view::{ConfirmedBlock, Entry, Totals},
+        view::{ConfirmedBlock, Totals},
     },
     ledger::Balance,
-    protocol::{Block, BlockHeader, BlockId},
+    protocol::{Address, Block, BlockHeader, BlockId},
 };
 use std::sync::Arc;
 
@@ -22,9 +21,6 @@ use std::sync::Arc;
 pub const ORDERED: &[Parameter] = &row::ordered(RAW, &[
     "height", "numberOfTransactions", "reward", "timestamp", "totalAmount", "totalFee", "version",
 ]);
-
-/// The order that the search takes in its query.
-pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that lists of blocks take.
 #[rustfmt::skip]
@@ -53,29 +49,31 @@ pub const OF_DELEGATE: &[Parameter] = &{
 /// A block by id or height, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 
-/// The block whose transactions are wanted: any text.
-pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
-
-/// A block on a chain.
-pub type BlockRow = ConfirmedBlock;
-
-/// A block in its own shape.
-pub enum RawBlock {
+/// A block, as its members see it.
+pub enum BlockRow {
     /// One that somebody holds.
     Whole(Arc<Block>),
-    /// One of a list.
+    /// One on a chain.
     Confirmed(ConfirmedBlock),
     /// The numbers alone: what else a member needs is elsewhere.
     Totals(Totals),
 }
 
-impl RawBlock {
+impl BlockRow {
     /// The numbers of the header.
     pub fn totals(&self) -> Totals {
         match self {
             Self::Whole(block) => Totals::of(&block.header),
             Self::Confirmed(block) => Totals::of(block.header()),
             Self::Totals(totals) => *totals,
+        }
+    }
+
+    /// The address of its generator, where that is at hand.
+    fn generator(&self) -> Option<Address> {
+        match self {
+            Self::Confirmed(block) => Some(block.generator()),
+            Self::Whole(_) | Self::Totals(_) => None,
         }
     }
 
@@ -88,7 +86,7 @@ impl RawBlock {
     }
 }
 
-type Row = Member<RawBlock>;
+type Row = Member<BlockRow>;
 
 pub const ID: Row = Row::new("id", shape::BLOCK_ID, |raw, _| raw.tell(|id, _| id.into())).asked(BLOCK_ID);
 pub const HEIGHT: Row = Row::new("height", Shape::Integer, |raw, _| raw.totals().height.into()).within(Bound::Positive);
@@ -142,46 +140,32 @@ pub const HEADER: &[Row] = &[
 ];
 
 /// The members of the API's shape.
-const MEMBERS: &[Member<BlockRow>] = &[
-    Member::new("id", shape::BLOCK_ID, |link, _| link.id().into()),
-    Member::new("version", Shape::Integer, |link, _| link.header().version.into()),
-    Member::new("height", Shape::Integer, |link, _| link.header().height.into()),
-    Member::new("previous", shape::BLOCK_ID, |link, _| previous(link.header()).into()),
-    Member::nested(
-        "forged",
-        &[
-            Member::new("reward", shape::AMOUNT, |link, _| link.header().reward.into()),
-            Member::new("fee", shape::AMOUNT, |link, _| link.header().total_fee.into()),
-            Member::new("total", shape::AMOUNT, |link, _| {
-                (Balance::from(link.header().reward) + link.header().total_fee).into()
-            }),
-            Member::new("amount", shape::AMOUNT, |link, _| link.header().total_amount.into()),
-        ],
-    ),
-    Member::nested(
-        "payload",
-        &[
-            Member::new("hash", shape::HASH, |link, _| (&link.header().payload_hash).into()),
-            Member::new("length", Shape::Integer, |link, _| link.header().payload_length.into()),
-        ],
-    ),
-    Member::nested(
-        "generator",
-        &[
-            Member::some("username", Shape::Text, |link, frame| {
-                frame.state().wallet(&link.generator()).and_then(|wallet| wallet.username()).into()
-            }),
-            Member::new("address", shape::ADDRESS, |link, _| link.generator().into()),
-            Member::new("publicKey", shape::KEY, |link, _| link.header().generator.into()),
-        ],
-    ),
-    Member::new("signature", shape::HEX, |link, _| (&*link.header().signature).into()),
-    Member::new("confirmations", Shape::Integer, |link, frame| frame.blocks_above(link.height()).into()),
-    Member::new("transactions", Shape::Integer, |link, _| link.header().number_of_transactions.into()),
-    Member::by("timestamp", timestamp::SHAPE, |link, frame, slot| {
-        timestamp::write(slot, &frame.view.tree().slots(), link.header().timestamp);
-    }),
+const MEMBERS: &[Row] = &[
+    ID,
+    VERSION,
+    HEIGHT,
+    PREVIOUS.named("previous"),
+    Row::nested("forged", &[REWARD, FEE.named("fee"), TOTAL, AMOUNT.named("amount")]),
+    Row::nested("payload", &[PAYLOAD.named("hash"), LENGTH.named("length")]),
+    Row::nested("generator", &[USERNAME, ADDRESS, GENERATOR.named("publicKey")]),
+    SIGNATURE.named("signature"),
+    Row::new("confirmations", Shape::Integer, |raw, frame| frame.blocks_above(raw.totals().height).into()),
+    TRANSACTIONS.named("transactions"),
+    INSTANT,
 ];
+/// The timestamp in the API's shape.
+pub const INSTANT: Row = Row::by("timestamp", timestamp::SHAPE, |raw, frame, slot| {
+    timestamp::write(slot, frame, raw.totals().timestamp);
+});
+const TOTAL: Row = Row::new("total", shape::AMOUNT, |raw, _| {
+    let totals = raw.totals();
+    (Balance::from(totals.reward) + totals.fee).into()
+});
+const USERNAME: Row = Row::some("username", Shape::Text, |raw, frame| {
+    let wallet = raw.generator().and_then(|address| frame.state().wallet(&address));
+    wallet.and_then(|wallet| wallet.username()).into()
+});
+const ADDRESS: Row = Row::new("address", shape::ADDRESS, |raw, _| raw.generator().into());
 
 /// The shape of a block: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), Shape::Resource("RawBlock", &RAW)]);
@@ -192,25 +176,14 @@ pub const END_SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS),
 /// The shape of a block's header.
 pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", &HEADER);
 
-/// Writes a block in the shape asked for.
-pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {
-    match transform {
-        true => write_members(out, MEMBERS, link, frame),
-        false => write_members(out, RAW, &whole(link), frame),
-    }
+/// The table of the shape asked for.
+pub fn table(transform: bool) -> &'static [Row] {
+    if transform { MEMBERS } else { RAW }
 }
 
-/// Writes the first or last block in the shape asked for.
-pub fn write_end(out: &mut Vec<u8>, entry: &Entry, frame: &Frame<'_>, transform: bool) {
-    match transform {
-        true => write_members(out, MEMBERS, &ConfirmedBlock::of(entry), frame),
-        false => write_members(out, HEADER, &RawBlock::Whole(entry.link().block().clone()), frame),
-    }
-}
-
-/// A block in its own shape.
-pub fn whole(link: &BlockRow) -> RawBlock {
-    RawBlock::Confirmed(link.clone())
+/// The table of the shape asked for of the first or last block.
+pub fn end_table(transform: bool) -> &'static [Row] {
+    if transform { MEMBERS } else { HEADER }
 }
 
 /// The id of the block before; `0` for genesis.

@@ -25,9 +25,6 @@ pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "address", "isResigned", "name", "publicKey", "repository", "vat", "website",
 ]);
 
-/// The order that the search for businesses takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
-
 /// The parameters that the list of businesses takes.
 pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["publicKey", "isResigned"]);
 
@@ -42,9 +39,6 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
 pub const CHAINS_ORDERED: &[Parameter] = &row::ordered(CHAIN_MEMBERS, &[
     "address", "bridgechainRepository", "genesisHash", "isResigned", "name", "publicKey",
 ]);
-
-/// The order that the search for bridgechains takes in its body.
-pub const CHAIN_SEARCH_ORDERED: &[Parameter] = &[CHAINS_ORDERED[0].if_documented()];
 
 /// The parameters that the list of bridgechains takes.
 pub const CHAIN_FILTERS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["publicKey", "isResigned"]);

@@ -1,6 +1,6 @@
 //! Delegates. Source: api.md 3, 4.1, 4.4.
 
-use super::{block, timestamp};
+use super::block::{self, BlockRow};
 use crate::{
     api::table::{
         Frame, Member, Parameter, Rule, Shape, Spoken, both,
@@ -17,9 +17,6 @@ pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "approval", "forgedFees", "forgedRewards", "forgedTotal", "producedBlocks", "publicKey", "rank", "resigned",
     "username", "voteBalance", "votes",
 ]);
-
-/// The order that the search takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The type that the list of delegates takes.
 pub const TYPE: &[Parameter] = &[both("type", Rule::OneOf(&["resigned", "never-forged"]))];
@@ -111,12 +108,10 @@ pub const MEMBERS: &[Row] = &[
         &[
             Row::new("produced", Shape::Integer, |row, _| row.delegate.produced_blocks.into()),
             Row::new("missed", Shape::Integer, |row, _| row.delegate.missed_blocks.into()).only(Spoken::DOCUMENTED),
-            Row::by("last", Shape::Table(&LAST), |row, frame, slot| {
-                if let Some(last) = &row.delegate.last_block {
-                    slot.members(LAST, &block::RawBlock::Whole(last.0.clone()), frame);
-                }
-            })
-            .optional(),
+            Row::some_by("last", Shape::Table(&LAST), |row, frame, slot| {
+                let last = row.delegate.last_block.as_ref().map(|last| BlockRow::Whole(last.0.clone()));
+                slot.some_members(LAST, last.as_ref(), frame);
+            }),
         ],
     ),
     Row::nested(
@@ -138,13 +133,7 @@ pub const MEMBERS: &[Row] = &[
 ];
 
 /// The members of a delegate's last block.
-const LAST: &[Member<block::RawBlock>] = &[
-    block::ID,
-    block::HEIGHT,
-    Member::by("timestamp", timestamp::SHAPE, |block, frame, slot| {
-        timestamp::write(slot, &frame.view.tree().slots(), block.totals().timestamp);
-    }),
-];
+const LAST: &[Member<BlockRow>] = &[block::ID, block::HEIGHT, block::INSTANT];
 
 /// The shape of a delegate.
 pub const SHAPE: Shape = Shape::Resource("Delegate", &MEMBERS);

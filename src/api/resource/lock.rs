@@ -19,9 +19,6 @@ pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "senderPublicKey", "timestamp", "vendorField",
 ]);
 
-/// The order that the search takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
-
 /// The parameters that the list of locks takes.
 #[rustfmt::skip]
 pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
@@ -40,9 +37,6 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
 
 /// The parameters that the search for claims and refunds takes in its body.
 pub const UNLOCKED: &[Parameter] = &[both("ids", Rule::Several(&TRANSACTION_ID, 1, 25)).required()];
-
-/// A lock as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", TRANSACTION_ID)];
 
 /// An open lock and whose it is.
 #[derive(Clone, Debug)]
@@ -80,7 +74,7 @@ pub const MEMBERS: &[Row] = &[
     Row::some("senderPublicKey", shape::KEY, |row, _| row.owner.public_key.into()).asked(PUBLIC_KEY),
     Row::new("recipientId", shape::ADDRESS, |row, _| row.lock.recipient.into()).asked(ADDRESS),
     Row::new("timestamp", timestamp::SHAPE, |row, _| row.lock.timestamp.into())
-        .written(|row, frame, slot| timestamp::write(slot, &frame.view.tree().slots(), row.lock.timestamp))
+        .written(|row, frame, slot| timestamp::write(slot, frame, row.lock.timestamp))
         .ranged(),
     Row::new("expirationType", Shape::Integer, |row, _| row.lock.expiration.numbers().0.into())
         .asked(Rule::Named(&[("EpochTimestamp", 1), ("BlockHeight", 2)])),

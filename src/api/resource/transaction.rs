@@ -23,9 +23,6 @@ pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version",
 ]);
 
-/// The order that the search takes in its query.
-pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
-
 /// The parameters that the list of all transactions takes.
 #[rustfmt::skip]
 pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
@@ -93,7 +90,7 @@ impl TransactionRow {
         (spot.index as usize, spot.height)
     }
 
-    /// Where it lies; before all blocks if it is pending.
+    /// Its place on the chain; before all blocks if it is pending.
     pub fn spot(&self) -> Spot {
         self.place.as_ref().map_or(Spot { height: Height(0), index: 0 }, ConfirmedTransaction::spot)
     }
@@ -142,13 +139,12 @@ pub const MEMBERS: &[Row] = &[
     Row::hidden("addresses", |_, _| Cell::Elsewhere).asked(ADDRESSES),
     Row::some("signature", shape::HEX, |row, _| row.transaction.transaction().signature.as_deref().into()),
     Row::some("signSignature", shape::HEX, |row, _| row.transaction.transaction().second_signature.as_deref().into()),
-    Row::by("signatures", Shape::List(&shape::HEX), |row, _, slot| {
+    Row::some_by("signatures", Shape::List(&shape::HEX), |row, _, slot| {
         let signatures = &row.transaction.transaction().signatures;
         if !signatures.is_empty() {
             slot.list(signatures, |out, signature| write_value(out, &hex::encode(signature.to_bytes())));
         }
-    })
-    .optional(),
+    }),
     VENDOR_FIELD.tested(Test::Contains).only(Spoken::DOCUMENTED),
     VENDOR_FIELD.tested(Test::Like).missing(Missing::Greatest).only(Spoken::CORE26),
     Row::hidden("vendorFieldHex", |row, _| row.vendor_field().map(hex::encode).into())
@@ -163,7 +159,7 @@ pub const MEMBERS: &[Row] = &[
     Row::some("timestamp", timestamp::SHAPE, |row, _| row.timestamp().into())
         .written(|row, frame, slot| {
             if let Some(timestamp) = row.timestamp() {
-                timestamp::write(slot, &frame.view.tree().slots(), timestamp);
+                timestamp::write(slot, frame, timestamp);
             }
         })
         .ranged(),

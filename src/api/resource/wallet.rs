@@ -19,9 +19,6 @@ pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "voteBalance",
 ]);
 
-/// The order that the search takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
-
 /// The parameters that lists of wallets take.
 #[rustfmt::skip]
 pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [

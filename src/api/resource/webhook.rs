@@ -35,9 +35,6 @@ const fn core(name: &'static str, rule: Rule) -> Parameter {
     Parameter { name, rule, spoken: Spoken::Only(Dialect::Core26), is_required: true }
 }
 
-/// A webhook by its id, as a path has it: any text.
-pub const PATH_ID: &[Parameter] = &[both("id", ANY_TEXT)];
-
 /// A webhook, with its whole token if it is new.
 pub struct WebhookRow {
     pub hook: Arc<Webhook>,

@@ -151,10 +151,9 @@ impl<'r> Cell<'r> {
         let plain = self.plain();
         match (plain.as_ref().unwrap_or(self), given) {
             (_, Given::Range { from: None, to: None }) => true,
-            (Self::Number(found), Given::Integer(wanted)) => *found == i128::from(*wanted),
-            (Self::Number(found), Given::Range { from, to }) => {
+            (Self::Number(found), given) => given.ends().is_some_and(|(from, to)| {
                 from.is_none_or(|from| *found >= i128::from(from)) && to.is_none_or(|to| *found <= i128::from(to))
-            }
+            }),
             (Self::Flag(found), Given::Boolean(wanted)) => found == wanted,
             (Self::Text(found), Given::Text(wanted)) if is_hex => found.eq_ignore_ascii_case(wanted),
             (Self::Text(found), Given::Text(wanted)) => test.passes(found, wanted),

@@ -19,7 +19,7 @@ pub struct Least<K> {
 impl<K: Ord + Copy> Least<K> {
     /// Keeps so many.
     pub fn new(keep: usize) -> Self {
-        Self { keep, room: keep.saturating_mul(4).max(LEAST_ROOM), keys: Vec::new(), bound: None, pushed: 0 }
+        Self { keep, room: room(keep), keys: Vec::new(), bound: None, pushed: 0 }
     }
 
     /// Takes a key in.
@@ -57,6 +57,11 @@ impl<K: Ord + Copy> Least<K> {
         page.sort_unstable();
         page
     }
+}
+
+/// As many as are held of a list of which so many are kept, before what lies behind them is let go.
+pub fn room(keep: usize) -> usize {
+    keep.saturating_mul(4).max(LEAST_ROOM)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use super::{
     dialect::Dialect,
     parameter::Parameter,
     route::{Query, Route, Shown},
-    rule::{Bound, Check, Rule, SAFE_MAX},
-    shape::{Named, Shape},
+    rule::{Bound, Check, Rule, SAFE_MAX, greatest},
+    shape::{Named, Shape, object},
 };
 use crate::{actors::webhook::Comparison, api::http::guard::Access};
 use serde_json::{Map, Value, json};
@@ -142,12 +142,10 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Na
         return Some(shape.schema(dialect, named));
     }
     let tables = route.body.filter(|_| method(route) != "get")?;
-    let (mut properties, mut required) = (Map::new(), Vec::new());
-    for parameter in spoken(tables, dialect) {
-        properties.insert(parameter.name.to_owned(), schema(parameter.rule, dialect, Location::Body));
-        required.extend(parameter.is_required.then_some(parameter.name));
-    }
-    Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
+    let member = |parameter: &Parameter| {
+        (parameter.name, schema(parameter.rule, dialect, Location::Body), parameter.is_required)
+    };
+    Some(object(spoken(tables, dialect).map(member)))
 }
 
 /// Describes the members that every posted transaction has; the rest depends on its type, see `/api/transactions/schemas`.
@@ -176,42 +174,14 @@ fn signed_transaction() -> Value {
 }
 
 fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
-    let answer =
-        |schema: Value| json!({"description": route.about, "content": {"application/json": {"schema": schema}}});
+    let (status, content) = content(route, dialect, named);
+    let mut answer = json!({"description": route.about});
+    if let Some(content) = content {
+        answer["content"] = content;
+    }
     let mut responses = Map::new();
     let mut put = |status: &str, response: Value| drop(responses.insert(status.to_owned(), response));
-    match route.shown {
-        Shown::Data(shape) => put("200", answer(envelope(shape.schema(dialect, named)))),
-        Shown::Page(shape) => put("200", answer(page("Meta", shape.schema(dialect, named)))),
-        Shown::Counted(shape) => put("200", answer(page("CountedMeta", shape.schema(dialect, named)))),
-        Shown::Created(shape) => put("201", answer(envelope(shape.schema(dialect, named)))),
-        Shown::Nothing => put("204", json!({"description": route.about})),
-        Shown::Whole(shape) => put("200", answer(shape.schema(dialect, named))),
-        Shown::Text => {
-            put("200", json!({"description": route.about, "content": {"text/plain": {"schema": {"type": "string"}}}}))
-        }
-        Shown::Bytes => {
-            let content = json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}});
-            put("200", json!({"description": route.about, "content": content}));
-        }
-        Shown::Metrics => {
-            let example = "# HELP dposlab_branches Chains of live nodes that have parted, 1 without a fork\n\
-                           # TYPE dposlab_branches gauge\ndposlab_branches 1.0\n# EOF\n";
-            let content = json!({"application/openmetrics-text": {"schema": {"type": "string"}, "example": example}});
-            put("200", json!({"description": route.about, "content": content}));
-        }
-        Shown::Events(example) => {
-            let stream = json!({"schema": {"type": "string"}, "example": example});
-            put("200", json!({"description": route.about, "content": {"text/event-stream": stream}}));
-        }
-        Shown::Html => put("200", json!({"description": route.about, "content": {"text/html": {}}})),
-        Shown::Site if route.arguments.is_empty() => put("301", json!({"description": route.about})),
-        Shown::Site => {
-            let kinds = ["text/html", "text/css", "text/javascript", "image/png", "application/octet-stream"];
-            let content: Map<String, Value> = kinds.map(|kind| (kind.to_owned(), json!({}))).into_iter().collect();
-            put("200", json!({"description": route.about, "content": content}));
-        }
-    }
+    put(status, answer);
     if route.is_dated {
         put("304", json!({"description": "Nothing has changed since the date in `If-Modified-Since`."}));
     }
@@ -244,39 +214,57 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
     Value::Object(responses)
 }
 
-fn envelope(data: Value) -> Value {
-    json!({"type": "object", "properties": {"data": data}, "required": ["data"], "additionalProperties": false})
+/// The status of a route's answer, and its content by type.
+fn content(route: &Route, dialect: Dialect, named: &mut Named) -> (&'static str, Option<Value>) {
+    let mut schema = |shape: Shape| shape.schema(dialect, named);
+    let json = |schema: Value| json!({"application/json": {"schema": schema}});
+    let envelope = |data: Value| object([("data", data, true)]);
+    let text = json!({"type": "string"});
+    let content = match route.shown {
+        Shown::Created(shape) => return ("201", Some(json(envelope(schema(shape))))),
+        Shown::Nothing => return ("204", None),
+        Shown::Site if route.arguments.is_empty() => return ("301", None),
+        Shown::Data(shape) => json(envelope(schema(shape))),
+        Shown::Page(shape) => json(page("Meta", schema(shape))),
+        Shown::Counted(shape) => json(page("CountedMeta", schema(shape))),
+        Shown::Whole(shape) => json(schema(shape)),
+        Shown::Text => json!({"text/plain": {"schema": text}}),
+        Shown::Bytes => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
+        Shown::Metrics => {
+            let example = "# HELP dposlab_branches Chains of live nodes that have parted, 1 without a fork\n\
+                           # TYPE dposlab_branches gauge\ndposlab_branches 1.0\n# EOF\n";
+            json!({"application/openmetrics-text": {"schema": text, "example": example}})
+        }
+        Shown::Events(example) => json!({"text/event-stream": {"schema": text, "example": example}}),
+        Shown::Html => json!({"text/html": {}}),
+        Shown::Site => json!({
+            "text/html": {}, "text/css": {}, "text/javascript": {}, "image/png": {}, "application/octet-stream": {},
+        }),
+    };
+    ("200", Some(content))
 }
 
 fn page(meta: &str, row: Value) -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "meta": {"$ref": format!("#/components/schemas/{meta}")},
-            "data": {"type": "array", "maxItems": 100, "items": row},
-        },
-        "required": ["meta", "data"],
-        "additionalProperties": false,
-    })
+    let meta = json!({"$ref": format!("#/components/schemas/{meta}")});
+    object([("meta", meta, true), ("data", json!({"type": "array", "maxItems": 100, "items": row}), true)])
 }
 
 fn meta(has_estimate: bool) -> Value {
-    let (count, link) = (json!({"type": "integer", "minimum": 0}), json!({"type": "string"}));
-    let link_or_null = json!({"type": ["string", "null"]});
-    let mut meta = json!({
-        "type": "object",
-        "properties": {
-            "count": count, "pageCount": {"type": "integer", "minimum": 1}, "totalCount": count,
-            "next": link_or_null, "previous": link_or_null, "self": link, "first": link, "last": link_or_null,
-        },
-        "required": ["count", "pageCount", "totalCount", "next", "previous", "self", "first", "last"],
-        "additionalProperties": false,
-    });
-    if has_estimate {
-        // Left out where a search cannot find anything.
-        meta["properties"]["totalCountIsEstimate"] = json!({"type": "boolean"});
-    }
-    meta
+    let number = |least: u8| json!({"type": "integer", "minimum": least});
+    let (link, link_or_null) = (json!({"type": "string"}), json!({"type": ["string", "null"]}));
+    let members = [
+        ("count", number(0)),
+        ("pageCount", number(1)),
+        ("totalCount", number(0)),
+        ("next", link_or_null.clone()),
+        ("previous", link_or_null.clone()),
+        ("self", link.clone()),
+        ("first", link),
+        ("last", link_or_null),
+    ];
+    // Left out where a search cannot find anything.
+    let estimate = has_estimate.then(|| ("totalCountIsEstimate", json!({"type": "boolean"}), false));
+    object(members.into_iter().map(|(name, schema)| (name, schema, true)).chain(estimate))
 }
 
 fn problem(about: &str, example: Option<&Value>) -> Value {
@@ -330,14 +318,8 @@ fn schema(rule: Rule, dialect: Dialect, place: Location) -> Value {
         Rule::Object => json!({"type": "object"}),
         Rule::Uri => json!({"type": "string", "format": "uri"}),
         Rule::Conditions => {
-            let condition = json!({
-                "type": "object",
-                "properties": {
-                    "key": {"type": "string", "minLength": 1}, "condition": {"enum": Comparison::NAMES}, "value": {},
-                },
-                "required": ["key", "condition"],
-                "additionalProperties": false,
-            });
+            let (key, names) = (json!({"type": "string", "minLength": 1}), json!({"enum": Comparison::NAMES}));
+            let condition = object([("key", key, true), ("condition", names, true), ("value", json!({}), false)]);
             json!({"type": "array", "items": condition})
         }
     }
@@ -347,14 +329,13 @@ const IPV4: &str = "^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\\.){3}(25[0-5]
 
 /// Describes one end of a range, or the number itself.
 fn end_schema(rule: Rule, dialect: Dialect, place: Location) -> Value {
-    let greatest = if dialect == Dialect::Documented { i64::MAX } else { SAFE_MAX };
     match rule {
         Rule::Percents if place == Location::Body => {
             let text = json!({"type": "string", "pattern": "^[0-9]{1,2}(\\.[0-9]{1,9})?$"});
             json!({"anyOf": [{"type": "number", "minimum": 0, "maximum": 100}, text]})
         }
         Rule::Percents => json!({"type": "number", "minimum": 0, "maximum": 100}),
-        Rule::Quantity(bound) | Rule::Range(bound) => integer(bound, greatest, place),
+        Rule::Quantity(bound) | Rule::Range(bound) => integer(bound, greatest(dialect), place),
         _ => json!({}),
     }
 }

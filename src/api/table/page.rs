@@ -39,14 +39,11 @@ pub enum Estimate {
 impl Page {
     /// From the parameters of [`PAGING`](super::parameter::PAGING).
     pub fn of(parameters: &Parameters) -> Self {
-        let positive = |name, default| match parameters.integer(name) {
-            Some(number) => u64::try_from(number).unwrap_or(default),
-            None => default,
-        };
-        let (number, limit) = (positive("page", 1), positive("limit", 100));
-        let start = match positive("offset", 0) {
-            0 => (number.saturating_sub(1)).saturating_mul(limit),
-            offset => offset,
+        let (number, limit) =
+            (parameters.number("page").unwrap_or(1_u64), parameters.number("limit").unwrap_or(100_u64));
+        let start = match parameters.number("offset") {
+            None | Some(0) => number.saturating_sub(1).saturating_mul(limit),
+            Some(offset) => offset,
         };
         Self { number, limit: limit as usize, start }
     }
@@ -55,6 +52,11 @@ impl Page {
     pub fn range(self, total: u64) -> std::ops::Range<u64> {
         let start = self.start.min(total);
         start..start.saturating_add(self.limit as u64).min(total)
+    }
+
+    /// The number of rows up to the end of this page.
+    pub fn end(self) -> usize {
+        usize::try_from(self.start).unwrap_or(usize::MAX).saturating_add(self.limit)
     }
 
     /// This page of a whole list.

@@ -61,6 +61,13 @@ pub const PAGING: &[Parameter] = &[
     both("limit", Rule::Integer(Bound::Between(1, 100))),
 ];
 
+/// A thing by its number, as a path has it.
+pub const BY_NUMBER: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+/// A thing by any text.
+pub const BY_TEXT: &[Parameter] = &[both("id", ANY_TEXT)];
+/// A file of a page.
+pub const BY_FILE: &[Parameter] = &[both("file", ANY_TEXT)];
+
 /// Shows the resource in the API's shape, or in its own if it is false. Routes with it say so in their links.
 pub const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
 
@@ -120,10 +127,18 @@ impl Parameters {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, given)| given)
     }
 
-    /// A number, if one was given.
-    pub fn integer(&self, name: &str) -> Option<i64> {
+    /// A number, if one was given that the type holds.
+    pub fn number<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         match self.get(name)? {
-            Given::Integer(number) => Some(*number),
+            Given::Integer(number) => N::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// A flag, if one was given.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)? {
+            Given::Boolean(flag) => Some(*flag),
             _ => None,
         }
     }
@@ -146,7 +161,7 @@ impl Parameters {
 
     /// True if resources are wanted in the API's shape: unless told otherwise.
     pub fn transform(&self) -> bool {
-        self.get("transform") != Some(&Given::Boolean(false))
+        self.flag("transform").unwrap_or(true)
     }
 
     /// The order asked for: a field, and whether it descends.

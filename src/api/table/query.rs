@@ -1,19 +1,18 @@
 //! The query of an address: from text to values, and back into links.
 
 use super::{dialect::Dialect, parameter::Parameter, rule::Rule};
-use crate::api::http::request::{percent_decode, percent_encode};
+use crate::api::http::request::percent_encode;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// A query as values: a text for each key, a list of them for a repeated one, in the order sent.
 pub fn parse(query: &str) -> Map<String, Value> {
     let mut values = Map::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = Value::String(unescape(value).into_owned());
-        match values.get_mut(&*unescape(key)) {
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let value = Value::String(value.into_owned());
+        match values.get_mut(&*key) {
             None => {
-                values.insert(unescape(key).into_owned(), value);
+                values.insert(key.into_owned(), value);
             }
             Some(Value::Array(list)) => list.push(value),
             Some(first) => *first = Value::Array(vec![first.take(), value]),
@@ -110,13 +109,6 @@ pub fn link(path: &str, values: &Map<String, Value>, transform: bool, limit: usi
         put(key, value);
     }
     link
-}
-
-fn unescape(text: &str) -> Cow<'_, str> {
-    match text.contains('+') {
-        true => Cow::Owned(percent_decode(&text.replace('+', " ")).into_owned()),
-        false => percent_decode(text),
-    }
 }
 
 #[cfg(test)]

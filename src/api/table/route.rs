@@ -2,6 +2,7 @@
 
 use super::{
     dialect::Spoken,
+    field,
     frame::Frame,
     json,
     page::{Listing, Page},
@@ -288,9 +289,31 @@ impl Call<'_> {
         self.arguments.text(name).unwrap_or_default()
     }
 
+    /// The number of what the path names.
+    ///
+    /// # Errors
+    /// No such thing has a number that large.
+    pub fn id(&self) -> Result<u64, ApiError> {
+        self.arguments.number("id").ok_or(ApiError::NO_ROUTE)
+    }
+
     /// The page asked for.
     pub fn page(&self) -> Page {
         Page::of(&self.parameters)
+    }
+
+    /// The rows of a resource that have all that is asked for.
+    pub fn matching<R>(&self, table: &[Member<R>], rows: impl Iterator<Item = R>) -> Vec<R> {
+        let frame = self.frame();
+        rows.filter(|row| field::matches(table, &self.parameters, row, &frame)).collect()
+    }
+
+    /// One page of rows in the order asked for; in this one where none is, and as they are where there is none at all.
+    pub fn ordered<R: Clone>(&self, table: &[Member<R>], rows: Vec<R>, unasked: Option<(&str, bool)>) -> Listing<R> {
+        match self.parameters.order().or(unasked) {
+            Some(order) => self.page().cut(field::sort(table, order, rows, &self.frame())),
+            None => self.page().cut(rows),
+        }
     }
 
     /// One page of a list.

@@ -88,6 +88,11 @@ impl<R> Member<R> {
         Self { shape: None, ..Self::new(name, Shape::Any, value) }
     }
 
+    /// A member that is shown only, and writes itself if the resource has it.
+    pub const fn some_by(name: &'static str, shape: Shape, write: Writer<R>) -> Self {
+        Self { is_optional: true, ..Self::by(name, shape, write) }
+    }
+
     /// A member that is shown only, and writes itself.
     pub const fn by(name: &'static str, shape: Shape, write: Writer<R>) -> Self {
         Self::new(name, shape, |_, _| Cell::Missing).written(write)
@@ -103,9 +108,9 @@ impl<R> Member<R> {
         Self { written: Written::By(write), ..self }
     }
 
-    /// The same, which not every resource has.
-    pub const fn optional(self) -> Self {
-        Self { is_optional: true, ..self }
+    /// The same under another name.
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// The same, in another shape.
@@ -267,7 +272,7 @@ pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: 
 impl<R> Described for &[Member<R>] {
     fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
         let members = self.iter().filter(|member| member.spoken.holds(dialect));
-        shape::object(members.filter_map(|member| member.described(dialect, named)).collect())
+        shape::object(members.filter_map(|member| member.described(dialect, named)))
     }
 }
 
@@ -275,6 +280,13 @@ impl MemberWriter<'_, '_> {
     /// A nested resource with a table of its own.
     pub fn members<R>(self, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
         self.value_with(|out| write_members(out, table, row, frame));
+    }
+
+    /// The same of one that may not be there.
+    pub fn some_members<R>(self, table: &[Member<R>], row: Option<&R>, frame: &Frame<'_>) {
+        if let Some(row) = row {
+            self.members(table, row, frame);
+        }
     }
 
     /// A list of nested resources with a table of their own.

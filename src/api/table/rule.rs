@@ -7,7 +7,7 @@ mod search;
 mod text;
 
 pub use given::Given;
-pub use number::{Bound, SAFE_MAX};
+pub use number::{Bound, SAFE_MAX, greatest};
 pub use text::Check;
 
 use super::dialect::Dialect;

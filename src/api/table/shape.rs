@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Named schemas that others refer to.
 pub type Named = Map<String, Value>;
 
-/// What has a schema: a table of members, or a function.
+/// A thing that has a schema: a table of members, or a function.
 pub trait Described {
     /// The schema, of which resources are added to `named`.
     fn schema(&self, dialect: Dialect, named: &mut Named) -> Value;
@@ -99,8 +99,7 @@ impl Shape {
             Self::List(item) => json!({"type": "array", "items": item.schema(dialect, named)}),
             Self::Map(member) => json!({"type": "object", "additionalProperties": member.schema(dialect, named)}),
             Self::Members(members) => {
-                let members = members.iter();
-                object(members.map(|(name, shape, always)| (*name, shape.schema(dialect, named), *always)).collect())
+                object(members.iter().map(|(name, shape, always)| (*name, shape.schema(dialect, named), *always)))
             }
             Self::Resource(name, described) => {
                 if !named.contains_key(name) {
@@ -123,9 +122,11 @@ impl Shape {
 }
 
 /// An object with these members and no others: the schema of each, and whether it is always there.
-pub fn object(members: Vec<(&'static str, Value, bool)>) -> Value {
-    let required: Vec<&str> = members.iter().filter(|(_, _, always)| *always).map(|(name, _, _)| *name).collect();
-    let properties: Map<String, Value> =
-        members.into_iter().map(|(name, schema, _)| (name.to_owned(), schema)).collect();
+pub fn object(members: impl IntoIterator<Item = (&'static str, Value, bool)>) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, schema, always) in members {
+        properties.insert(name.to_owned(), schema);
+        required.extend(always.then_some(name));
+    }
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }

@@ -26,7 +26,7 @@ pub struct Contents {
     pub facts: Box<[Facts]>,
     /// Their vendor fields, one after another with a zero byte behind each.
     pub vendor_fields: Box<str>,
-    /// Where each of them begins, and whose it is.
+    /// The byte at which each of them begins, and the index of its transaction.
     pub vendor_starts: Box<[(u32, u32)]>,
 }
 
@@ -197,7 +197,7 @@ impl ConfirmedTransaction {
         self.block
     }
 
-    /// Where it lies.
+    /// Its place on the chain.
     pub fn spot(&self) -> Spot {
         self.spot
     }

@@ -67,7 +67,7 @@ pub struct Shelf {
     at_hand: Mutex<AtHand>,
 }
 
-/// What was found when a shelf was opened.
+/// The findings of opening a shelf.
 #[derive(Debug)]
 pub struct Shelved {
     /// Blocks that it lacked and has taken in.

@@ -1,4 +1,4 @@
-//! Whom a peer is connected to, and where each of them stands. Source: consensus.md 2.2, 6.
+//! The connections of a peer, and the state of each of these peers. Source: consensus.md 2.2, 6.
 
 use super::Known;
 use crate::{

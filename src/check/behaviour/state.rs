@@ -260,7 +260,7 @@ pub(super) struct Chunk {
     pub after: Inquiry,
     /// The question that is open; without a number while the limits hold it back.
     pub open: Option<(Option<(NodeId, Inquiry)>, SimTime)>,
-    /// Whom a question that is held back may be for.
+    /// The nodes that a question that is held back may be for.
     pub possible: BTreeSet<NodeId>,
     pub came: Option<Vec<Arc<Block>>>,
     pub over: bool,

@@ -39,7 +39,7 @@ struct OfScenario {
     description: String,
     notes: Vec<String>,
     rounds: u32,
-    /// Where the last of them ends.
+    /// The height of the last of them.
     last: Height,
 }
 

@@ -85,7 +85,7 @@ pub struct ApiOptions {
     webhook_timeout: u32,
 }
 
-/// Whom `/lab` answers.
+/// The clients that `/lab` answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum LabMode {
     Off,
@@ -136,7 +136,7 @@ impl ApiOptions {
         (0..self.api_nodes).map(listen).collect::<Result<_, _>>().map(Ports)
     }
 
-    /// Whom `/lab` answers.
+    /// The clients that `/lab` answers.
     ///
     /// # Errors
     /// The token cannot be read, is none, or is given without being used.
@@ -242,7 +242,7 @@ fn report(view: &View, log: &LogWriter) -> Report {
 }
 
 impl ServedNodes {
-    /// Where each node's API is, the first node's first.
+    /// The addresses of the nodes' APIs, the first node's first.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(|node| node.listener.local_address()).collect()
     }

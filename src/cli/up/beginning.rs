@@ -28,12 +28,12 @@ pub struct Beginning {
     pub plan: Plan,
     /// The same, for files.
     pub session: Session,
-    /// Where the run goes on, if that is not its first instant.
+    /// The moment from which the run goes on, if that is not its first instant.
     pub arrived: Option<Arrived>,
 }
 
 impl Beginning {
-    /// Where a snapshot was taken. Those who are `watching` see all that happened before.
+    /// A beginning at a snapshot. Those who are `watching` see all that happened before.
     ///
     /// # Errors
     /// The file is none of a snapshot, is damaged, its network is not there any more, or it needs more memory than there is.

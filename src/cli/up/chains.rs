@@ -132,14 +132,6 @@ impl Maker {
         let live = live.journalled(Some(Box::new(kept.clone())));
         self.runtime.spawn(async move { live.begun().await?.run().await });
         let context = ApiContext {
-            ports: beside.ports,
-            host: beside.host,
-            settings: beside.settings.clone(),
-            report: beside.report.clone(),
-            limiter: beside.limiter.clone(),
-            receiving: beside.receiving.clone(),
-            requests: beside.requests.clone(),
-            connections: beside.connections.clone(),
             funds: Some(Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds))),
             desk: Some(network.desk(&plan)),
             write_state: Some(write_state(session)),
@@ -147,21 +139,15 @@ impl Maker {
             board,
             feed,
             chaos,
-            ..ApiContext::new(view, handle)
+            ..beside.behind_the_same_server(view, handle)
         };
         let byte = plan.tree.config().network.pub_key_hash;
-        let account = |account: &crate::scenario::Account| ChainAccount {
-            address: account.keys.public().address(byte).to_string(),
-            public_key: account.keys.public().to_string(),
-            balance: account.balance.value().to_string(),
-            passphrase: account.passphrase.clone(),
-        };
         Chain {
             context,
             seed,
             delegates: network.scenario.network.delegates,
             nethash: plan.tree.config().network.nethash.to_string(),
-            accounts: network.testnet.accounts.iter().map(account).collect(),
+            accounts: network.testnet.accounts.iter().map(|account| ChainAccount::of(account, byte)).collect(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The network `dposlab up` runs: what a scenario says, generated from a seed, or loaded from a folder.
 
+use super::progress::Progress;
 use crate::{
-    cli::{Failure, output::aside},
+    cli::Failure,
     files::{self, TEXT_LIMIT},
     ledger::{
         BlockTree, Link,
@@ -12,7 +13,6 @@ use crate::{
     scenario::{FaultDesk, Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, workload::WorkloadKind},
     sim::{Plan, SeedTree},
 };
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::{
     fs,
@@ -201,9 +201,12 @@ impl UpNetwork {
                 None
             }
         });
-        let mut told = ImportTold::new(file, bytes);
-        let imported = import_and_tell(&self.tree, lines, |imported| told.tell(imported));
-        drop(told);
+        let template = "{bar:40} {bytes}/{total_bytes} of the chain, {msg}, {eta} left";
+        let mut progress = Progress::new(template, bytes, LONG_CHAIN);
+        let imported = import_and_tell(&self.tree, lines, |Imported { bytes, height }| {
+            progress.tell(bytes, height, |percent| format!("--chain {}: {percent} % is read", file.display()));
+        });
+        drop(progress);
         match broken {
             Some(why) => Err(unreadable(why)),
             None => imported.map_err(|why| Failure::usage(format!("--chain {name}: {why}"))),
@@ -223,41 +226,6 @@ impl UpNetwork {
 
 /// Bytes of a chain whose import is told where standard error is no terminal: some seconds of work.
 const LONG_CHAIN: u64 = 8 << 20;
-
-/// Tells how far an import is: a bar on a terminal, elsewhere a line at each tenth of a long chain.
-struct ImportTold<'a> {
-    file: &'a Path,
-    bytes: u64,
-    /// Told so far.
-    tenths: u64,
-    bar: ProgressBar,
-}
-
-impl<'a> ImportTold<'a> {
-    fn new(file: &'a Path, bytes: u64) -> Self {
-        let template = "{bar:40} {bytes}/{total_bytes} of the chain, {msg}, {eta} left";
-        let style = ProgressStyle::with_template(template).expect("the template is fixed");
-        Self { file, bytes, tenths: 0, bar: ProgressBar::new(bytes).with_style(style) }
-    }
-
-    fn tell(&mut self, imported: Imported) {
-        let Imported { bytes, height } = imported;
-        self.bar.set_message(format!("block {height}"));
-        self.bar.set_position(bytes);
-        let tenths = (bytes * 10).checked_div(self.bytes).unwrap_or_default();
-        if self.bar.is_hidden() && self.bytes >= LONG_CHAIN && tenths > self.tenths {
-            self.tenths = tenths;
-            let (file, percent) = (self.file.display(), (tenths * 10).min(100));
-            aside(&format!("dposlab: --chain {file}: {percent} % is read, block {height}"));
-        }
-    }
-}
-
-impl Drop for ImportTold<'_> {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
 
 /// Delegates and milestones of a loaded network are those of its folder, and nobody's coin is at hand.
 fn check_loaded(scenario: &Scenario, secrets: u32) -> Result<(), Failure> {

@@ -35,7 +35,7 @@ pub struct Interrupts {
     run: Arc<Mutex<Told>>,
 }
 
-/// Where the end of the process is told.
+/// The channel that tells of the end of the process.
 enum Told {
     /// Nobody yet: the process ends.
     Beginning,

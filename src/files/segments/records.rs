@@ -22,7 +22,7 @@ pub struct Records {
     length: u64,
     /// The last whole record was read.
     is_over: bool,
-    /// Where the record lies that was read last.
+    /// The place of the record that was read last.
     spot: Option<Spot>,
 }
 
@@ -110,7 +110,7 @@ impl Records {
         (segment(&self.folder, self.number), self.at)
     }
 
-    /// Where the record lies that was read last.
+    /// The place of the record that was read last.
     pub fn spot(&self) -> Option<Spot> {
         self.spot
     }

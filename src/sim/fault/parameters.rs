@@ -330,9 +330,9 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// When its delegates learn that they are off, and the rounds in which they are. A delegate compares rounds with that
-    /// of its own relay's chain, which may be ahead of the highest chain's or behind it. So it has to know them before
-    /// the fault begins, and it knows the end by itself.
+    /// Returns when its delegates learn that they are off, and the rounds in which they are. A delegate compares rounds with that
+    /// of its own relay's chain, which may be ahead of the highest chain's or behind it. So it has to know them before the fault
+    /// begins, and it knows the end by itself.
     pub fn told(&self) -> (Told, Deviation) {
         match &self.rounds {
             Some(rounds) => (Told::Planned, Deviation::Offline(rounds.spans())),
@@ -341,12 +341,12 @@ impl Offline {
     }
 }
 
-/// When a fault tells delegates that they are off.
+/// The moment at which a fault tells delegates that they are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// As soon as the run has the fault: at its start, or when the fault comes in.
     Planned,
-    /// When the fault begins.
+    /// At the beginning of the fault.
     Begun,
 }
 

@@ -1,4 +1,4 @@
-//! Whom a fault concerns.
+//! The nodes that a fault concerns.
 
 use super::table;
 use schemars::JsonSchema;

@@ -48,7 +48,7 @@ pub struct Walk<W> {
     watchers: W,
     inputs: VecDeque<CameIn>,
     came_in: usize,
-    /// Where it ends.
+    /// The point at which it ends.
     end: RunPoint,
     told: Arc<AtomicU64>,
 }
@@ -122,7 +122,7 @@ impl<W: Watchers> History<W> {
         self.walk_to(0, first.place).await
     }
 
-    /// Where the last step between a kept moment and a place ended, the place itself not counted.
+    /// The end of the last step between a kept moment and a place, the place itself not counted.
     async fn last_mark(&self, from: usize, place: RunPoint, step: WalkStep) -> Result<Option<RunPoint>, Lost> {
         let mut walk = self.walk(&self.kept[from], place)?;
         let (mut mark, mut found) = (walk.mark(step), None);
@@ -168,7 +168,7 @@ impl<W: Watchers> History<W> {
 }
 
 impl<W> Walk<W> {
-    /// Where it is.
+    /// The point that it has reached.
     pub fn place(&self) -> RunPoint {
         let world = self.stage.world();
         RunPoint { at: world.now(), delivered: world.delivered(), inputs: self.came_in }

@@ -1,4 +1,4 @@
-//! When faults and sources begin and end.
+//! The beginnings and ends of faults and sources.
 //!
 //! Faults are numbered as in the plan; those that are added while the run goes on take the next numbers. A fault that is
 //! clients' doing has a source beside it, with the same beginning and end.

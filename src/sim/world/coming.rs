@@ -1,6 +1,6 @@
-//! What is to come: the queue, with what is due kept beside it, so that the queue itself moves small things only. Most of
-//! what is under way are messages from peer to peer, and of those most say the same: such copies share one record. Most
-//! of the rest are wake-ups.
+//! The events to come: the queue, with what is due kept beside it, so that the queue itself moves small things only. Most events
+//! under way are messages from peer to peer, and most of these say the same: such copies share one record. Most of the others are
+//! wake-ups.
 
 use super::Item;
 use crate::{
@@ -56,8 +56,8 @@ impl Wakes {
     }
 }
 
-/// What waits in the queue: what of what is kept, and of what most events are for whom and from whom. It is moved about,
-/// so it is two words, which a processor moves at once.
+/// An entry of the queue. It refers to what is kept, or says itself, for most events, for whom and from whom they are. It is
+/// moved about, so it is two words, which a processor moves at once.
 #[derive(Clone, Copy)]
 struct Due {
     /// The place, and above it the node a copy or a wake-up is for; [`Due::ITEM`] of anything else.
@@ -112,7 +112,7 @@ const fn halves(pair: u64) -> (u32, u32) {
     (pair as u32, (pair >> 32) as u32)
 }
 
-/// What is due, where it lies.
+/// The next event, where it lies.
 #[derive(Clone, Copy)]
 pub enum Next<'c> {
     Item(&'c Item),
@@ -131,11 +131,11 @@ pub enum Next<'c> {
     },
 }
 
-/// What is due, handed to an actor, which reads it where it lies or takes it. Dropped unread, it is gone as well.
+/// The next event, handed to an actor, which reads it where it lies or takes it. Dropped unread, it is gone as well.
 pub struct Handed<'c>(&'c mut Coming);
 
 impl Handed<'_> {
-    /// Who sent what; `None` of anything but a message.
+    /// The message and its sender; `None` of anything else.
     #[inline]
     pub fn message(&self) -> Option<(ActorId, &Message)> {
         match self.0.next()? {
@@ -145,7 +145,7 @@ impl Handed<'_> {
         }
     }
 
-    /// What the actor hears, for it to keep.
+    /// The stimulus, for the actor to keep.
     #[inline]
     pub fn stimulus(self) -> Stimulus {
         self.0.stimulus().expect("an actor is handed what is for one")
@@ -167,7 +167,7 @@ struct Shared {
     left: u32,
 }
 
-/// When a copy of a message reaches which peer, if that is still in its state of this generation.
+/// The arrival of a copy of a message at a peer, if that is still in its state of this generation.
 #[derive(Clone, Copy)]
 pub struct Arrival {
     pub at: SimTime,
@@ -175,7 +175,7 @@ pub struct Arrival {
     pub generation: u32,
 }
 
-/// What an event is that is written down.
+/// The kinds of events in saved bytes.
 const ITEM: u8 = 0;
 const WAKE: u8 = 1;
 const COPY: u8 = 2;
@@ -259,7 +259,7 @@ impl Coming {
         Some(at)
     }
 
-    /// What is due, to be looked at.
+    /// The next event, to be looked at.
     #[inline]
     pub fn next(&self) -> Option<Next<'_>> {
         Some(match self.due? {
@@ -354,7 +354,7 @@ impl Coming {
             + self.messages.len() * size_of::<Shared>()
     }
 
-    /// Who sends what is under way, and to whom. Looks at everything that is to come.
+    /// The senders and receivers of all messages under way. Looks at everything that is to come.
     pub fn under_way(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         self.queue.iter().filter_map(|due| match due.event() {
             Event::Copy { from, to, .. } => Some((from, to)),

@@ -10,12 +10,12 @@ use crate::{
     sim::{plan, queue::Soon},
 };
 
-/// What a stage hands to an actor next.
+/// The next input that a stage hands to an actor.
 pub struct Delivery<'w> {
     /// Index of the actor in [`crate::sim::Plan::actors`].
     pub index: usize,
     pub to: ActorId,
-    /// What the node's clock shows.
+    /// The time that the node's clock shows.
     pub now: SimTime,
     pub what: Handed<'w>,
 }
@@ -100,7 +100,7 @@ impl World {
         None
     }
 
-    /// What happens to an input that does not reach its node now.
+    /// Deals with an input that does not reach its node now.
     fn not_now(&mut self, why: NotNow, to: ActorId, input: Input) {
         match why {
             NotNow::Waits => {

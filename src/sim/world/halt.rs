@@ -1,4 +1,4 @@
-//! When it is proved that no block can ever be made again.
+//! The proof that no block can ever be made again.
 //!
 //! The proof is tried between two instants (`World::standstill`), in this order:
 //!

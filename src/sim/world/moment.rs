@@ -36,7 +36,7 @@ impl Moment {
         self.world.delivered
     }
 
-    /// Where its nodes stand.
+    /// The tips of its nodes.
     pub fn tips(&self) -> &Tips {
         self.world.tips()
     }

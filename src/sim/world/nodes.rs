@@ -69,7 +69,7 @@ pub struct Freed {
     pub input: Input,
     /// The time on its node's clock.
     pub local: SimTime,
-    /// When to call the node again.
+    /// The time at which to call the node again.
     pub again: Option<SimTime>,
 }
 
@@ -107,7 +107,7 @@ impl NodeState {
         self.call()
     }
 
-    /// When to call the node, if something waits and nobody calls it yet.
+    /// The time at which to call the node, if something waits and nobody calls it yet.
     fn call(&mut self) -> Option<SimTime> {
         if self.is_called || self.pauses > 0 || self.waiting.is_empty() {
             return None;
@@ -224,7 +224,7 @@ impl Nodes {
         self.tips.of(node)
     }
 
-    /// Where the nodes stand.
+    /// The tips of the nodes.
     pub fn tips(&self) -> &Tips {
         &self.tips
     }

@@ -1,4 +1,4 @@
-//! What is asked: every route that the API's own description names, with parameters drawn from what it says they may be.
+//! The requests: every route that the API's own description names, with parameters drawn from what it says they may be.
 
 use crate::support::{Answered, ask, get};
 use dposlab::api::{ApiContext, Request};
@@ -207,7 +207,7 @@ impl Words {
     }
 }
 
-/// What an argument of a path stands for.
+/// The thing that an argument of a path stands for.
 fn known_as(path: &str, name: &str) -> String {
     match (path.split('/').nth(2).unwrap_or_default(), name) {
         ("blocks", "id") => "block id or height".to_owned(),

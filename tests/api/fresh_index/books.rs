@@ -1,4 +1,4 @@
-//! What the blocks of a chain add up to, counted the slow way: nothing here uses the ledger's rules or its state.
+//! The sums over the blocks of a chain, counted the slow way: nothing here uses the ledger's rules or its state.
 
 use super::history::ROUND;
 use dposlab::{
@@ -10,7 +10,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 /// The network's byte of addresses.
 const NETWORK: u8 = 23;
 
-/// What the blocks of a chain add up to.
+/// The sums over the blocks of a chain.
 #[derive(Default)]
 pub struct Books {
     pub balances: BTreeMap<Address, i128>,
@@ -19,7 +19,7 @@ pub struct Books {
     pub votes: BTreeMap<Address, PublicKey>,
     /// Open locks: owner, recipient, amount, expiration.
     pub locks: BTreeMap<TransactionId, (Address, Address, i128, Expiration)>,
-    /// What closed the others.
+    /// The transactions that closed the others.
     pub closed: BTreeMap<TransactionId, TransactionId>,
     /// Names of delegates, and whether they have resigned.
     pub delegates: BTreeMap<PublicKey, (String, bool)>,
@@ -30,7 +30,7 @@ pub struct Books {
     /// Genesis hashes of their bridgechains, and whether they are closed.
     pub bridgechains: BTreeMap<(Address, String), bool>,
     pub supply: i128,
-    /// Whom the ranking at the last end of a round put where, and with what weight.
+    /// The delegates in the order of the ranking at the last end of a round, each with its weight.
     pub ranking: Vec<(PublicKey, i128)>,
     /// The active delegates of each round up to the running one, from the first.
     pub rounds: Vec<BTreeMap<PublicKey, i128>>,
@@ -126,7 +126,7 @@ impl Books {
         }
     }
 
-    /// What a delegate's voters have, in their wallets and in open locks.
+    /// The coin of a delegate's voters, in their wallets and in open locks.
     pub fn weight(&self, delegate: &PublicKey) -> i128 {
         let voters = self.votes.iter().filter(|(_, voted)| *voted == delegate).map(|(voter, _)| voter);
         voters.map(|voter| self.balance(voter) + self.locked(voter)).sum()

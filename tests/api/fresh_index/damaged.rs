@@ -32,7 +32,7 @@ struct Testnet {
     wanted: Vec<(Asked, u16, Vec<u8>)>,
 }
 
-/// What came of asking.
+/// The outcome of asking.
 #[derive(Debug, PartialEq)]
 enum Found {
     /// All answers were right.
@@ -244,7 +244,7 @@ fn no_answer_is_of_two_chains() {
     }
 }
 
-/// What a reader reads of a chain that the run has left is kept for nobody.
+/// A block that a reader reads of a chain that the run has left is kept for nobody.
 #[test]
 fn a_block_of_a_chain_that_was_left_is_not_at_hand() {
     let (one, other) = (Testnet::new(false), Testnet::new(true));

@@ -1,4 +1,4 @@
-//! How the chains of three nodes change: blocks, forks, rollbacks and pools, told to every node's view as a run tells them.
+//! Changes to the chains of three nodes: blocks, forks, rollbacks and pools, told to every node's view as a run tells them.
 
 use super::settled::{SPAN, Settling};
 use dposlab::{
@@ -22,7 +22,7 @@ const LOWEST: u32 = 2;
 /// Blocks that a node lacks at most of the longest chain where blocks settle.
 const APART_MAX: u32 = 4;
 
-/// What a node does.
+/// A deed of a node.
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// Goes back, as the stage says, and forges a block. All nodes hear of its transactions before it if they are announced,
@@ -79,7 +79,7 @@ pub struct Network {
     /// In the order of arrival; of one sender no two with the same nonce.
     pub pools: Vec<Vec<Arc<SignedTransaction>>>,
     pub now: SimTime,
-    /// Where blocks settle, if they do.
+    /// The folder in which blocks settle, if they do.
     pub settling: Option<Settling>,
 }
 

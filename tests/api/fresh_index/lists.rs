@@ -22,7 +22,7 @@ struct Field {
     pointer: &'static str,
     like: Like,
     ordered: bool,
-    /// How it is searched by: not at all, by GET, or by POST.
+    /// The way of searching it: not at all, by GET, or by POST.
     searched: Searched,
 }
 
@@ -168,7 +168,7 @@ const LISTS: [List; 7] = [
     },
 ];
 
-/// What a row is ordered by; the order of the variants says nothing, for one field has values of one kind.
+/// The value by which a row is ordered. The order of the variants says nothing, for one field has values of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Number(i128),
@@ -265,7 +265,7 @@ fn check_order(context: &ApiContext, list: &List, field: &Field, rows: &[Value])
 
 type Passes = Box<dyn Fn(&Value) -> bool>;
 
-/// What is asked for, and what of it must be found: by values that rows have, and by their neighbours.
+/// Searches and what each must find: by values that rows have, and by their neighbours.
 fn searches(field: &'static Field, rows: &[Value]) -> Vec<(Value, Passes)> {
     let of = |row: &Value| field.of(row);
     let known: Vec<Key> = rows.iter().filter_map(of).collect::<BTreeSet<_>>().into_iter().collect();

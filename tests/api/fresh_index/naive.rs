@@ -358,7 +358,7 @@ impl<'n> Naive<'n> {
         }
     }
 
-    /// What is below the least fee that the node passes on does not count. Source: api.md 7.
+    /// A fee below the least that the node passes on does not count. Source: api.md 7.
     fn check_fees(&self, now: u32) {
         let configuration = get(self.context, "/api/node/configuration").body;
         let passed_on = number(&configuration["data"]["transactionPool"]["dynamicFees"]["minFeeBroadcast"]);
@@ -392,7 +392,7 @@ impl<'n> Naive<'n> {
     }
 }
 
-/// What a filter by recipient alone finds. Source: api.md 4.2.
+/// Returns true if a filter by recipient alone finds it. Source: api.md 4.2.
 fn is_received(one: &SignedTransaction, wallet: &Address) -> bool {
     match one.asset() {
         Asset::Transfer { recipient, .. } | Asset::HtlcLock { recipient, .. } => recipient == wallet,

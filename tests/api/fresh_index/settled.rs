@@ -15,7 +15,7 @@ pub const SPAN: u32 = 4;
 /// Blocks that stay in memory at the least.
 const DEPTH: u32 = 6;
 
-/// Where blocks settle, and the lists of them.
+/// The store in which blocks settle, and the lists of them.
 pub struct Settling {
     pub kept: Arc<Kept>,
     pub shelf: Arc<Shelf>,
@@ -30,7 +30,7 @@ pub struct Kept {
     meanwhile: Mutex<Option<(usize, Meanwhile)>>,
 }
 
-/// What happens while somebody reads.
+/// An act that happens while somebody reads.
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
 impl Settling {

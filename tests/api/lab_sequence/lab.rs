@@ -31,20 +31,20 @@ const SEED: u64 = 5;
 /// A network that is asked.
 pub struct Lab {
     pub network: Network,
-    /// What clients ask.
+    /// The context that answers clients.
     context: ApiContext,
     /// The same, without chaos.
     calm: ApiContext,
     runtime: Runtime,
-    /// What the network was when each snapshot was taken.
+    /// The network as it was when each snapshot was taken.
     kept: BTreeMap<u64, Sight>,
     /// Blocks whose states have been held against the invariants.
     checked: BTreeSet<BlockId>,
-    /// What was asked and answered, for whoever wants to know why it failed.
+    /// Questions and answers, for whoever wants to know why it failed.
     asked: Vec<String>,
 }
 
-/// What can be seen of the network.
+/// The network as it can be seen.
 #[derive(Clone, Debug, PartialEq)]
 struct Sight {
     pace: Pace,
@@ -52,7 +52,7 @@ struct Sight {
     moment: Moment,
 }
 
-/// What a revert brings back.
+/// The state that a revert brings back.
 #[derive(Clone, Debug, PartialEq)]
 struct Moment {
     now: SimTime,
@@ -157,7 +157,7 @@ impl Lab {
         (reply.status == 200).then(|| reply.body.to_vec()).ok_or_else(|| format!("file of {id}: {}", reply.status))
     }
 
-    /// Whether the network was so when a snapshot was taken.
+    /// Checks that the network was like this when a snapshot was taken.
     pub fn hold_moment(&self, id: u64, found: (SimTime, u64, Vec<BlockId>)) -> Result<(), String> {
         // What was taken together with something else is known by its own word only.
         let Some(Sight { moment, .. }) = self.kept.get(&id) else { return Ok(()) };
@@ -288,7 +288,7 @@ impl Lab {
         Ok(())
     }
 
-    /// What `/lab` shows is where the run is.
+    /// Checks that `/lab` shows the run as it is.
     fn check_lab(&self, sight: &Sight) -> Result<(), String> {
         let (lab, moment) = (self.get("/lab")["data"].take(), &sight.moment);
         equal("now", &lab["nowMicros"], &json!(moment.now.micros()))?;
@@ -325,7 +325,7 @@ impl Lab {
         equal("snapshots", &snapshots, &sight.snapshots.iter().map(|info| json!(info.id.0)).collect())
     }
 
-    /// What the public API shows is the observed node's chain, and adds up.
+    /// Checks that the public API shows the observed node's chain, and that it adds up.
     fn check_api(&self, sight: &Sight) -> Result<(), String> {
         let tip = self.look(|stage| stage.world().tips().of(NodeId(0)).clone());
         let blocks = self.get("/api/blocks?limit=100");
@@ -358,7 +358,7 @@ impl Lab {
         }
     }
 
-    /// What a step asks where the network is now.
+    /// The requests of a step in the network as it is now.
     fn requests(&self, step: &Step, sight: &Sight) -> Vec<Asked> {
         let height = self.look(|stage| stage.world().tips().of(NodeId(0)).height().0);
         let now = u64::from(sight.moment.now.seconds().0);

@@ -123,7 +123,7 @@ pub fn until(goal: usize, number: u32, height: u32, now: u64) -> (Value, bool) {
     }
 }
 
-/// When a fault begins and ends, by a number.
+/// Sets when a fault begins and ends, by a number.
 pub fn trigger(fault: &mut Value, number: usize, height: u32, now: u64) {
     let is_over_at_once = fault["kind"] == "heal" || fault["kind"] == "restart" || fault.get("rounds").is_some();
     match number {
@@ -139,7 +139,7 @@ pub fn trigger(fault: &mut Value, number: usize, height: u32, now: u64) {
     }
 }
 
-/// What is no fault.
+/// Bodies that are no faults.
 pub fn bad_faults() -> Vec<Value> {
     vec![
         json!({"kind": "crash", "nodes": ["genesis_9"]}),
@@ -160,7 +160,7 @@ pub fn bad_faults() -> Vec<Value> {
 /// Bodies for the faucet.
 pub const FAUCET: usize = 5;
 
-/// What the faucet is asked for, and whether it may be given.
+/// A request to the faucet, and whether it may be granted.
 pub fn faucet(number: usize, recipient: &str) -> (Value, bool) {
     let one = json!({"recipient": recipient, "amount": "123456789"});
     match number {
@@ -191,7 +191,7 @@ pub fn chaos() -> Vec<(Value, bool)> {
     ]
 }
 
-/// What is read.
+/// The routes that are read.
 pub const READ: [&str; 16] = [
     "/lab",
     "/lab/pace",
@@ -211,7 +211,7 @@ pub const READ: [&str; 16] = [
     "/api/rounds/1/delegates",
 ];
 
-/// Where no body of [`bodies`] is a good one.
+/// Routes for which no body of [`bodies`] is a good one.
 pub const HOSTILE: [&str; 12] = [
     "/lab/advance",
     "/lab/pace",
@@ -227,7 +227,7 @@ pub const HOSTILE: [&str; 12] = [
     "/api/transactions",
 ];
 
-/// What no route takes.
+/// Bodies that no route takes.
 pub fn bodies() -> Vec<Vec<u8>> {
     let deep = |open: &str, close: &str, depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
     let texts = [

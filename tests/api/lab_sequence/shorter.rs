@@ -21,7 +21,7 @@ pub struct Shorter<T> {
     size: usize,
     /// Everything from here on has been tried with this size.
     tried: usize,
-    /// What is left out, and where it was.
+    /// The stretch that is left out, and its place.
     out: Option<(usize, Vec<T>)>,
 }
 
@@ -65,13 +65,13 @@ impl<T: Clone + fmt::Debug> ValueTree for Shorter<T> {
         self.steps.clone()
     }
 
-    /// What is left fails: it stays out.
+    /// The rest fails: the stretch stays out.
     fn simplify(&mut self) -> bool {
         self.out = None;
         self.leave_out()
     }
 
-    /// What is left does not fail: it comes back, and another stretch goes.
+    /// The rest does not fail: the stretch comes back, and another one goes.
     fn complicate(&mut self) -> bool {
         if let Some((at, steps)) = self.out.take() {
             self.steps.splice(at..at, steps);

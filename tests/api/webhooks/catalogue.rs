@@ -27,7 +27,7 @@ use std::{
 /// Blocks of a round.
 const ROUND: u32 = 5;
 
-/// What each event has told, the oldest first: the part of its payload that says what it is about.
+/// The payloads of each event, the oldest first: the part that says what it is about.
 #[derive(Default)]
 struct Narration(BTreeMap<&'static str, Vec<Value>>);
 

@@ -1,4 +1,4 @@
-//! What is posted, where it may go, and receivers that behave badly.
+//! The posts and where they may go, and receivers that behave badly.
 
 use super::{
     Node, patient,

@@ -47,7 +47,7 @@ impl Asked {
         json!({"key": "error", "condition": self.name, "value": value})
     }
 
-    /// Whether a payload whose member is the text of this number fulfils it; `None` has no such member.
+    /// Returns true if a payload whose member is the text of this number fulfils it; `None` has no such member.
     fn holds(&self, found: Option<i64>) -> bool {
         let (Self { value, upper, as_text, .. }, compares) =
             (self, |holds: fn(i64, i64) -> bool| found.is_some_and(|found| holds(found, self.value)));
@@ -91,7 +91,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// What a webhook should be, and what it should have heard since it was last looked at.
+/// A webhook as it should be, and the events it should have heard since it was last looked at.
 #[derive(Debug)]
 struct Hook {
     id: Value,

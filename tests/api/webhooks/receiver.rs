@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-/// How long a test waits for what must come: a failed test, not a measured time.
+/// The time that a test waits for what must come: past it the test fails. It measures nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was posted.
+/// A post.
 #[derive(Debug)]
 pub struct Post {
     pub path: String,
@@ -28,7 +28,7 @@ impl Post {
     }
 }
 
-/// How it answers.
+/// The manner of answering.
 #[derive(Clone, Debug)]
 pub enum Manner {
     /// With this whole answer, and keeps the connection.

@@ -1,4 +1,4 @@
-//! What a real node answered about its webhooks, and what it posted.
+//! A real node's answers about its webhooks, and its posts.
 
 use super::Node;
 use crate::support::{Answered, ask, exchanges, recorded_chain, recordings};

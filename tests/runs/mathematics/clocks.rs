@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What a clock shows, in millionths of a microsecond, by whole numbers: nothing is rounded.
+/// The time that a clock shows, in millionths of a microsecond, by whole numbers: nothing is rounded.
 fn exact(since: u64, offset: i64, ppm: i32, now: u64) -> i128 {
     let (since, now) = (i128::from(since), i128::from(now));
     (now + i128::from(offset)) * 1_000_000 + (now - since) * i128::from(ppm)
@@ -83,7 +83,7 @@ fn errors_add_up_from_the_instant_each_begins() {
     }
 }
 
-/// When blocks were forged, by node and slot, and when the first fault began.
+/// The times at which blocks were forged, by node and slot, and the time at which the first fault began.
 #[derive(Clone, Default)]
 struct Forged(Arc<Mutex<Told>>);
 
@@ -180,8 +180,8 @@ fn clocks_of_a_network_are_drawn_evenly_and_keep_their_offset() {
     assert!(distance(offsets, uniform(900.0)) > 0.14);
 }
 
-/// What a fault does to a clock is over with it: before and afterwards each clock is off by what the network has drawn for it,
-/// and between by the fault's own offset on top.
+/// The effect of a fault on a clock ends with the fault: before and afterwards each clock is off by what the network has drawn
+/// for it, and between by the fault's own offset on top.
 #[test]
 fn a_fault_leaves_each_clock_as_it_was() {
     let text = "rounds = 16\n[network]\ndelegates = 7\nlatency = { distribution = \"constant\", ms = 50 }\n\

@@ -1,4 +1,4 @@
-//! What faults do to messages equals its closed form, and faults draw apart from each other.
+//! The effect of faults on messages equals its closed form, and faults draw apart from each other.
 
 use super::samples::{binomial, distributed, independent};
 use dposlab::{

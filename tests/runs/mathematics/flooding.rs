@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// When each node had a transaction first, and when each block was forged and received.
+/// The time at which each node had a transaction first, and the times at which each block was forged and received.
 #[derive(Clone, Default)]
 struct Arrivals(Arc<Mutex<Seen>>);
 

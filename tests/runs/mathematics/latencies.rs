@@ -48,7 +48,7 @@ fn uniform(min: f64, max: f64) -> impl Fn(f64) -> f64 {
     move |x| ((x - min) / (max - min)).clamp(0.0, 1.0)
 }
 
-/// What would be negative is 0.
+/// The distribution of a normal value, of which negative ones count as 0.
 fn normal(mean: f64, deviation: f64) -> impl Fn(f64) -> f64 {
     let normal = Normal::new(mean, deviation).expect("it is one");
     move |x| if x < 0.0 { 0.0 } else { normal.cdf(x) }

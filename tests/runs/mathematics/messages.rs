@@ -50,8 +50,8 @@ fn loss_and_duplication_are_binomial_and_independent_in_both_directions() {
     assert!(sent.iter().flat_map(|(a, b)| a.iter().chain(b)).all(|at| at.micros() == NOW.micros() + 50_000));
 }
 
-/// What one direction loses, doubles or delays moves nothing in the other: messages from 1 to 0 fare the same whether or
-/// not anything goes from 0 to 1.
+/// Losses, copies and delays in one direction move nothing in the other: messages from 1 to 0 fare the same whether or not
+/// anything goes from 0 to 1.
 #[test]
 fn a_direction_draws_from_a_stream_of_its_own() {
     let per_message =

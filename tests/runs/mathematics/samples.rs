@@ -1,4 +1,4 @@
-//! What samples say: the distance of Kolmogorov and Smirnov, correlation, and counts.
+//! Statistics of samples: the distance of Kolmogorov and Smirnov, correlation, and counts.
 
 /// The chance with which a test would refuse a right simulator, were the seed not fixed.
 const CHANCE: f64 = 1e-3;

@@ -49,7 +49,7 @@ fn missed(sigma: f64, time_ms: f64) -> f64 {
     answers.cdf(u64::from(REACH - 1))
 }
 
-/// Whether a slot was used.
+/// Counts whether a slot was used.
 #[derive(Clone, Default)]
 struct FirstSlot(Arc<Mutex<(u32, u32)>>);
 

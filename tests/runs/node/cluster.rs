@@ -37,7 +37,7 @@ pub struct Sent {
     pub message: Message,
 }
 
-/// What is told while a network plays.
+/// The events that are told while a network plays.
 #[derive(Default)]
 struct Told {
     seen: Vec<Seen>,
@@ -93,7 +93,7 @@ pub fn rules(base: Rules) -> Rules {
     Rules { minimum_network_reach: Some(2), gossip: Gossip::Once, ..base }
 }
 
-/// What a cluster begins with.
+/// The beginning of a cluster.
 pub struct Setup {
     pub delegates: u32,
     /// Nodes beyond those of the delegates.
@@ -255,7 +255,7 @@ impl Cluster {
         0..self.nodes
     }
 
-    /// Whether the tips of these nodes lie on one chain.
+    /// Returns true if the tips of these nodes lie on one chain.
     pub fn on_one_chain(&self, nodes: impl IntoIterator<Item = u32>) -> bool {
         let tips: Vec<&Arc<Link>> = nodes.into_iter().map(|node| self.tip(node)).collect();
         let best = tips.iter().max_by_key(|tip| tip.height()).expect("at least one node");
@@ -349,14 +349,14 @@ impl Lone {
         effects.into_iter().flat_map(one_by_one).collect()
     }
 
-    /// What another node's peer says.
+    /// Hands the node a message of another node's peer.
     pub fn hear(&mut self, from: u32, message: Message) -> Vec<Effect> {
         let from = ActorId { node: NodeId(from), role: Role::Peer };
         self.step(Input::Message { from, message })
     }
 }
 
-/// What is said to many, said to each.
+/// Splits a message to many into one to each.
 pub fn one_by_one(effect: Effect) -> Vec<Effect> {
     let Effect::SendToPeers { to, message } = effect else { return vec![effect] };
     let send = |node| Effect::Send { to: ActorId { node, role: Role::Peer }, message: message.clone() };

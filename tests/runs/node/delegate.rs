@@ -224,7 +224,7 @@ fn slots_that_are_used_follow_one_another() {
     }
 }
 
-/// How the work on a slot ends.
+/// The end of the work on a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Forged,

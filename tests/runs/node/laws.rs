@@ -1,5 +1,5 @@
-//! What holds whatever happens to a network: its events tell its chains, and after a heal it finds together again.
-//! Source: consensus.md 7.1 I9, 7.1 I14, 7.2.
+//! Laws that hold whatever happens to a network: its events tell its chains, and after a heal it finds together again. Source:
+//! consensus.md 7.1 I9, 7.1 I14, 7.2.
 
 use super::cluster::{Cluster, Setup, rules};
 use dposlab::{

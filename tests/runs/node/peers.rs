@@ -1,4 +1,4 @@
-//! Who a node talks to: limits, subnets, discovery, and the verification of what a peer claims. Source: consensus.md 6.
+//! The peers of a node: limits, subnets, discovery, and the verification of what a peer claims. Source: consensus.md 6.
 
 use super::cluster::{Cluster, Lone, Setup, message, nobody, one_by_one, rules};
 use dposlab::{
@@ -342,7 +342,7 @@ fn peer_removed_is_told_of_who_fails_a_ping_and_of_nobody_else() {
     }
 }
 
-/// How many peers a delegate is told of.
+/// The number of peers that a delegate is told of.
 fn reached(effects: &[Effect]) -> Option<u32> {
     let state = message(effects, |message| match message {
         Message::NetworkState(state) => Some(state.reached),

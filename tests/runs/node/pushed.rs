@@ -237,7 +237,7 @@ fn an_answer_nobody_waits_for_is_not_listened_to() {
     assert_eq!(asked.tip().height().0, 20);
 }
 
-/// Where the block of a delegate's own node is told: to the relay, before or after what became of it.
+/// A delegate tells of its own block to the relay, before or after what became of it.
 #[test]
 fn a_forged_block_is_told_whatever_its_relay_says_unless_ruled_otherwise() {
     for q18 in [true, false] {

@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 /// The node that forges nothing, in a network of five that do.
 const IDLE: u32 = 5;
 
-/// What a node has asked for since an instant: when, whom, above which height, and how many blocks.
+/// The requests of a node since an instant: when, to whom, above which height, and for how many blocks.
 fn asked(cluster: &Cluster, node: u32, since: SimTime) -> Vec<(SimTime, u32, u32, u32)> {
     let sent = cluster.sent.iter().filter(|sent| sent.from == node && sent.at >= since);
     sent.filter_map(|sent| match sent.message {

@@ -3,27 +3,35 @@
 use super::until::refused;
 use crate::{
     api::{
-        http::{ApiError, Reply},
-        lab::funds::Funds,
-        table::{Call, Outcome, Shape, json, shape},
+        http::ApiError,
+        lab::funds::{Fresh, Funds},
+        table::{Call, Member, Outcome, Shape, shape},
     },
-    protocol::{Address, Arktoshi, transaction::Payment},
+    protocol::{Address, Arktoshi, TransactionId, transaction::Payment},
 };
 use serde_json::{Map, Value, json};
 
 /// The ids of the transactions that pay.
-pub const PAID_SHAPE: Shape = Shape::Members(&[("transactions", Shape::List(&shape::HASH), true)]);
+pub const PAID: &[Member<Vec<TransactionId>>] =
+    &[Member::by("transactions", Shape::List(&shape::HASH), |ids, _, slot| slot.put(ids))];
+
 /// New accounts, and the ids of the transactions that pay them.
-pub const ACCOUNTS_SHAPE: Shape = Shape::Members(&[
-    ("accounts", Shape::List(&ACCOUNT_SHAPE), true),
-    ("transactions", Shape::List(&shape::HASH), true),
-]);
-const ACCOUNT_SHAPE: Shape = Shape::Members(&[
-    ("address", shape::ADDRESS, true),
-    ("publicKey", shape::KEY, true),
-    ("passphrase", Shape::Text, true),
-    ("balance", shape::AMOUNT, true),
-]);
+pub const OPENED: &[Member<(Vec<NewAccount>, Vec<TransactionId>)>] = &[
+    Member::by("accounts", Shape::List(&Shape::Table(&ACCOUNT)), |(fresh, _), frame, slot| {
+        slot.rows(ACCOUNT, fresh, frame);
+    }),
+    Member::by("transactions", Shape::List(&shape::HASH), |(_, ids), _, slot| slot.put(ids)),
+];
+
+/// A new account and its balance.
+type NewAccount = (Fresh, Arktoshi);
+
+const ACCOUNT: &[Member<NewAccount>] = &[
+    Member::new("address", shape::ADDRESS, |(fresh, _), _| fresh.address.into()),
+    Member::new("publicKey", shape::KEY, |(fresh, _), _| (*fresh.keys.public()).into()),
+    Member::new("passphrase", Shape::Text, |(fresh, _), _| (&*fresh.passphrase).into()),
+    Member::new("balance", shape::AMOUNT, |(_, balance), _| (*balance).into()),
+];
 
 /// Payments or accounts of one request.
 const AT_ONCE: u32 = 1_000;
@@ -32,53 +40,28 @@ const AT_ONCE: u32 = 1_000;
 pub async fn faucet(call: Call<'_>) -> Outcome {
     let payments = read_payments(&call.body, call.context.view.tree().config().network.pub_key_hash)?;
     let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
-    Ok(Reply::json(json::data_object(|data| {
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        data.member("transactions").put(&ids);
-    })))
+    Ok(call.show_row(PAID, &ids))
 }
 
 /// `POST /lab/accounts {"count":..,"balance":..}`.
 pub async fn accounts(call: Call<'_>) -> Outcome {
     let (count, balance) = read_accounts(&call.body)?;
     let (fresh, ids) = funds(&call)?.open((&call.context.view, &call.context.live), count, balance).await?;
-    let accounts: Vec<Value> = fresh
-        .iter()
-        .map(|fresh| {
-            json!({
-                "address": fresh.address.to_string(),
-                "publicKey": fresh.keys.public().to_string(),
-                "passphrase": fresh.passphrase,
-                "balance": balance,
-            })
-        })
-        .collect();
-    Ok(Reply::json(json::data_object(|data| {
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        data.member("accounts").put(&accounts);
-        data.member("transactions").put(&ids);
-    })))
+    let accounts = fresh.into_iter().map(|fresh| (fresh, balance)).collect();
+    Ok(call.show_row(OPENED, &(accounts, ids)))
 }
 
 /// The schema of the faucet's body, for the description of the API.
 pub fn faucet_schema() -> Value {
-    let one = json!({
-        "type": "object",
-        "properties": {"recipient": {"type": "string", "pattern": "^[1-9A-HJ-NP-Za-km-z]{34}$"}, "amount": amount_schema()},
-        "required": ["recipient", "amount"],
-        "additionalProperties": false,
-    });
+    let recipient = json!({"type": "string", "pattern": "^[1-9A-HJ-NP-Za-km-z]{34}$"});
+    let one = shape::object([("recipient", recipient, true), ("amount", amount_schema(), true)]);
     json!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": AT_ONCE}]})
 }
 
 /// The schema of the body that asks for accounts.
 pub fn accounts_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"count": {"type": "integer", "minimum": 1, "maximum": AT_ONCE}, "balance": amount_schema()},
-        "required": ["count", "balance"],
-        "additionalProperties": false,
-    })
+    let count = json!({"type": "integer", "minimum": 1, "maximum": AT_ONCE});
+    shape::object([("count", count, true), ("balance", amount_schema(), true)])
 }
 
 fn amount_schema() -> Value {

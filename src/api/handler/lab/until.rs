@@ -2,10 +2,10 @@
 
 use crate::{
     actors::{NodeId, SimTime},
-    api::http::ApiError,
+    api::{http::ApiError, table::shape::object},
     protocol::{Height, Round, Timestamp},
     sim::{
-        fault::EventTrigger,
+        fault::{EventKind, EventTrigger},
         live::{ADVANCE_LIMIT, Until},
     },
 };
@@ -45,19 +45,10 @@ pub fn read(body: &Value, node: NodeId) -> Result<Wanted, ApiError> {
 pub fn schema() -> Value {
     let slots = json!({"type": "integer", "minimum": 1, "maximum": ADVANCE_LIMIT});
     let number = |least: u32| json!({"type": "integer", "minimum": least, "maximum": u32::MAX});
-    let event = json!({
-        "type": "object",
-        "properties": {
-            "kind": schemars::schema_for!(crate::sim::fault::EventKind).get("enum").cloned().map_or(
-                json!({"type": "string"}),
-                |kinds| json!({"enum": kinds}),
-            ),
-            "node": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]},
-            "count": number(1),
-        },
-        "required": ["kind"],
-        "additionalProperties": false,
-    });
+    let kinds = schemars::schema_for!(EventKind).get("enum").cloned();
+    let kind = kinds.map_or(json!({"type": "string"}), |kinds| json!({"enum": kinds}));
+    let node = json!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]});
+    let event = object([("kind", kind, true), ("node", node, false), ("count", number(1), false)]);
     let until = json!({
         "type": "object",
         "properties": {
@@ -68,8 +59,8 @@ pub fn schema() -> Value {
         "maxProperties": 1,
         "additionalProperties": false,
     });
-    let body = |properties: Value, required: &str| json!({"type": "object", "properties": properties, "required": [required], "additionalProperties": false});
-    json!({"anyOf": [body(json!({"slots": slots}), "slots"), body(json!({"until": until, "limit": slots}), "until")]})
+    let limit = slots.clone();
+    json!({"anyOf": [object([("slots", slots, true)]), object([("until", until, true), ("limit", limit, false)])]})
 }
 
 fn read_until(until: &Value, node: NodeId) -> Result<Until, ApiError> {
@@ -134,7 +125,7 @@ fn shown(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::fault::{EventKind, NodeRef};
+    use crate::sim::fault::NodeRef;
 
     fn reads(body: Value) -> Wanted {
         read(&body, NodeId(2)).expect("it is allowed")

@@ -12,7 +12,12 @@ use crate::{
     api::{
         handler::blocks,
         resource::transaction::{self, TransactionRow},
-        table::{Call, Dialect, Estimate, Given, Listing, field, least::Least, like::Pattern, page::Page},
+        table::{
+            Call, Dialect, Estimate, Given, Listing, field,
+            least::{self, Least},
+            like::Pattern,
+            page::Page,
+        },
         view::{Block, Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
     },
     protocol::{Address, Asset, PublicKey, TransactionId, transaction::Kind},
@@ -62,8 +67,6 @@ struct Numbers {
     to: u64,
 }
 
-/// Rows that are held at least before those behind the page are let go.
-const LEAST_ROOM: usize = 64;
 /// Rows of each of several lists that are read at a time.
 const READ_AT_ONCE: u64 = 256;
 
@@ -99,11 +102,7 @@ impl Kinds {
 impl Numbers {
     /// Reads a parameter: one number, or a range of them. `None` if it narrows nothing.
     fn asked(of: fn(&Facts) -> u64, given: &Given) -> Option<Self> {
-        let (from, to) = match given {
-            Given::Integer(number) => (Some(*number), Some(*number)),
-            Given::Range { from, to } => (*from, *to),
-            _ => return None,
-        };
+        let (from, to) = given.ends()?;
         // Below 0 is nothing: then the range is empty.
         let to = to.map_or((0, u64::MAX), |to| u64::try_from(to).map_or((1, 0), |to| (0, to)));
         let from = from.map_or(0, |from| u64::try_from(from).unwrap_or(0)).max(to.0);
@@ -131,11 +130,8 @@ fn number(name: &str) -> Option<fn(&Facts) -> u64> {
 
 fn holds(given: &Given, number: u64) -> bool {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
-    match given {
-        Given::Integer(wanted) => *wanted == number,
-        Given::Range { from, to } => from.is_none_or(|from| number >= from) && to.is_none_or(|to| number <= to),
-        _ => true,
-    }
+    let (from, to) = given.ends().unwrap_or_default();
+    from.is_none_or(|from| number >= from) && to.is_none_or(|to| number <= to)
 }
 
 impl<'s> Search<'s> {
@@ -336,7 +332,7 @@ impl<'s> Search<'s> {
         descending: bool,
         page: Page,
     ) -> Listing<TransactionRow> {
-        let mut least = Least::new(kept(page));
+        let mut least = Least::new(page.end());
         self.each_found(candidates, |seen| {
             // Descending by a number is ascending by what is left above it.
             let number = if descending { !of(seen.facts) } else { of(seen.facts) };
@@ -354,8 +350,7 @@ impl<'s> Search<'s> {
         order: (&'static str, bool),
         page: Page,
     ) -> Listing<TransactionRow> {
-        let (chain, frame, keep) = (self.call.head.chain(), self.call.frame(), kept(page));
-        let room = keep.saturating_mul(4).max(LEAST_ROOM);
+        let (chain, frame, keep) = (self.call.head.chain(), self.call.frame(), page.end());
         let cut = |rows: &mut Vec<TransactionRow>| {
             rows.sort_by_cached_key(|row| self.turn(row.spot()));
             *rows = field::sort(transaction::MEMBERS, order, std::mem::take(rows), &frame);
@@ -366,7 +361,7 @@ impl<'s> Search<'s> {
             total += 1;
             rows.extend(seen.place(chain).map(TransactionRow::confirmed));
             // Now and then what lies behind the page is let go.
-            if rows.len() == room {
+            if rows.len() == least::room(keep) {
                 cut(&mut rows);
             }
         });
@@ -480,11 +475,6 @@ impl Iterator for Merged<'_> {
         }
         Some(newest)
     }
-}
-
-/// The number of rows up to the end of a page.
-fn kept(page: Page) -> usize {
-    usize::try_from(page.start).unwrap_or(usize::MAX).saturating_add(page.limit)
 }
 
 fn is_party(row: &TransactionRow, address: &Address) -> bool {

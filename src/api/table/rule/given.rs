@@ -20,3 +20,14 @@ pub enum Given {
     Texts(Vec<String>),
     Value(Value),
 }
+
+impl Given {
+    /// The ends of a range, which one number is, too.
+    pub fn ends(&self) -> Option<(Option<i64>, Option<i64>)> {
+        match self {
+            Self::Integer(number) => Some((Some(*number), Some(*number))),
+            Self::Range { from, to } => Some((*from, *to)),
+            _ => None,
+        }
+    }
+}

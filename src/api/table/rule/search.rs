@@ -2,19 +2,17 @@
 
 use super::{
     given::Given,
-    number::{Bound, SAFE_MAX},
+    number::{Bound, SAFE_MAX, greatest},
 };
 use crate::api::table::dialect::Dialect;
 use serde_json::{Map, Value};
 
 /// A range of whole numbers. `documented` also takes one number.
 pub fn range(bound: Bound, name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
+    let check = |name: &str, value: &Value| bound.check(name, value, greatest(dialect), dialect);
     match (value, dialect) {
-        (Value::Object(range), Dialect::Documented) => {
-            ends(range, |end, value| bound.check(end, value, i64::MAX, dialect))
-        }
-        (Value::Object(range), Dialect::Core26) => ends(range, |end, value| bound.check(end, value, SAFE_MAX, dialect)),
-        (_, Dialect::Documented) => bound.check(name, value, i64::MAX, dialect).map(Given::Integer),
+        (Value::Object(range), _) => ends(range, check),
+        (_, Dialect::Documented) => check(name, value).map(Given::Integer),
         (_, Dialect::Core26) => Err(must_be_an_object(name)),
     }
 }

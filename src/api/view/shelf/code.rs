@@ -22,7 +22,7 @@ pub struct Mark {
     pub top: Height,
 }
 
-/// How many rows lists have: a wallet's three, or one list alone.
+/// The number of rows of lists: a wallet's three, or one list alone.
 #[derive(Clone, Copy, Default)]
 pub struct Counts([u64; 3]);
 
@@ -95,7 +95,7 @@ const KIND_NUMBERS: [u8; Kind::ALL.len()] = {
     numbers
 };
 
-/// What tells a block from others at its height.
+/// The bytes that tell a block from others at its height.
 pub fn id_mark(id: &BlockId) -> [u8; 8] {
     match id {
         BlockId::Numeric(number) => number.to_be_bytes(),
@@ -273,7 +273,7 @@ impl Reader<'_> {
         self.number()?.try_into().ok()
     }
 
-    /// How many things follow, each of a byte at least.
+    /// The number of things that follow, each of a byte at least.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.0.len()).then_some(count)

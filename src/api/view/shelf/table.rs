@@ -28,7 +28,7 @@ const FILES: usize = 64;
 /// Keys and values that are written together.
 pub type Batch = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What is called for each key and value.
+/// A function that is called for each key and value.
 pub type Each<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, SettledError>;
 
 /// The table.
@@ -110,7 +110,7 @@ impl Table {
         sheltered(&self.folder, || self.rows.rotate_memtable_and_wait())
     }
 
-    /// What is there does not belong there.
+    /// The error about something that does not belong there.
     pub fn wrong(&self, why: String) -> SettledError {
         SettledError { file: self.folder.clone(), source: io::Error::new(io::ErrorKind::InvalidData, why) }
     }
@@ -121,7 +121,7 @@ impl Table {
     }
 }
 
-/// What the store says; a panic of it is damage as well.
+/// Calls the store. A panic of it is damage as well.
 fn sheltered<T>(folder: &Path, act: impl FnOnce() -> fjall::Result<T>) -> Result<T, SettledError> {
     static HUSHED: Once = Once::new();
     // Its message would say where in the store, and the error says in which folder.

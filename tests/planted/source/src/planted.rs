@@ -16,7 +16,7 @@
 /// The environment variable that names the fault in force in the whole process.
 pub(crate) const VARIABLE: &str = "DPOSLAB_PLANTED";
 
-/// Whether a fault is in force here; `false` in a build without planted faults.
+/// True if a fault is in force here; `false` in a build without planted faults.
 #[cfg(any(test, feature = "planted"))]
 macro_rules! planted {
     ($fault:ident) => {
@@ -24,7 +24,7 @@ macro_rules! planted {
     };
 }
 
-/// Whether a fault is in force here; `false` in a build without planted faults.
+/// True if a fault is in force here; `false` in a build without planted faults.
 #[cfg(not(any(test, feature = "planted")))]
 macro_rules! planted {
     ($fault:ident) => {
@@ -45,7 +45,7 @@ mod switch {
     use std::{cell::Cell, sync::OnceLock};
 
     thread_local! {
-        /// What [`plant`] says on this thread; `None` without one.
+        /// The fault that [`plant`] names on this thread; `None` without one.
         static ON_THREAD: Cell<Option<Option<Planted>>> = const { Cell::new(None) };
     }
 
@@ -278,7 +278,7 @@ mod switch {
         }
     }
 
-    /// Whether a fault is in force on this thread.
+    /// Returns true if a fault is in force on this thread.
     ///
     /// # Panics
     /// If [`VARIABLE`] names no fault. The command refuses such a name before; a test has nowhere to return it to.

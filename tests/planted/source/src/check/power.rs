@@ -1,4 +1,4 @@
-//! How good the checker is: faults planted on purpose, and the runs it takes to find each.
+//! The power of the checker: faults planted on purpose, and the runs it takes to find each.
 //!
 //! A fault counts as found by a run if something is broken in it that is not broken in the same run without the fault: the
 //! rules themselves have weaknesses, and one of those is no merit here.
@@ -22,11 +22,11 @@ use std::{
     thread,
 };
 
-/// How soon a planted fault was found.
+/// The number of runs after which a planted fault was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub name: String,
-    /// What it breaks.
+    /// The rule that it breaks, in words.
     pub words: &'static str,
     /// The invariant that was broken, `None` if none was in all the runs.
     pub found_by: Option<&'static str>,
@@ -34,7 +34,7 @@ pub(crate) struct Measured {
     pub runs: u64,
     /// Processor time of those runs, in seconds, where the system tells.
     pub cpu_seconds: f64,
-    /// What the run that found it was made into, `None` if none did.
+    /// The minimised form of the run that found it, `None` if none did.
     pub small: Option<Small>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn measure(faults: &[Planted], search: &Search, budget: usize, mut to
     });
 }
 
-/// What is broken in each run without any fault, as far as it has been asked for.
+/// The findings in each run without any fault, as far as they were asked for.
 #[derive(Default)]
 struct Sound(Mutex<std::collections::BTreeMap<u64, BTreeSet<&'static str>>>);
 
