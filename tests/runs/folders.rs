@@ -225,8 +225,9 @@ fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
     let mut random = ChaCha8Rng::seed_from_u64(28);
     let mut blocks: BTreeMap<u64, Value> = BTreeMap::new();
     let (mut transactions, mut snapshots): (Vec<Value>, usize) = (Vec::new(), 0);
-    for _ in 0..kills_or(50) {
+    for turn in 0..kills_or(50) {
         let up = place.start(&["--speed", "2000"]);
+        println!("start {turn} at height {}", up.height());
         let last = |blocks: &BTreeMap<u64, Value>| blocks.last_key_value().map_or(0, |(height, _)| *height);
         assert!(up.height() >= last(&blocks), "{} after {}", up.height(), last(&blocks));
         for height in blocks.keys().copied().collect::<Vec<_>>().choose_multiple(&mut random, 3) {

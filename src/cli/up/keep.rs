@@ -33,8 +33,8 @@ pub struct Keep {
     /// the machine can.
     #[arg(long, value_name = "WHEN", default_value = "1000", requires = "data_dir")]
     sync: Sync,
-    /// Write a checkpoint after so many blocks, and every five seconds in which something happens. A start plays what came
-    /// after the last one.
+    /// Write a checkpoint at the start, after so many blocks, and every five seconds in which something happens. A start
+    /// plays what came after the last one.
     #[arg(long, value_name = "BLOCKS", default_value_t = checkpoint::EVERY, requires = "data_dir",
           value_parser = clap::value_parser!(u32).range(1..))]
     checkpoint_every: u32,

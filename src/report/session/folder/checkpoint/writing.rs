@@ -41,7 +41,6 @@ pub struct Checkpoints {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct State {
     /// Enough time has gone by.
     is_wanted: AtomicBool,
@@ -62,7 +61,7 @@ struct Job {
 }
 
 impl Checkpoints {
-    /// Takes one after so many blocks or five seconds, of a testnet that begins or goes on now. `tell` hears when one cannot
+    /// Takes one at once, then after so many blocks or five seconds, of a testnet that begins or goes on now. `tell` hears when one cannot
     /// be written.
     ///
     /// # Errors
@@ -76,7 +75,8 @@ impl Checkpoints {
         tell: impl FnMut(&str) + Send + 'static,
     ) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel();
-        let state = Arc::new(State::default());
+        // What a start has played is not to be played by the next one, however soon it comes.
+        let state = Arc::new(State { is_wanted: AtomicBool::new(true), is_busy: AtomicBool::new(false) });
         let desk = WritingDesk {
             folder: folder.to_owned(),
             network: network(folder)?,
