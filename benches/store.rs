@@ -260,6 +260,7 @@ fn start(folder: &Path, by_checkpoint: bool, tip: &str, height: Height) -> f64 {
     let base = run.kept.as_ref().map_or(Height(0), |kept| kept.base);
     assert_eq!(base > Height(0), by_checkpoint && run.plan.tree.cut() > Height(0), "a checkpoint has a base");
     assert_eq!(at(&run.tip(), height), tip, "it is where it was");
+    run.kill();
     took
 }
 

@@ -475,6 +475,17 @@ fn harm(kept: &Kept, random: &mut ChaCha8Rng) -> bool {
     true
 }
 
+/// It would be made again under the hands of whoever has it.
+#[test]
+fn an_index_that_is_open_is_not_taken_for_a_damaged_one() {
+    let kept = Kept::new();
+    let first = kept.open(true).unwrap_or_else(|why| panic!("{why}"));
+    let why = kept.open(true).err().expect("the first has it").to_string();
+    assert!(why.ends_with("is open already"), "{why}");
+    drop(first);
+    assert!(kept.open(true).is_ok(), "nobody has it any more");
+}
+
 /// Killed anywhere, and whatever becomes of the checkpoints: the testnet that goes on from one is that which plays everything.
 /// `DPOSLAB_KILLS` says how often.
 #[test]

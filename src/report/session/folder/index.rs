@@ -91,7 +91,7 @@ impl Index {
     /// why. The log has to be there.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// The folder cannot be written to, or the index is open already.
     pub fn open(
         folder: &Path,
         log: Reader,
@@ -106,7 +106,8 @@ impl Index {
             (true, true) => Some("it was found damaged".to_owned()),
             (true, false) => match Inner::opened(&path, &log, config) {
                 Ok(inner) => return Ok((Self::handle(Arc::new(inner)), None)),
-                Err(why) => Some(why),
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Err(io(why)),
+                Err(why) => Some(why.to_string()),
             },
             (false, _) => None,
         };
@@ -271,7 +272,7 @@ impl Settled for Index {
 
 impl Inner {
     /// What is there, if it can be trusted. The store panics at some damage: on a thread of its own, quietly.
-    fn opened(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> Result<Self, String> {
+    fn opened(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> io::Result<Self> {
         const NAME: &str = "index";
         static QUIET: Once = Once::new();
         QUIET.call_once(|| {
@@ -284,15 +285,15 @@ impl Inner {
         });
         let (path, log, config) = (path.to_owned(), log.clone(), config.clone());
         let open = move || Self::open(&path, &log, &config).and_then(Self::examined);
-        let opened = thread::Builder::new().name(NAME.to_owned()).spawn(open).map_err(|why| why.to_string())?;
+        let opened = thread::Builder::new().name(NAME.to_owned()).spawn(open)?;
         match opened.join() {
-            Ok(opened) => opened.map_err(|why| why.source.to_string()),
-            Err(_) => Err("is damaged: the store cannot read it".to_owned()),
+            Ok(opened) => opened.map_err(|why| why.source),
+            Err(_) => Err(io::Error::other("is damaged: the store cannot read it")),
         }
     }
 
     fn open(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> Result<Self, SettledError> {
-        let wrong = |why: fjall::Error| SettledError { file: path.to_owned(), source: io::Error::other(told(&why)) };
+        let wrong = |why: fjall::Error| SettledError { file: path.to_owned(), source: told(&why) };
         let database = Database::builder(path)
             .cache_size(CACHE)
             .worker_threads(1)
@@ -476,7 +477,7 @@ impl Inner {
     }
 
     fn checked<T>(&self, answer: Result<T, fjall::Error>) -> Result<T, SettledError> {
-        answer.map_err(|why| self.failed(told(&why)))
+        answer.map_err(|why| self.failed(told(&why).to_string()))
     }
 
     fn damaged(&self, why: &str) -> SettledError {
@@ -497,11 +498,12 @@ impl Inner {
     }
 }
 
-/// What the store says, in words.
-fn told(why: &fjall::Error) -> String {
+/// What the store says, in words. An index that is open already is no damaged one.
+fn told(why: &fjall::Error) -> io::Error {
     match why {
-        fjall::Error::Io(source) => source.to_string(),
-        _ => format!("the store reports {why:?}"),
+        fjall::Error::Io(source) => io::Error::other(source.to_string()),
+        fjall::Error::Locked => io::Error::new(io::ErrorKind::WouldBlock, "is open already"),
+        _ => io::Error::other(format!("the store reports {why:?}")),
     }
 }
 
