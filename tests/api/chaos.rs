@@ -34,6 +34,19 @@ fn the_nth_request_meets_the_same_in_every_run() {
 }
 
 #[test]
+fn a_route_that_is_asked_for_its_head_alone_can_be_struck() {
+    let network = Network::start(54);
+    let id = rule(&network, json!({"route": "/api/blocks", "method": "HEAD", "status": 503}));
+    let host = format!("host: {}\r\nconnection: close", network.address);
+    let status = |method: &str| {
+        let answer = network.send_raw(&format!("{method} /api/blocks HTTP/1.1\r\n{host}\r\n\r\n"));
+        answer.split(' ').nth(1).expect("a status").to_owned()
+    };
+    assert_eq!([status("GET"), status("HEAD")], ["200", "503"]);
+    assert_eq!(did(&network, id), (1, 1));
+}
+
+#[test]
 fn an_answer_is_delayed_refused_replaced_or_cut() {
     let network = Network::start(53);
     let ask = "GET /api/delegates HTTP/1.1\r\nhost: test\r\n\r\n";

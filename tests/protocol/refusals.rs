@@ -62,6 +62,14 @@ fn types_not_yet_in_force_read_well_but_are_never_verified() {
     assert!(refund.verified());
     let gated = SignedTransaction::from_bytes(&refund.bytes(), &rules.at(11_273_000, Dialect::Strict)).unwrap();
     assert!(!gated.verified() && !gated.is_permitted());
+    assert!(!kept(&gated).verified() && !kept(&gated).is_permitted());
+    assert!(kept(&refund).verified() && kept(&refund).is_permitted());
+}
+
+/// The same from the parts of which it is kept.
+fn kept(transaction: &SignedTransaction) -> SignedTransaction {
+    let (bytes, id, standing) = transaction.as_kept();
+    SignedTransaction::from_kept(&bytes, id, standing).expect("it is one")
 }
 
 #[test]
@@ -73,7 +81,8 @@ fn listed_exceptions_stand_whatever_they_say() {
     let broken = SignedTransaction::new(value);
     let exceptions = Exceptions { transactions: [broken.id()].into(), ..Exceptions::default() };
     let context = rules.at(2, Dialect::Strict).with_exceptions(&exceptions);
-    assert!(SignedTransaction::from_bytes(&broken.bytes(), &context).unwrap().verified());
+    let exempt = SignedTransaction::from_bytes(&broken.bytes(), &context).unwrap();
+    assert!(exempt.verified() && kept(&exempt).verified() && !kept(&broken).verified());
 
     let key = *keys().public();
     let legacy = Asset::MultiSignatureLegacy { min: 1, lifetime: 24, keysgroup: vec![key] };

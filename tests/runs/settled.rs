@@ -301,7 +301,7 @@ fn a_run_goes_back_below_what_has_settled() {
         let (usual, usual_stage, _) = plain(3, end_of(290));
         answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
         let tips: Vec<_> = kept.tips().iter().map(|tip| tip.id()).collect();
-        drop(kept);
+        drop((kept, settled));
         let kept = Kept::open(folder.path(), 3);
         assert_eq!(kept.tips().iter().map(|tip| tip.id()).collect::<Vec<_>>(), tips);
         answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());

@@ -254,7 +254,9 @@ impl Play {
             }
             Attempt::Refund { lock: index } => Transaction::htlc_refund(lock(*index)),
             Attempt::Business { name } => {
-                Transaction::business_registration(format!("Acme {name}"), "https://a.io", None, None)
+                // An update that does not name a member leaves it as it is.
+                let (vat, repository) = (Some("GB123456789".to_owned()), Some("https://a.io/b".to_owned()));
+                Transaction::business_registration(format!("Acme {name}"), "https://a.io", vat, repository)
             }
             Attempt::UpdateBusiness { name } => {
                 Transaction::business_update(Some(format!("Acme {name} Ltd")), None, None, None)
@@ -265,7 +267,7 @@ impl Play {
                 vec!["1.2.3.4".to_owned()],
                 [*hash; 32],
                 "https://a.io/r",
-                None,
+                Some("https://a.io/assets".to_owned()),
                 ports(*good_port),
             ),
             Attempt::UpdateBridgechain { hash, good_port } => {

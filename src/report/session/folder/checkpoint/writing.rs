@@ -136,6 +136,13 @@ fn on_top_of(base: &Base, places: Places, tree: &BlockTree) -> Places {
     kept
 }
 
+/// Its thread has the index of the folder open, so it ends first.
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl Keeper for Checkpoints {
     fn is_due(&self, height: Height) -> bool {
         let is_time = self.state.is_wanted.load(Ordering::Relaxed) || height.0.abs_diff(self.last.0.0) >= self.every;
