@@ -13,6 +13,7 @@ pub mod query;
 pub mod route;
 pub mod row;
 pub mod rule;
+pub mod select;
 pub mod shape;
 pub mod version;
 

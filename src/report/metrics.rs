@@ -17,11 +17,13 @@ pub mod heals;
 mod orphans;
 pub mod propagation;
 pub mod rollbacks;
+mod sample;
 pub mod time;
 pub mod traffic;
 
-pub use figures::{Figures, RoundFigures, Sample, SlotFigures, Totals};
+pub use figures::{Figures, RoundFigures, SlotFigures, Totals};
 pub use orphans::Orphan;
+pub use sample::Sample;
 
 use super::rounds::{RoundBook, RoundReport};
 use crate::{

@@ -4,7 +4,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::block::{self, BlockRow},
-        table::{Call, Estimate, Listing, Outcome, field, least::Least},
+        table::{Call, Estimate, Listing, Outcome, least::Least, select},
         view::{Block, ConfirmedBlock, List},
     },
     protocol::{Height, PublicKey},
@@ -56,7 +56,7 @@ pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
 
 /// A list in the order of the chain, without filters: its rows are found by their heights.
 fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
-    if field::filters(block::RAW, &call.parameters, call.frame().dialect) {
+    if select::filters(block::RAW, &call.parameters, call.frame().dialect) {
         return None;
     }
     let total = u64::from(call.head.height().0);
@@ -73,7 +73,7 @@ fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
 fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let (page, chain, frame) = (call.page(), call.head.chain(), call.frame());
     let marks = Marks::of(call);
-    let has_all = |raw| field::has_all(block::RAW, &call.parameters, &raw, &frame);
+    let has_all = |raw| select::has_all(block::RAW, &call.parameters, &raw, &frame);
     // What only the whole block tells is looked at last.
     let accepts = |block: &Block<'_>| {
         has_all(BlockRow::Totals(block.totals())).unwrap_or_else(|| {
@@ -81,7 +81,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
             row.is_some_and(|row| has_all(BlockRow::Confirmed(row)) == Some(true))
         })
     };
-    let has_filters = field::filters(block::RAW, &call.parameters, frame.dialect);
+    let has_filters = select::filters(block::RAW, &call.parameters, frame.dialect);
     if let (Some(generator), None, false) = (generator, call.parameters.order(), has_filters) {
         let list = chain.listed(List::Forged(*generator));
         let total = list.len();
@@ -105,7 +105,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let mut least = Least::new(page.end());
     each_candidate(call, generator, |block| {
         if accepts(block) {
-            let number = field::number(block::RAW, name, &BlockRow::Totals(block.totals()), &frame).unwrap_or(0);
+            let number = select::number(block::RAW, name, &BlockRow::Totals(block.totals()), &frame).unwrap_or(0);
             let height = block.height().0;
             least.push(if descending { (!number, !height) } else { (number, height) });
         }

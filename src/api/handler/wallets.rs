@@ -5,7 +5,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::wallet::{self, WalletRow},
-        table::{Call, Listing, Outcome, field},
+        table::{Call, Listing, Outcome, select},
     },
     ledger::Wallet,
     protocol::{PublicKey, transaction::Kind},
@@ -18,7 +18,7 @@ const RICHEST: (&str, bool) = ("balance", true);
 /// `GET /api/wallets`.
 pub fn list(call: &Call<'_>) -> Outcome {
     if call.parameters.order().unwrap_or(RICHEST) == RICHEST
-        && !field::filters(wallet::MEMBERS, &call.parameters, call.frame().dialect)
+        && !select::filters(wallet::MEMBERS, &call.parameters, call.frame().dialect)
     {
         return top(call);
     }

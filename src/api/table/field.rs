@@ -1,9 +1,6 @@
 //! The values of members, and how they are written, filtered and ordered. Source: api.md 3, 4.2.
 
-use super::{
-    dialect::Dialect, frame::Frame, json::MemberWriter, like::Pattern, parameter::Parameters, row::Member, rule::Given,
-    shape::Shape,
-};
+use super::{json::MemberWriter, like::Pattern, rule::Given, shape::Shape};
 use crate::{
     ledger::Balance,
     protocol::{Address, Arktoshi, BlockId, Height, Nonce, PublicKey, Timestamp, TransactionId},
@@ -52,67 +49,6 @@ pub enum Test {
     Like,
 }
 
-/// True if a resource has all that is asked for. Parameters without a row of their name are not filters, nor are those
-/// whose value is elsewhere.
-pub fn matches<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
-    has_all(table, parameters, row, frame) != Some(false)
-}
-
-/// The same; `None` if it depends on what this form of the resource does not have.
-pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> Option<bool> {
-    let mut is_told = true;
-    for (name, given) in parameters.iter() {
-        let Some(member) = find_filter(table, name, frame.dialect) else { continue };
-        match (member.value)(row, frame) {
-            Cell::Elsewhere => is_told = false,
-            cell if !cell.passes(given, member.test) => return Some(false),
-            _ => {}
-        }
-    }
-    is_told.then_some(true)
-}
-
-/// True if anything is asked for that has a row.
-pub fn filters<R>(table: &[Member<R>], parameters: &Parameters, dialect: Dialect) -> bool {
-    parameters.iter().any(|(name, given)| {
-        !matches!(given, Given::Range { from: None, to: None }) && find_filter(table, name, dialect).is_some()
-    })
-}
-
-/// The number of a resource in a member; `None` if that is none.
-pub fn number<R>(table: &[Member<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
-    match (find(table, name, frame.dialect)?.value)(row, frame) {
-        Cell::Number(number) => Some(number),
-        _ => None,
-    }
-}
-
-/// Sorts by a member; equal rows keep their order.
-pub fn sort<R: Clone>(
-    table: &[Member<R>],
-    (name, descending): (&str, bool),
-    rows: Vec<R>,
-    frame: &Frame<'_>,
-) -> Vec<R> {
-    let Some(member) = find(table, name, frame.dialect) else { return rows };
-    // A cell may cost a hash and an encoding, so each is made once.
-    let cell = |row| {
-        let cell = (member.value)(row, frame);
-        (cell.plain().unwrap_or(cell), row)
-    };
-    let mut cells: Vec<_> = rows.iter().map(cell).collect();
-    cells.sort_by(|(one, _), (other, _)| one.order(other, descending, member.missing));
-    cells.into_iter().map(|(_, row)| row.clone()).collect()
-}
-
-fn find<'t, R>(table: &'t [Member<R>], name: &str, dialect: Dialect) -> Option<&'t Member<R>> {
-    table.iter().find(|member| member.name == name && member.spoken.holds(dialect))
-}
-
-fn find_filter<'t, R>(table: &'t [Member<R>], name: &str, dialect: Dialect) -> Option<&'t Member<R>> {
-    find(table, name, dialect).filter(|member| member.rules.is_some())
-}
-
 impl<'r> Cell<'r> {
     /// Writes it as its shape has it, or nothing if there is none and the shape has no null.
     pub fn write(&self, shape: Shape, slot: MemberWriter<'_, '_>) {
@@ -134,7 +70,7 @@ impl<'r> Cell<'r> {
     }
 
     /// The text of what is shown as one.
-    fn plain(&self) -> Option<Self> {
+    pub(super) fn plain(&self) -> Option<Self> {
         let text = match self {
             Self::Address(address) => address.to_string(),
             Self::Block(id) => id.to_string(),
@@ -146,7 +82,7 @@ impl<'r> Cell<'r> {
         Some(text.into())
     }
 
-    fn passes(&self, given: &Given, test: Test) -> bool {
+    pub(super) fn passes(&self, given: &Given, test: Test) -> bool {
         let is_hex = matches!(self, Self::Id(_) | Self::Key(_) | Self::Hex(_));
         let plain = self.plain();
         match (plain.as_ref().unwrap_or(self), given) {
@@ -166,7 +102,7 @@ impl<'r> Cell<'r> {
         }
     }
 
-    fn order(&self, other: &Self, descending: bool, missing: Missing) -> Ordering {
+    pub(super) fn order(&self, other: &Self, descending: bool, missing: Missing) -> Ordering {
         let is_missing = |cell: &Self| *cell == Self::Missing;
         let ascending = match (self, other) {
             (Self::Missing, _) | (_, Self::Missing) if missing == Missing::Last => {

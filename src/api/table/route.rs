@@ -2,12 +2,12 @@
 
 use super::{
     dialect::Spoken,
-    field,
     frame::Frame,
     json,
     page::{Listing, Page},
     parameter::{Parameter, Parameters},
     row::{Member, write_members},
+    select,
     shape::Shape,
 };
 use crate::api::{
@@ -305,13 +305,13 @@ impl Call<'_> {
     /// The rows of a resource that have all that is asked for.
     pub fn matching<R>(&self, table: &[Member<R>], rows: impl Iterator<Item = R>) -> Vec<R> {
         let frame = self.frame();
-        rows.filter(|row| field::matches(table, &self.parameters, row, &frame)).collect()
+        rows.filter(|row| select::matches(table, &self.parameters, row, &frame)).collect()
     }
 
     /// One page of rows in the order asked for; in this one where none is, and as they are where there is none at all.
     pub fn ordered<R: Clone>(&self, table: &[Member<R>], rows: Vec<R>, unasked: Option<(&str, bool)>) -> Listing<R> {
         match self.parameters.order().or(unasked) {
-            Some(order) => self.page().cut(field::sort(table, order, rows, &self.frame())),
+            Some(order) => self.page().cut(select::sort(table, order, rows, &self.frame())),
             None => self.page().cut(rows),
         }
     }

@@ -1,6 +1,6 @@
 //! A run over time in a bounded number of rows: when they are too many, two become one.
 
-use super::figures::{Sample, lesser};
+use super::sample::{Sample, lesser};
 use crate::protocol::Slot;
 use serde::Serialize;
 

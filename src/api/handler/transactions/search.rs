@@ -13,10 +13,11 @@ use crate::{
         handler::blocks,
         resource::transaction::{self, TransactionRow},
         table::{
-            Call, Dialect, Estimate, Given, Listing, field,
+            Call, Dialect, Estimate, Given, Listing,
             least::{self, Least},
             like::Pattern,
             page::Page,
+            select,
         },
         view::{Block, Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
     },
@@ -353,7 +354,7 @@ impl<'s> Search<'s> {
         let (chain, frame, keep) = (self.call.head.chain(), self.call.frame(), page.end());
         let cut = |rows: &mut Vec<TransactionRow>| {
             rows.sort_by_cached_key(|row| self.turn(row.spot()));
-            *rows = field::sort(transaction::MEMBERS, order, std::mem::take(rows), &frame);
+            *rows = select::sort(transaction::MEMBERS, order, std::mem::take(rows), &frame);
             rows.truncate(keep);
         };
         let (mut total, mut rows) = (0, Vec::new());
@@ -382,7 +383,7 @@ impl<'s> Search<'s> {
             && self.recipient.is_none_or(|address| self.is_received_by(row, &address))
             && self.owner.is_none_or(|address| is_party(row, &address))
             && (self.addresses.is_empty() || self.is_of_addresses(row))
-            && field::matches(transaction::MEMBERS, &self.call.parameters, row, &self.call.frame())
+            && select::matches(transaction::MEMBERS, &self.call.parameters, row, &self.call.frame())
     }
 
     /// Beside a recipient only the sender can still be one of them, beside a sender only the recipient.
