@@ -42,6 +42,7 @@ pub struct Gap {
 pub struct RoundReport {
     pub round: u32,
     pub first_height: u32,
+    /// Height of its last block, or of the last one before it while it has none.
     pub last_height: u32,
     pub blocks: u32,
     pub missed_slots: u32,
@@ -185,7 +186,7 @@ impl Walk<'_> {
     fn enter(&mut self, link: &Arc<Link>, height: Height) {
         let position = self.book.tree.schedule().at(height);
         if self.rounds.last().is_none_or(|round| round.round.number() != position.round) {
-            self.rounds.push(OneRound::new(self.book.round_of(link, height)));
+            self.rounds.push(OneRound::new(self.book.round_of(link, height), height.0 - 1));
             if let Some(old) = self.rounds.len().checked_sub(ROUNDS_IN_TURNS + 1) {
                 self.rounds[old].turns = Vec::new();
             }
@@ -205,17 +206,10 @@ impl Walk<'_> {
 }
 
 impl OneRound {
-    fn new(round: Arc<RoundInfo>) -> Self {
+    /// A round that the chain comes to from the height below.
+    fn new(round: Arc<RoundInfo>, last_height: u32) -> Self {
         let counts = vec![(0, 0); round.members.len()];
-        Self {
-            last_height: round.position.first.0,
-            gaps: Vec::new(),
-            empty_at_end: 0,
-            blocks: 0,
-            counts,
-            turns: Vec::new(),
-            round,
-        }
+        Self { last_height, gaps: Vec::new(), empty_at_end: 0, blocks: 0, counts, turns: Vec::new(), round }
     }
 
     fn report(&self, username: &impl Fn(&PublicKey) -> String) -> RoundReport {

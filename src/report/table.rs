@@ -15,11 +15,12 @@ pub fn render(reports: &[RoundReport]) -> String {
     }
     for report in reports {
         let RoundReport { round, first_height, last_height, blocks, missed_slots, gaps, .. } = report;
-        write!(
-            out,
-            "round {round}: heights {first_height}-{last_height}, {blocks} blocks forged, {missed_slots} slots missed"
-        )
-        .expect("writing to a string");
+        let heights = match blocks {
+            0 => format!("from height {first_height}"),
+            _ => format!("heights {first_height}-{last_height}"),
+        };
+        write!(out, "round {round}: {heights}, {blocks} blocks forged, {missed_slots} slots missed")
+            .expect("writing to a string");
         let gaps: Vec<String> =
             gaps.iter().map(|gap| format!("{} s before height {}", gap.seconds, gap.height)).collect();
         let gaps = if gaps.is_empty() { "no gaps".to_owned() } else { format!("gaps: {}", gaps.join(", ")) };

@@ -130,8 +130,34 @@ fn a_run_that_is_interrupted_leaves_all_of_what_was_played() {
     let lacks: Vec<&Value> = data["rings"].as_array().expect("rings").iter().map(|ring| &ring["lacks"]).collect();
     let (last, whole) = lacks.split_last().expect("some rounds were played");
     let height = summary["totals"]["height"].as_u64().expect("a height");
-    assert_eq!(last.as_u64(), Some((7 - height % 7) % 7), "blocks that the last round lacks");
+    // A round that has begun with missed slots lacks all of its blocks.
+    let has_block = !data["rings"][lacks.len() - 1]["height"].is_null();
+    let expected = if has_block { (7 - height % 7) % 7 } else { 7 };
+    assert_eq!(last.as_u64(), Some(expected), "blocks that the last round lacks");
     assert!(whole.iter().all(|lacks| **lacks == 0), "{whole:?}");
+}
+
+/// Its slots are missed ones, and no block of an earlier round counts as its own.
+#[test]
+fn a_round_without_a_block_lacks_all_of_them() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (file, out) = (folder.path().join("silent.toml"), folder.path().join("out"));
+    let text = "version = 1\ndescription = \"nobody forges in round 2\"\nrounds = 3\nstall = \"off\"\ntime_limit_seconds = 80\n\
+                [network]\ndelegates = 5\n[[fault]]\nkind = \"offline\"\ndelegates = [\"genesis_1\", \"genesis_2\", \"genesis_3\", \"genesis_4\", \"genesis_5\"]\nfrom = { height = 5 }\n";
+    fs::write(&file, text).expect("it can be written");
+    let output = run(&["run", &file.display().to_string(), "--seed", "7", "--out", &out.display().to_string()]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains("round 1: heights 1-5, 4 blocks forged"), "{printed}{told}");
+    let rounds = csv_rows(&out.join("rounds.csv"));
+    let [_, second] = &rounds[..] else { panic!("two rounds: {rounds:?}") };
+    assert_eq!([&second["blocks"], &second["last_height"]], ["0", ""]);
+    let missed = &second["missed_slots"];
+    assert!(printed.contains(&format!("round 2: from height 6, 0 blocks forged, {missed} slots missed")), "{printed}");
+    assert!(missed.parse::<u32>().expect("a count") > 2, "{missed}");
+    let data = page_data(&fs::read_to_string(out.join("report.html")).expect("it is there"));
+    let lacks: Vec<&Value> = data["rings"].as_array().expect("rings").iter().map(|ring| &ring["lacks"]).collect();
+    assert_eq!(lacks, [0, 5]);
 }
 
 /// The figures computed while the run went on, computed again from its trace.
