@@ -87,6 +87,9 @@ fn clients_that_ask_too_often_are_told_so() {
     let body = ask_with(&context, "/api/blocks", &[]).into_body().to_vec();
     let message = r#"{"statusCode":429,"error":"Too Many Requests","message":"Rate limit exceeded"}"#;
     assert_eq!(String::from_utf8(body).expect("JSON"), message);
+    let beside = context.behind_the_same_server(context.view.clone(), context.live.clone());
+    let answered = ask_with(&beside, "/api/blocks", &[]);
+    assert_eq!(answered.status().as_u16(), 429, "a client is counted once, whatever network it asks");
 }
 
 #[test]

@@ -357,6 +357,23 @@ fn setting_the_pace_ends_an_advance_and_those_behind_it() {
 }
 
 #[test]
+fn going_back_to_a_snapshot_ends_an_advance() {
+    let network = Network::start(5);
+    network.advance(3);
+    assert_eq!(network.post("/lab/snapshots", &json!({})).status, 201);
+    thread::scope(|scope| {
+        let advance = scope.spawn(|| network.post("/lab/advance", &json!({"slots": 1_000_000})).body["data"].clone());
+        while network.get("/api/node/status").body["data"]["now"].as_u64() < Some(50) {}
+        let back = network.post("/lab/snapshots/1/revert", &json!({}));
+        assert_eq!(back.status, 200, "{}", back.body);
+        let ended = advance.join().expect("it is answered");
+        assert_eq!((&ended["asked"], &ended["stopped"]), (&json!(1_000_000), &json!("went back to a snapshot")));
+        assert!((46..1_000_000).contains(&ended["slots"].as_u64().expect("a number")), "{ended}");
+    });
+    assert_eq!(network.advance(1)["height"], 5, "it goes on from the snapshot");
+}
+
+#[test]
 fn browsers_get_a_page_that_leads_everywhere() {
     for dialect in [Dialect::Documented, Dialect::Core26] {
         let network = Network::with(6, Settings { dialect, ..Settings::default() });

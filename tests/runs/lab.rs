@@ -105,11 +105,16 @@ fn on_demand_a_transaction_is_in_a_block_when_the_post_is_answered() {
     }
 }
 
+/// The fault that takes five delegates offline.
+fn nobody_forges_from_height_2() -> String {
+    let all: Vec<String> = (1..=5).map(|number| format!("\"genesis_{number}\"")).collect();
+    format!("fault=[{{ kind = \"offline\", delegates = [{}], from = {{ height = 2 }} }}]", all.join(","))
+}
+
 /// Two requests that cannot be met: nobody forges, and the chain of the node cannot hold them for another reason.
 #[test]
 fn on_demand_it_does_not_play_for_ever() {
-    let all: Vec<String> = (1..=5).map(|number| format!("\"genesis_{number}\"")).collect();
-    let off = format!("fault=[{{ kind = \"offline\", delegates = [{}], from = {{ height = 2 }} }}]", all.join(","));
+    let off = nobody_forges_from_height_2();
     let up = Up::start(&["--pace", "on-demand", "--delegates", "5", "--set", &off, "--stage", "inline"]);
     let before = ok_get(&up, "/lab/pace")["data"]["now"].as_u64().expect("seconds");
     let id = submit(&up, &transfer(&keys(&up.ready["accounts"][0]), 1));
@@ -119,6 +124,29 @@ fn on_demand_it_does_not_play_for_ever() {
         (up.height(), up.get(&format!("/transactions/unconfirmed/{id}"))["data"]["nonce"].clone()),
         (2, json!("1"))
     );
+}
+
+/// More slots than one answer shows: the newest are shown.
+#[test]
+fn a_round_that_lasts_shows_its_newest_slots() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--set", &nobody_forges_from_height_2()]);
+    ok(&up, "/lab/advance", &json!({"slots": 2_500}));
+    let round = ok_get(&up, "/lab/round")["data"].clone();
+    let slots = round["slots"].as_array().expect("a list");
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let running = slots.iter().find(|slot| slot["state"] == "running").expect("it is among the newest");
+    assert_eq!((slots.len(), &running["slot"]), (2_000, &round["slotNow"]));
+    assert_eq!(number(&slots[1_999]["slot"]) - number(&slots[0]["slot"]), 1_999);
+    assert!(number(&round["leftOff"]) >= 490, "{}", round["leftOff"]);
+}
+
+/// The two least fees differ in no shipped network.
+#[test]
+fn the_least_fees_of_the_pool_are_told_apart() {
+    let fees = "rules.pool.dynamic_fees={ min_fee_pool = 7, min_fee_broadcast = 9 }";
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--set", fees]);
+    let told = up.get("/node/configuration")["data"]["transactionPool"]["dynamicFees"].clone();
+    assert_eq!((&told["minFeePool"], &told["minFeeBroadcast"]), (&json!(7), &json!(9)));
 }
 
 #[test]

@@ -184,6 +184,11 @@ fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTre
                 assert_eq!(tree.block_of(tip, &id).expect("it is on the chain").id(), link.id());
                 let before = tip.ancestor(below).and_then(|before| tree.block_of(&before, &id));
                 assert!(before.is_none(), "no chain below {height} has it");
+                assert!(tree.holds(tip, transaction), "it is on the chain");
+                if height.0 % 7 == 3 {
+                    assert!(tree.holds(&link, transaction), "it is on the chain that ends with its block");
+                    assert!(!tree.holds(&tip.ancestor(below).expect("there is one"), transaction), "but on none below");
+                }
             }
             if height.0 % 7 == 3 {
                 assert_eq!(tree.round_after(&link), usual.applied(&wanted).state.round().clone(), "at {height}");
