@@ -324,7 +324,7 @@ fn submissions() {
         (0..BATCHES).map(|number| batch(number * BATCH)).collect()
     };
     let all: Vec<_> = (0..CONNECTIONS).map(batches).collect();
-    // What verification alone allows: the same transactions as they are made, on as many threads as there are cores.
+    // The rate that verification alone allows: the same transactions as they are made, on as many threads as there are cores.
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let fresh: Vec<&SignedTransaction> = all.iter().flatten().flat_map(|(_, transactions)| transactions).collect();
     let begin = Instant::now();

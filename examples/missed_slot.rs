@@ -1,4 +1,4 @@
-//! What a delegate that is switched off does to a round: its slots stay empty, everybody else goes on.
+//! The effect of a delegate that is switched off on a round: its slots stay empty, everybody else goes on.
 //!
 //! cargo run --example missed_slot
 

@@ -1,4 +1,4 @@
-//! How long a wallet waits for its transfer on a testnet that forges on demand: from the POST to the confirmed
+//! The time that a wallet waits for its transfer on a testnet that forges on demand: from the POST to the confirmed
 //! transaction, again and again.
 //!
 //! ```sh

@@ -29,7 +29,7 @@ const LINES: usize = 60;
 /// Say why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
 ///
 /// FILE is a scenario, a finding that `check` has written, or a session that `up --record` has.
-/// What is explained is, in this order: an assertion that does not hold, a run that halts or stalls, an
+/// It explains the first of these that it finds: an assertion that does not hold, a run that halts or stalls, an
 /// invariant that breaks though nobody asserts it; and where nothing failed, the deepest fork or the slots
 /// that were missed.
 ///

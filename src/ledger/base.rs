@@ -2,9 +2,17 @@
 //!
 //! Where blocks have settled, no state below the cut is kept but one: that after the highest settled block, the base. All later
 //! states follow from it. A process that starts again reads the base instead of applying every block from genesis on.
+//!
+//! Thousands of full blocks may lie between the base and the tips. So a second state is read with it, which is ahead of the base,
+//! and the blocks between are not applied until somebody asks for their states.
 
-use super::{Link, saved::saved, state::Applied};
-use crate::protocol::{BlockId, Height};
+use super::{
+    BlockTree, Link,
+    saved::{LoadError, Loader, Saved, Saver, saved},
+    state::{Applied, Notable, State},
+};
+use crate::protocol::{BlockId, Height, hashing::IdHash};
+use indexmap::IndexMap;
 use std::sync::Arc;
 
 /// The state after the highest settled block.
@@ -15,11 +23,62 @@ pub struct Base {
     pub applied: Arc<Applied>,
 }
 
+/// A state above the base, and the consequences of the blocks up to it.
+#[derive(Debug)]
+pub struct Ahead {
+    pub id: BlockId,
+    pub applied: Arc<Applied>,
+    /// By block: of each one above the base and not above this state, on all forks.
+    pub notable: IndexMap<BlockId, Option<Arc<Notable>>, IdHash>,
+}
+
+/// The states that a start begins with.
+#[derive(Debug)]
+pub struct StartStates {
+    pub base: Base,
+    pub ahead: Option<Ahead>,
+}
+
 saved!(struct Base { height, id, applied });
 
 impl Base {
     /// Returns true if it is the state after this block.
     pub fn is_of(&self, link: &Link) -> bool {
         self.height == link.height() && self.id == link.id()
+    }
+}
+
+impl Ahead {
+    /// The state after a block of a tree that stands on its base. `blocks` are those of the tree that have not settled.
+    pub fn of(link: &Arc<Link>, tree: &BlockTree, blocks: impl IntoIterator<Item = BlockId>) -> Self {
+        let up_to = blocks.into_iter().filter_map(|id| tree.link(&id)).filter(|one| one.height() <= link.height());
+        let notable = up_to.map(|one| (one.id(), one.notable().cloned())).collect();
+        Self { id: link.id(), applied: tree.applied(link), notable }
+    }
+}
+
+/// Of the state ahead only the wallets that differ from those of the base are written.
+impl Saved for StartStates {
+    fn save(&self, out: &mut Saver) {
+        let Self { base, ahead } = self;
+        base.save(out);
+        ahead.is_some().save(out);
+        if let Some(Ahead { id, applied, notable }) = ahead {
+            id.save(out);
+            applied.state.save_since(&base.applied.state, out);
+            applied.senders.save(out);
+            notable.save(out);
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let base = Base::load(from)?;
+        if !bool::load(from)? {
+            return Ok(Self { base, ahead: None });
+        }
+        let id = Saved::load(from)?;
+        let state = State::load_since(&base.applied.state, from)?;
+        let applied = Arc::new(Applied { state, senders: Saved::load(from)? });
+        Ok(Self { base, ahead: Some(Ahead { id, applied, notable: Saved::load(from)? }) })
     }
 }

@@ -47,7 +47,7 @@ pub trait Saved: Sized {
     fn load(from: &mut Loader) -> Result<Self, LoadError>;
 }
 
-/// What an `Arc` leads to. Each is written once.
+/// A value behind an `Arc`. Each is written once.
 pub trait Shared {
     /// Appends what it says.
     fn save_shared(arc: &Arc<Self>, out: &mut Saver);
@@ -89,7 +89,7 @@ impl Saver {
         &self.tree
     }
 
-    /// What was written, and the blocks of the tree that it names.
+    /// The bytes that were written, and the blocks of the tree that they name.
     pub fn finish(self) -> (Vec<u8>, Vec<Arc<Link>>) {
         (self.bytes, self.links)
     }
@@ -315,7 +315,7 @@ impl<T: Shared + ?Sized + 'static> Saved for Arc<T> {
     }
 }
 
-/// What is shared, and is written as itself.
+/// Implements [`Shared`] for types that are written as themselves.
 macro_rules! shared {
     ($($name:ty),* $(,)?) => {$(
         impl $crate::ledger::saved::Shared for $name {

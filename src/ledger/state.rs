@@ -364,9 +364,10 @@ impl State {
         Ok(())
     }
 
-    /// The state after `block`, which has been verified and chains to this state's block. Source: consensus.md 1.5, 4.2.
+    /// The state after `block`, which has been verified and chains to this state's block. A state that others share is copied
+    /// where it changes. Source: consensus.md 1.5, 4.2.
     pub(super) fn apply_block(
-        &self,
+        self,
         block: &Arc<Block>,
         reward: Arktoshi,
         terms: &Terms<'_>,
@@ -374,7 +375,8 @@ impl State {
         slots: &Slots,
     ) -> Result<(Applied, Option<Notable>), BlockRejected> {
         let (id, header) = (block.id, &block.header);
-        let mut state = self.clone();
+        let (before, is_after_genesis) = (slots.slot(self.timestamp), self.height == Height::GENESIS);
+        let mut state = self;
         let slot = slots.slot(header.timestamp);
         for transaction in &block.transactions {
             state.try_apply(transaction, header.timestamp, terms).map_err(|source| BlockRejected::NotApplicable {
@@ -390,11 +392,12 @@ impl State {
         state.supply += reward;
         state.reward_generator(block, slot);
         let rules = &terms.rules.ledger;
-        let missing = state.missing(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
+        let missing = state.missing(before, slot, is_after_genesis);
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
-        state.forged_in_round[self.round.owner_index(slot)] += 1;
+        let owner = state.round.owner_index(slot);
+        state.forged_in_round[owner] += 1;
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
         let round_end = ends

@@ -10,7 +10,7 @@
 //! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
 //!    fork is found in logarithmic time.
 //! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and for good those below every seam, where what settles
-//!    may end. A missing one is computed again from the nearest below.
+//!    may end. A missing one is computed again from the nearest below (`again.rs`).
 //! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled.rs`) is
 //!    cut at a seam and nowhere else: what lies below a seam can be exchanged, what lies below another block never is.
 //!
@@ -27,9 +27,11 @@
 //! All nodes with the same rules share one tree; a node with deviant rules has its own. What is memoised is a function
 //! of the block alone, so it does not matter which node asks first.
 
+mod again;
 mod link;
 mod settling;
 
+pub use again::NotAgain;
 pub use link::Link;
 
 use self::link::{Below, is_seam};
@@ -51,7 +53,6 @@ use indexmap::IndexSet;
 use smallvec::SmallVec;
 use std::{
     collections::{BTreeMap, VecDeque},
-    mem,
     sync::{Arc, Mutex, OnceLock, Weak, atomic::AtomicU32},
 };
 
@@ -163,7 +164,7 @@ impl BlockTree {
         self.link_in_memory(id).or_else(|| {
             let settled = self.settled()?;
             let height = settled.height_of(id).unwrap_or_else(|why| why.ends_the_run())?;
-            // Who has what settled may have more of it than this run has come to.
+            // The store may hold more settled blocks than this run has come to.
             (height <= self.cut()).then(|| read(&*settled, height))
         })
     }
@@ -216,37 +217,6 @@ impl BlockTree {
         applied
     }
 
-    fn recomputed(&self, link: &Arc<Link>) -> Arc<Applied> {
-        let (base, mut missing) = (self.base(), Vec::new());
-        let mut at = link.clone();
-        let mut applied = loop {
-            if let Some(applied) = at.applied.load_full() {
-                break applied;
-            }
-            if at.height() == Height::GENESIS {
-                // As it was read again.
-                break self.genesis_applied();
-            }
-            if let Some(base) = base.as_ref().filter(|base| base.is_of(&at)) {
-                break base.applied.clone();
-            }
-            if let Some(settled) = at.below.settled() {
-                break self.settled_state(&at.block, &*settled);
-            }
-            let parent = at.parent().expect("it is above genesis");
-            missing.push(mem::replace(&mut at, parent));
-        };
-        while let Some(next) = missing.pop() {
-            applied = Arc::new(self.applied_again(&applied, &next.block));
-        }
-        applied
-    }
-
-    fn applied_again(&self, before: &Applied, block: &Arc<Block>) -> Applied {
-        let again = self.apply(&before.state, block);
-        again.expect("it was applied before, and state is a function of the block").0
-    }
-
     /// Puts a block on top of another: verifies it, applies it, remembers it. Asked again for the same block, it
     /// answers from memory. The clock is not looked at; a caller checks [`BlockTree::check_time`].
     ///
@@ -255,7 +225,7 @@ impl BlockTree {
     pub fn extend(&self, parent: &Arc<Link>, block: &Arc<Block>) -> Result<Arc<Link>, BlockRejected> {
         if let Some(known) = self.known(parent, block) {
             if CryptoMode::current() == CryptoMode::EveryNode {
-                // What it finds is known; that it is looked for anew is what the mode is for.
+                // The result is known. This mode exists to measure the cost of finding it again.
                 let _known = known.block.check_content(&self.config.block_context());
             }
             return Ok(known);
@@ -269,28 +239,30 @@ impl BlockTree {
         } else {
             self.check(parent, block, state)?;
         }
-        self.put(parent, block, state)
+        self.put_applied(parent, block, state.clone())
     }
 
-    /// Puts a block that was on top of another before there again: applies it, and looks at nothing else.
-    ///
-    /// # Errors
-    /// It cannot be applied, so it was not there.
-    pub fn extend_again(&self, parent: &Arc<Link>, block: &Arc<Block>) -> Result<Arc<Link>, BlockRejected> {
-        match self.known(parent, block) {
-            Some(known) => Ok(known),
-            None => self.put(parent, block, &self.applied(parent).state),
-        }
-    }
-
-    fn put(&self, parent: &Arc<Link>, block: &Arc<Block>, state: &State) -> Result<Arc<Link>, BlockRejected> {
+    fn put_applied(&self, parent: &Arc<Link>, block: &Arc<Block>, state: State) -> Result<Arc<Link>, BlockRejected> {
         let (applied, notable) = self.apply(state, block)?;
+        let link = self.put(parent, block, Some(Arc::new(applied)), notable.map(Arc::new));
+        self.drop_old_state(&link);
+        self.remember_state(&link);
+        Ok(link)
+    }
+
+    fn put(
+        &self,
+        parent: &Arc<Link>,
+        block: &Arc<Block>,
+        applied: Option<Arc<Applied>>,
+        notable: Option<Arc<Notable>>,
+    ) -> Arc<Link> {
         let link = Arc::new(Link {
             block: block.clone(),
             height: block.header.height,
             below: self.below_child(parent),
-            notable: notable.map(Arc::new),
-            applied: ArcSwapOption::from_pointee(applied),
+            notable,
+            applied: ArcSwapOption::new(applied),
             child: OnceLock::new(),
             transactions: parent.transactions + block.transactions.len() as u64,
         });
@@ -299,9 +271,7 @@ impl BlockTree {
         if self.fits_on(parent, block) {
             let _one_came_before = parent.child.set((block.clone(), Arc::downgrade(&link)));
         }
-        self.drop_old_state(&link);
-        self.remember_state(&link);
-        Ok(link)
+        link
     }
 
     /// The link of a block that has followed `parent` before.
@@ -436,9 +406,10 @@ impl BlockTree {
         Err(BlockRejected::WrongForger { id: block.id, height: block.header.height, slot, expected, got })
     }
 
-    fn apply(&self, state: &State, block: &Arc<Block>) -> Result<(Applied, Option<Notable>), BlockRejected> {
+    fn apply(&self, state: State, block: &Arc<Block>) -> Result<(Applied, Option<Notable>), BlockRejected> {
         let reward = self.config.milestones.at(block.header.height).reward;
-        state.apply_block(block, reward, &self.terms(state.height()), &self.schedule, &self.slots)
+        let terms = self.terms(state.height());
+        state.apply_block(block, reward, &terms, &self.schedule, &self.slots)
     }
 
     /// The rules that judge transactions on top of a block of this height.

@@ -53,6 +53,25 @@ fn lists_take_ranges_and_aliases_or_not() {
     }
 }
 
+/// Source: api.md 2.
+#[test]
+fn an_offset_begins_a_page_unless_it_is_zero() {
+    let (documented, core) = both();
+    for context in [documented, core] {
+        let all = data(&context, "/api/transactions?limit=9");
+        for (query, from) in
+            [("page=2", 3), ("page=2&offset=0", 3), ("offset=0", 0), ("page=2&offset=4", 4), ("offset=4", 4)]
+        {
+            let found = data(&context, &format!("/api/transactions?limit=3&{query}"));
+            assert_eq!(
+                found.as_array().expect("a list")[..],
+                all.as_array().expect("a list")[from..from + 3],
+                "{query}"
+            );
+        }
+    }
+}
+
 #[test]
 fn numbers_beyond_javascript_are_taken_or_refused() {
     let (documented, core) = both();

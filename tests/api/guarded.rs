@@ -171,7 +171,7 @@ fn those_who_only_hold_connections_make_room() {
         // Another client finds room, too.
         ask(&mut connect());
     }
-    // What was closed can be told from what was not.
+    // A closed connection can be told from an open one.
     let mut closed = 0;
     for mut stream in held {
         stream.set_nonblocking(true).expect("a socket");

@@ -134,7 +134,7 @@ fn who_comes_back_goes_on_after_the_last_event_it_knows() {
         assert_eq!(again.block(), ["retry: 1000", &format!(": the next event is {}", all[5].0)]);
         assert_eq!(again.events(35), all[5..]);
     }
-    // What was before anybody listened is gone, and so is what another run has numbered.
+    // Events from before anybody listened are gone, and so are those that another run has numbered.
     let mut early = Stream::open(&network, "?last_event_id=0", "");
     early.block();
     assert_eq!(early.block(), ["event: gap", "id: 1", r#"data: {"after":0,"next":2,"missed":1}"#]);
@@ -228,6 +228,6 @@ fn an_open_stream_is_neither_idle_nor_spared_and_ends_with_the_server() {
     assert_eq!(open.event().0, 2, "it was open all the time");
     let ended = std::thread::spawn(move || open.0.map_while(Result::ok).for_each(drop));
     drop(network);
-    // How much of what happened still came is a matter of time; that it ends is not.
+    // The number of events that still come depends on timing. The end of the stream does not.
     ended.join().expect("it is read to its end");
 }

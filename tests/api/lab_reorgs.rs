@@ -131,7 +131,7 @@ fn reverted_transactions_go_back_to_the_pools_or_not_as_asked() {
     assert_eq!((status_of(&network, &first), status_of(&network, &second)), ((404, 404), (404, 404)));
     network.advance(6);
     assert_eq!(status_of(&network, &first), (404, 404), "it is in no pool of any forger");
-    // Who still has it may hand it in again.
+    // A client that still has it may hand it in again.
     assert_eq!(submit(&network, 1), first);
     network.advance(2);
     assert_eq!(status_of(&network, &first), (200, 404));
@@ -285,7 +285,7 @@ fn no_reader_sees_a_mixture_while_chains_are_left() {
         for turn in 0..40_u32 {
             let next = network.get(&format!("/api/wallets/{}", network.testnet.accounts[0].address)).body;
             let nonce: u64 = next["data"]["nonce"].as_str().expect("a text").parse().expect("a number");
-            // What was returned waits in the pool already.
+            // Returned transactions wait in the pool already.
             network.post("/api/transactions", &json!({"transactions": [transfer(&network, nonce + 1)]}));
             network.advance(2);
             let transactions = if turn % 2 == 0 { "return" } else { "drop" };

@@ -349,7 +349,8 @@ fn setting_the_pace_ends_an_advance_and_those_behind_it() {
             played.push(ended["slots"].as_u64().expect("a number"));
         }
         played.sort_unstable();
-        assert!(played[0] == 0 && (49..1_000_000).contains(&played[1]), "{played:?}");
+        // The slot that forged block 50 may not be over, and only whole slots count.
+        assert!(played[0] == 0 && (48..1_000_000).contains(&played[1]), "{played:?}");
         let height = network.get("/api/node/status").body["data"]["now"].clone();
         assert_eq!(network.get("/api/node/status").body["data"]["now"], height, "the clock stands");
     });
@@ -368,7 +369,8 @@ fn going_back_to_a_snapshot_ends_an_advance() {
         assert_eq!(back.status, 200, "{}", back.body);
         let ended = advance.join().expect("it is answered");
         assert_eq!((&ended["asked"], &ended["stopped"]), (&json!(1_000_000), &json!("went back to a snapshot")));
-        assert!((46..1_000_000).contains(&ended["slots"].as_u64().expect("a number")), "{ended}");
+        // The slot that forged block 50 may not be over, and only whole slots count.
+        assert!((45..1_000_000).contains(&ended["slots"].as_u64().expect("a number")), "{ended}");
     });
     assert_eq!(network.advance(1)["height"], 5, "it goes on from the snapshot");
 }

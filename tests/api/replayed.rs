@@ -46,7 +46,7 @@ fn the_limit_of_a_real_node_is_met_where_it_was() {
             continue;
         }
         if name == "around-limit-0" {
-            // What was asked in between is not recorded: so much that this one and one more were left.
+            // The recording lacks the requests in between. They left room for this one and one more.
             let status = serde_json::json!({"request": {"method": "GET", "path": "/api/node/status"}});
             while left(&send(&context, &status).1).expect("requests are counted") > 2 {}
         }

@@ -81,7 +81,7 @@ fn inflated(file: &Path) -> io::Result<String> {
 /// The recorded network at a height: the chain's end there, and what an API that has seen it so far shows.
 pub fn recorded_view(folder: &Path, height: usize) -> (Arc<Link>, View) {
     let config = NetworkConfig::load(&folder.join("network")).expect("a preset");
-    // What the recorded node was run with.
+    // The settings of the recorded node.
     let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
     rules.ledger.minimum_lock_expiration = false;
     let tree = Arc::new(BlockTree::new(Arc::new(config), Arc::new(rules)).expect("a genesis block"));

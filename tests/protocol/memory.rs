@@ -67,7 +67,7 @@ fn enough(text: &str) -> (Need, u64, u64) {
 /// A network, with clients or without, with what goes wrong on it.
 #[track_caller]
 fn drawn_holds((network, clients, wrong): (Net, String, String)) {
-    // What nobody repeats does not get far where not all are connected: there clients may never be funded.
+    // A message that nobody repeats does not get far where not all are connected: there clients may never be funded.
     let gets_through = wrong.is_empty() && (clients.is_empty() || network.gets_through);
     let text = network.text + &clients + &wrong;
     if gets_through {

@@ -219,7 +219,7 @@ fn what_does_not_fit_into_memory_is_not_begun() {
     let error = refused(&["check", &scenario, "--runs", "3", "--jobs", "2", "--allow-memory", "6GiB", "--out", &out]);
     assert!(error.contains("needs about 2 times ") && error.contains("6 GiB are allowed"), "{error}");
     assert!(!Path::new(&out).exists(), "nothing was begun");
-    // What the system has: here as much as a shell lets it have.
+    // The system's limit: here the one of a shell.
     let script = "ulimit -v 2000000; exec \"$0\" run \"$1\"";
     let shell =
         Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_dposlab"), &scenario]).output().expect("a shell");

@@ -83,7 +83,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
         if line.trim_start().starts_with("```") {
             code = !code;
         } else if !code {
-            // What stands between backticks is code: every second part.
+            // Text between backticks is code: every second part.
             let plain: Vec<&str> = line.split('`').step_by(2).collect();
             let plain = plain.join("`");
             let targets = plain.split("](").skip(1).filter_map(|behind| Some(behind.split_once(')')?.0.to_owned()));

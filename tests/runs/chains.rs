@@ -32,7 +32,7 @@ fn chains_are_networks_of_their_own() {
     assert_eq!(same["url"], format!("{base}/chains/1/api"));
     assert_eq!(same["lab"], format!("{base}/chains/1/lab"));
 
-    // What is done to one is done to no other.
+    // A command to one chain changes no other.
     let (status, body) = up.post("/chains/1/lab/advance", &json!({"slots": 20}));
     assert_eq!((status, &body["data"]["height"]), (200, &json!(21)), "{body}");
     assert_eq!(get(&up, &other["id"], "/api/blockchain")["data"]["block"]["height"], 1);

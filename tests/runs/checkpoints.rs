@@ -61,12 +61,14 @@ impl Blocks {
     /// Puts them into the tree of another plan, as a log does.
     fn put_into(&self, plan: &Plan) {
         let (tree, config) = (&plan.tree, plan.tree.config());
-        for link in &self.0.lock().expect("no one panics while holding it").1 {
+        let read_again = |link: &Arc<Link>| {
             let bytes = link.block().to_bytes(&config.milestones);
-            let block = Block::from_bytes(&bytes, &config.block_context()).expect("it was on a chain");
-            let parent = block.header.previous.and_then(|id| tree.link(&id)).expect("it came before");
-            tree.extend_again(&parent, &Arc::new(block)).expect("it was applied before");
-        }
+            Arc::new(Block::from_bytes(&bytes, &config.block_context()).expect("it was on a chain"))
+        };
+        let all = self.0.lock().expect("no one panics while holding it");
+        let blocks: Vec<Arc<Block>> = all.1.iter().map(read_again).collect();
+        let links = tree.extend_all_again(&blocks, None).expect("they were applied before");
+        assert!(links.iter().map(|link| link.id()).eq(all.1.iter().map(|link| link.id())));
     }
 }
 
@@ -287,13 +289,20 @@ impl Open {
             json!([moment.tips().of(node).id().to_string(), pool])
         });
         let nodes: Vec<Value> = nodes.collect();
-        let state = &self.plan.tree.applied(moment.tips().winning()).state;
+        // Those that were not applied at the start, too.
+        let tip = moment.tips().winning();
+        let newest = (tip.height().0.saturating_sub(40).max(1)..=tip.height().0).map(Height);
+        let chain = newest.map(|height| {
+            let link = tip.ancestor(height).expect("it is below the tip");
+            json!([ledger(&self.plan.tree.applied(&link).state), format!("{:?}", link.notable())])
+        });
+        let chain: Vec<Value> = chain.collect();
         let faults: Vec<String> = stage.world().faults().map(|status| format!("{status:?}")).collect();
         let seen = json!([
             nodes,
             faults,
             format!("{:?}", moment.peers()),
-            ledger(state),
+            chain,
             moment.delivered(),
             snapshots,
             inputs(resumed.snapshots.inputs()),
@@ -453,7 +462,7 @@ fn harm(kept: &Kept, random: &mut ChaCha8Rng) -> bool {
         }
         (2, Some(file)) => fs::remove_file(file).expect("it can be deleted"),
         (3, _) => kept.checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it can be deleted")),
-        // What is made from the log is gone.
+        // All files that are made from the log are gone.
         (7, _) if kept.settles => {
             for part in ["index", "base-1"] {
                 let path = kept.path().join(part);

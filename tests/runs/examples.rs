@@ -277,7 +277,7 @@ fn presentable(value: Value, webhook: &str) -> Value {
                         let path = value.as_str().and_then(|url| url.splitn(4, '/').nth(3)).unwrap_or_default();
                         format!("http://127.0.0.1:4003/{path}").into()
                     }
-                    // What a moment takes differs by machine.
+                    // The size of a moment differs by machine.
                     "bytes" if value.is_u64() => 64_000.into(),
                     // Any free one was taken.
                     "@arkecosystem/core-api" if value.as_u64() > Some(1_024) => 4_003.into(),

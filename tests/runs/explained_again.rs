@@ -153,7 +153,7 @@ fn the_numbers_beside_the_rules_are_what_the_trace_counted() {
                 })
                 .collect();
             let (value, threshold) = (one["found"].as_f64(), one["threshold"].as_f64().expect("a number"));
-            // Who forged had the quorum; the trace does not say how much of it.
+            // Every forger had the quorum. The trace does not say by how much.
             if rule == "quorum_percent" && found.is_empty() {
                 assert_eq!(one["met"], true, "{finding}: {one}");
                 continue;

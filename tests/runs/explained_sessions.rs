@@ -69,7 +69,7 @@ fn of_a_session_that_went_back_the_line_that_fails_is_explained() {
     assert_eq!(explained(&file, &["--jobs", "1"]), explained(&file, &["--jobs", "2"]));
 
     let (code, said) = explained(&file, &["--line", "2"]);
-    // What a reorganisation did that was asked for, two blocks of one delegate in a slot, is nobody's failure.
+    // A reorganisation that a client asked for makes one delegate forge two blocks in a slot. That is not a failure.
     assert_eq!((code, &said["target"]["kind"]), (Some(0), &json!("missed-slots")), "{}", said["target"]);
     assert_eq!(passes(&said, "without fault 0 'offline', added at 104.000 s"), true);
     assert_eq!(passes(&said, "without the reorganisation of 2 blocks of node-0 at 104.000 s"), false);

@@ -77,7 +77,7 @@ const WORDS: [&str; 14] = [
 /// The seeds of a target by their names.
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folders = match target {
-        // What can be played can be explained.
+        // Each run that can be played can be explained.
         "explained" => vec!["scenario", "recording"],
         target => vec![target],
     };

@@ -305,7 +305,7 @@ fn peers_are_those_of_the_moment() {
         let (status, taken) = up.post("/lab/snapshots", &json!({}));
         assert_eq!(status, 201, "{taken}");
         assert_eq!(up.post("/lab/nodes/2/crash", &json!({})).0, 201);
-        // Who gets no answer drops the node at the next ping.
+        // A peer that gets no answer drops the node at the next ping.
         up.advance(120);
         assert_eq!(of(0), json!([1, 3, 4]));
         ok(&up, &format!("/lab/snapshots/{}/revert", taken["data"]["id"]), &json!({}));

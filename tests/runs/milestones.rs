@@ -105,7 +105,7 @@ fn a_listed_block_and_a_listed_transaction_stand_whatever_is_wrong_with_them() {
         );
         bench.forge(Vec::new());
         assert_eq!(bench.tip.id(), plain.tip.id());
-        // What a block was found to be in one network is not asked again in another.
+        // The result of checking a block in one network is not used in another.
         let block = Arc::new(Block::clone(&bad));
         bench.tree.extend(&bench.tip, &block).map(|tip| bench.tree.applied(&tip)).map_err(|why| why.to_string())
     };

@@ -164,7 +164,7 @@ impl Play {
 
     fn check(&self) {
         let pending: Vec<_> = self.bench.pool.pending().cloned().collect();
-        // What a rollback brings back comes without a look at the limits (5.7).
+        // Transactions that a rollback brings back pass the limits (5.7).
         let limited = !self.met.contains_key("replayed");
         assert!(!limited || pending.len() <= LIMIT, "{} pending", pending.len());
         let mut nonces: BTreeMap<Address, Vec<u64>> = BTreeMap::new();

@@ -58,6 +58,26 @@ fn what_is_wrong_by_itself_is_refused_in_these_words() {
     assert_eq!(one(&mut bench, cheap), ("ERR_LOW_FEE", message));
 }
 
+/// The pool leaves 10,240 bytes of a block to its header. Source: consensus.md 5.1.
+#[test]
+fn a_transaction_may_fill_the_room_of_a_block_to_the_byte() {
+    let size = Bench::new(|_| {}).transfer(1, 1, FEE).size();
+    let with_room = |bytes: usize| {
+        let change = |network: &mut NetworkConfig| {
+            let mut list: Vec<_> = network.milestones.all().iter().map(|one| one.json.clone()).collect();
+            list.iter_mut().for_each(|one| one["block"]["maxPayload"] = (10_240 + bytes).into());
+            network.milestones = Milestones::from_json(&list.into()).expect("a valid change");
+        };
+        let mut bench = Bench::of_network(change, |_| {});
+        bench.forge(Vec::new());
+        let transfer = bench.transfer(1, 1, FEE);
+        assert_eq!(transfer.size(), size);
+        codes(&bench.submit(&[transfer]))
+    };
+    assert_eq!(with_room(size), [""; 0]);
+    assert_eq!(with_room(size - 1), ["ERR_TOO_LARGE"]);
+}
+
 #[test]
 fn what_is_pending_is_not_taken_again_though_its_id_is_not_remembered() {
     let mut bench = Bench::new(|rules| rules.pool.recent_ids = 0);
@@ -209,7 +229,7 @@ fn businesses_and_bridgechains_wait_for_one_another() {
     let (first, second) = (dear(&bench, update("Acme Ltd"), 1, 3), dear(&bench, update("Acme Corp"), 1, 4));
     assert_eq!(bench.submit(&[first]).accept.len(), 1);
     assert_eq!(one(&mut bench, second).1, "Business update for \"[object Object]\" already in the pool");
-    // What the chain says comes after what the pool says: a business with a live bridgechain.
+    // The chain's reasons come after those of the pool: a business with a live bridgechain.
     let leave = dear(&bench, Transaction::business_resignation(), 1, 4);
     let refused = one(&mut bench, leave);
     assert!(refused.0 == "ERR_APPLY" && refused.1.contains("bridgechain(s) are not resigned"), "{refused:?}");

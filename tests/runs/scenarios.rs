@@ -122,7 +122,7 @@ fn no_scenario_with_faults_holds_without_them() {
             continue;
         }
         scenario.faults.clear();
-        // What is counted from the end of a fault is counted from the start.
+        // Rounds counted from the end of a fault are counted from the start.
         scenario.assertions.iter_mut().for_each(|assertion| assertion.after_fault = None);
         if played(&file, &scenario).broken.is_empty() {
             idle.push(file);

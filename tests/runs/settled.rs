@@ -459,6 +459,37 @@ fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
     });
 }
 
+/// Rows of another version may mean something else, whichever it is.
+#[test]
+fn an_index_of_another_version_is_made_again() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 1);
+        kept.play(end_of(150));
+        let cut = kept.plan.tree.cut();
+        assert!(cut > Height::GENESIS);
+        drop(kept);
+        let written = |change: Option<u32>| {
+            let database = fjall::Database::builder(folder.path().join("index/blocks")).open().expect("it is there");
+            let meta = database.keyspace("meta", fjall::KeyspaceCreateOptions::default).expect("it is there");
+            change.iter().for_each(|version| meta.insert("version", version.to_be_bytes()).expect("there is room"));
+            let bytes = meta.get("version").expect("it can be read").expect("it is there");
+            u32::from_be_bytes((*bytes).try_into().expect("four bytes"))
+        };
+        let own = written(None);
+        for version in [own - 1, own + 1] {
+            assert_eq!(written(Some(version)), version);
+            let kept = Kept::open(folder.path(), 1);
+            let why = kept.made_again.as_deref().expect("it is made again");
+            assert!(why.contains("another version"), "{why}");
+            assert_eq!((kept.index.top(), kept.plan.tree.cut()), (cut, cut));
+            drop(kept);
+            assert_eq!(written(None), own);
+        }
+        assert_eq!(Kept::open(folder.path(), 1).made_again, None);
+    });
+}
+
 /// The machine lost power: the end of the log is gone, and the index was quicker.
 #[test]
 fn an_index_ahead_of_its_log_is_made_again() {

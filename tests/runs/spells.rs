@@ -163,7 +163,7 @@ proptest! {
         for (node, kind, spell) in drawn {
             let nodes = format!("nodes = [{node}]\n");
             match kind {
-                // What is down cannot crash, so the crashes of one node keep apart.
+                // A node that is down cannot crash, so the crashes of one node keep apart.
                 Trouble::Crash { keep_pool } => {
                     let meets = |other: &Spell| spell.from <= other.until && other.from <= spell.until;
                     if crashes.iter().any(|(other, at)| *other == node && meets(at)) {
@@ -182,7 +182,7 @@ proptest! {
         }
         // In the end each has events that wait.
         text += &fault("slow", "nodes = [0, 1, 2]\nstep_ms = 40", &Spell { from: TROUBLE + 100, until: TROUBLE + 160 });
-        // Who has no peer left looks for some after ten minutes.
+        // A node without peers looks for some after ten minutes.
         let told = play(&scenario(20, &text));
         let is_down = |node: NodeId, at: u64| {
             let of_node = downs.iter().filter(|(other, _)| *other == node);
@@ -249,7 +249,7 @@ proptest! {
         for at in &heals {
             text += &format!("[[fault]]\nkind = \"heal\"\nfrom = {{ seconds = {at} }}\n");
         }
-        // Who has no peer left looks for some after ten minutes.
+        // A node without peers looks for some after ten minutes.
         let told = play(&scenario(20, &text));
         let standing: Vec<(&Cut, Spell)> = cuts
             .iter()

@@ -89,7 +89,7 @@ fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not(
             assert_eq!(ended.status.code(), Some(1), "{told}");
             assert!(told.contains("interrupted:") && told.contains("of 300 runs are done"), "{told}");
         }
-        // What a crash may leave beside whole rows: a torn one.
+        // A crash may leave a torn row after whole ones.
         let rows = Path::new(&place.path(out)).join("rows.bin");
         let mut bytes = fs::read(&rows).expect("it is there");
         bytes[300] ^= 1;

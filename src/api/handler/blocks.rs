@@ -74,7 +74,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let (page, chain, frame) = (call.page(), call.head.chain(), call.frame());
     let marks = Marks::of(call);
     let has_all = |raw| select::has_all(block::RAW, &call.parameters, &raw, &frame);
-    // What only the whole block tells is looked at last.
+    // Conditions that need the whole block come last.
     let accepts = |block: &Block<'_>| {
         has_all(BlockRow::Totals(block.totals())).unwrap_or_else(|| {
             let row = marks.may_be_of(block).then(|| block.confirmed(chain)).flatten();

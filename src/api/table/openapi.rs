@@ -85,7 +85,7 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
         "responses": responses(route, dialect, named),
     });
     if let Some(mut body) = body(route, dialect, transactions_max, named) {
-        // Who steers the run may leave out what may say nothing, or send what stands for nothing.
+        // A client that steers the run may leave out a body without required members, or send null.
         let is_required = route.access != Access::Loopback || body["required"] != json!([]);
         if !is_required && body["type"] == "object" {
             body["type"] = json!(["object", "null"]);

@@ -93,7 +93,7 @@ impl Parameters {
                 continue;
             };
             if dialect == Dialect::Documented && parameter.rule.is_plain_value() && value == "undefined" {
-                // What JavaScript clients send for a value they do not have. Source: api.md 1.5.
+                // JavaScript clients send this for a value they do not have. Source: api.md 1.5.
                 continue;
             }
             let checked = parameter.rule.check(parameter.name, value, dialect).map_err(refuse)?;

@@ -61,7 +61,7 @@ fn part(operator: &str, version: &str) -> Option<Option<String>> {
     if numbers.len() > 3 || !numbers.iter().all(|number| is_open(number) || is_number(number)) {
         return None;
     }
-    // What follows an open number is open, too.
+    // A number after an open one is open, too.
     let fixed: Vec<&str> = numbers.into_iter().take_while(|number| !is_open(number)).collect();
     let operator = match operator {
         "" | "=" => "=",

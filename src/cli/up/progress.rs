@@ -24,16 +24,43 @@ impl Progress {
     pub fn tell(&mut self, done: u64, height: Height, line: impl FnOnce(u64) -> String) {
         self.bar.set_message(format!("block {height}"));
         self.bar.set_position(done);
-        let tenths = (done * 10).checked_div(self.total).unwrap_or_default().min(10);
-        if self.bar.is_hidden() && self.total >= self.long && tenths > self.tenths {
-            self.tenths = tenths;
-            aside(&format!("dposlab: {}, block {height}", line(tenths * 10)));
+        if self.bar.is_hidden()
+            && let Some(percent) = self.next_line(done)
+        {
+            aside(&format!("dposlab: {}, block {height}", line(percent)));
         }
+    }
+
+    /// The percentage to print a line of now; `None` if there is none to print.
+    fn next_line(&mut self, done: u64) -> Option<u64> {
+        let tenths = (done * 10).checked_div(self.total).unwrap_or_default().min(10);
+        let is_new = self.total >= self.long && tenths > self.tenths;
+        is_new.then(|| {
+            self.tenths = tenths;
+            tenths * 10
+        })
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Progress;
+
+    #[test]
+    fn each_tenth_is_one_line_and_short_work_is_none() {
+        let lines = |total: u64, steps: &[u64]| -> Vec<u64> {
+            let mut progress = Progress::new("", total, 1_000);
+            steps.iter().filter_map(|done| progress.next_line(*done)).collect()
+        };
+        let each: Vec<u64> = (0..=1_000).collect();
+        assert_eq!(lines(1_000, &each), [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
+        assert_eq!(lines(1_000, &[99, 100, 199, 450, 450, 1_000, 1_200]), [10, 40, 100]);
+        assert_eq!(lines(999, &each), [0_u64; 0]);
     }
 }

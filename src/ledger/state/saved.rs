@@ -20,10 +20,35 @@ shared!(Applied);
 
 impl Saved for State {
     fn save(&self, out: &mut Saver) {
+        self.save_with(self.wallets.iter(), out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        // All states of a network share the numbers of its wallets with genesis.
+        let none = from.tree().genesis_applied().state.wallets.none();
+        Self::load_on(none, from)
+    }
+}
+
+impl State {
+    /// Saves the state without the wallets that are the same in another one.
+    pub(in crate::ledger) fn save_since(&self, before: &Self, out: &mut Saver) {
+        self.save_with(self.wallets_changed_since(before).into_iter(), out);
+    }
+
+    /// Reads what [`State::save_since`] has written.
+    ///
+    /// # Errors
+    /// The bytes are none of such a state.
+    pub(in crate::ledger) fn load_since(before: &Self, from: &mut Loader) -> Result<Self, LoadError> {
+        Self::load_on(before.wallets.clone(), from)
+    }
+
+    fn save_with<'w>(&self, changed: impl ExactSizeIterator<Item = &'w Arc<Wallet>>, out: &mut Saver) {
         let Self {
             height,
             timestamp,
-            wallets,
+            wallets: _,
             usernames,
             live_delegates,
             locks,
@@ -37,7 +62,7 @@ impl Saved for State {
         } = self;
         height.save(out);
         timestamp.save(out);
-        out.list(wallets.iter().len(), wallets.iter().map(|wallet| &**wallet));
+        out.list(changed.len(), changed.map(|wallet| &**wallet));
         save_map(usernames, out);
         live_delegates.save(out);
         save_map(locks, out);
@@ -50,11 +75,12 @@ impl Saved for State {
         network_byte.save(out);
     }
 
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+    /// A state whose wallets are these where nothing else is said.
+    fn load_on(wallets: Wallets, from: &mut Loader) -> Result<Self, LoadError> {
         Ok(Self {
             height: Saved::load(from)?,
             timestamp: Saved::load(from)?,
-            wallets: load_wallets(from)?,
+            wallets: load_wallets(wallets, from)?,
             usernames: load_map(from)?,
             live_delegates: Saved::load(from)?,
             locks: load_map(from)?,
@@ -81,16 +107,15 @@ fn load_map<K: Saved + Ord + Clone, V: Saved + Clone>(from: &mut Loader) -> Resu
     from.list::<(K, V), _>()
 }
 
-/// Wallets that share their numbers with those of genesis, as all states of a network do.
-fn load_wallets(from: &mut Loader) -> Result<Wallets, LoadError> {
-    let mut wallets = from.tree().genesis_applied().state.wallets.none();
-    for first_seen in 0..from.length()? {
+/// Wallets, with those put in that come: new ones in the order in which the chain named them.
+fn load_wallets(mut wallets: Wallets, from: &mut Loader) -> Result<Wallets, LoadError> {
+    for _ in 0..from.length()? {
         let wallet = Wallet::load(from)?;
-        if wallet.first_seen as usize != first_seen {
+        let place = wallets.get_mut(wallet.address);
+        if wallet.first_seen != place.first_seen {
             return Err(from.wrong("wallet in the order of the chain", wallet.first_seen));
         }
-        let address = wallet.address;
-        *wallets.get_mut(address) = wallet;
+        *place = wallet;
     }
     Ok(wallets)
 }

@@ -229,7 +229,7 @@ impl Link {
         }
     }
 
-    /// What lies below a child of `parent`.
+    /// The chain below a child of `parent`.
     pub(super) fn below_child(parent: &Arc<Link>, span: u32) -> Below {
         match is_seam(parent.height().next(), span) {
             true => {
@@ -290,7 +290,7 @@ impl Below {
         }
     }
 
-    /// Who has the parent, if it has settled.
+    /// The store that holds the parent, if it has settled.
     pub(super) fn settled(&self) -> Option<Arc<dyn Settled>> {
         let Self::Seam(across) = self else { return None };
         match &**across.load() {

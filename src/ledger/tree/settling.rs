@@ -144,7 +144,7 @@ impl BlockTree {
         self.base.store(Some(Arc::new(base)));
     }
 
-    /// What lies below a child of `parent`.
+    /// The chain below a child of `parent`.
     pub(super) fn below_child(&self, parent: &Arc<Link>) -> Below {
         let is_at_cut = parent.height() == self.cut() && parent.height() > Height::GENESIS;
         match parent.below.settled().filter(|_| is_at_cut) {
@@ -219,12 +219,12 @@ impl BlockTree {
         let height = block.header.height;
         let is_parent = |base: &Base| base.height.next() == height && block.header.previous == Some(base.id);
         if let Some(base) = self.base().filter(|base| is_parent(base)) {
-            return Arc::new(self.applied_again(&base.applied, block));
+            return self.applied_again(base.applied.clone(), block);
         }
         let mut applied = self.genesis_applied();
         for below in Height::GENESIS.0 + 1..height.0 {
-            applied = Arc::new(self.applied_again(&applied, &read(settled, Height(below)).block));
+            applied = self.applied_again(applied, &read(settled, Height(below)).block);
         }
-        Arc::new(self.applied_again(&applied, block))
+        self.applied_again(applied, block)
     }
 }

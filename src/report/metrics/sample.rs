@@ -1,4 +1,4 @@
-//! What is seen of a network at the end of a slot.
+//! The figures of a network at the end of a slot.
 
 use crate::protocol::{Height, Slot};
 

@@ -53,10 +53,10 @@ pub use writer::FolderWriter;
 const JSON: u8 = b'j';
 const BLOCK: u8 = b'b';
 const TAKEN: u8 = b't';
-/// How long a node may need for a block that it has taken before, when all is played again, in virtual time.
+/// The longest virtual time that a node may need for a block it has taken before, when the log is played again.
 const TAKES_MAX: Duration = Duration::from_secs(3_600);
 
-/// What a JSON record tells.
+/// The meaning of a JSON record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Told {
@@ -159,9 +159,9 @@ pub struct Resumed {
     pub pace: Option<Pace>,
     /// Bytes of a record that was being written when the process ended.
     pub torn: u64,
-    /// What to tell of checkpoints that were of no use.
+    /// Messages about checkpoints that were of no use.
     pub told: Vec<String>,
-    /// What is known of the log, for its writer.
+    /// The facts about the log that its writer needs.
     pub known: Known,
     /// The height of the base that it began with; 0 where none was of use.
     pub base: Height,
@@ -172,7 +172,7 @@ pub struct Opened {
     pub log: Log,
     /// Its settled blocks.
     pub settling: Settling,
-    /// What comes in from outside.
+    /// The inputs from outside.
     pub inputs: LoggedInputs,
     /// Why the index had to be made again, if it was there.
     pub made_again: Option<String>,
@@ -206,7 +206,7 @@ impl Folder {
         self.path.join("log")
     }
 
-    /// How the testnet in it began; `None` where there is none.
+    /// The beginning of the testnet in it; `None` where there is none.
     ///
     /// # Errors
     /// It cannot be read.
@@ -338,7 +338,7 @@ impl Folder {
     }
 }
 
-/// What a record that is no block tells.
+/// The meaning of a record that is no block.
 fn told(record: &[u8]) -> Result<Told, String> {
     match record.split_first() {
         Some((&JSON, text)) => serde_json::from_slice(text).map_err(|why| why.to_string()),

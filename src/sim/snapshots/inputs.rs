@@ -1,4 +1,4 @@
-//! What came into a run from outside, in order.
+//! The inputs that came into a run from outside, in order.
 //!
 //! ```text
 //!   logged ─┬─ fault ─ logged ─┬─ recent ─ recent ─ recent       a run that is kept in a folder
@@ -98,7 +98,7 @@ impl Stretch {
     }
 }
 
-/// What a checkpoint names of inputs: where they lie in the log.
+/// A reference of a checkpoint to inputs: the places in the log where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Named {
     Stretch(Stretch),

@@ -40,7 +40,7 @@ impl World {
             let soon = soon.as_mut().map(|soon| {
                 |to: ActorId, from: Option<NodeId>, how| {
                     soon(plan::index(to), from, how);
-                    // Who is woken sends.
+                    // A node that wakes up sends.
                     if from.is_none() && how == Soon::Next {
                         links.fetch(to.node);
                     }

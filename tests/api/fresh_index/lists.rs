@@ -202,7 +202,7 @@ pub fn check(context: &ApiContext) {
                 check_order(context, list, field, &rows);
             }
             for (asked, passes) in searches(field, &rows) {
-                // What a search shows of a row has its own shape.
+                // Rows of a search have a shape of their own.
                 let wanted: Vec<&Value> = rows.iter().filter(|row| passes(row)).map(|row| &row[list.key]).collect();
                 let body = Value::Object(Map::from_iter([(field.name.to_owned(), asked)]));
                 let found = search(context, list.search, &body);

@@ -159,7 +159,7 @@ impl Lab {
 
     /// Checks that the network was like this when a snapshot was taken.
     pub fn hold_moment(&self, id: u64, found: (SimTime, u64, Vec<BlockId>)) -> Result<(), String> {
-        // What was taken together with something else is known by its own word only.
+        // Inputs that were taken together are told apart by their own words only.
         let Some(Sight { moment, .. }) = self.kept.get(&id) else { return Ok(()) };
         let taken = (moment.now, moment.delivered, moment.tips.clone());
         equal(&format!("the file of snapshot {id}"), &found, &taken)
@@ -250,7 +250,7 @@ impl Lab {
         if (asked.expects == Done && status >= 300) || (asked.expects == Refused && !(400..500).contains(&status)) {
             return Err(shown);
         }
-        // What a pool refuses of the faucet has come to the pool.
+        // Faucet transactions that a pool refuses have come to the pool.
         let changes_nothing = asked.method == Method::GET || ((400..500).contains(&status) && status != 409);
         if changes_nothing {
             return same(&format!("{shown} has changed something"), &after, before);

@@ -223,7 +223,7 @@ fn wallets_are_told_of_when_blocks_change_them() {
         let (before, after) = (&before.state, &after.state);
         for wallet in after.wallets() {
             let was = before.wallet(&wallet.address);
-            // What the API shows of a wallet, the missed slots of a delegate left aside.
+            // A wallet as the API shows it, without the missed slots of a delegate.
             let shown = |wallet: &dposlab::ledger::Wallet| {
                 let mut wallet = wallet.clone();
                 if let Some(delegate) = &mut wallet.delegate {

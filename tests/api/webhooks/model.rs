@@ -147,7 +147,7 @@ impl Play {
                 self.update(which % self.hooks.len(), *event, *enabled, conditions.as_ref());
             }
             Deed::Delete(which) if !self.hooks.is_empty() => {
-                // What waits is lost with it, so it is waited for.
+                // Waiting events are lost with it, so the test waits for them.
                 self.settle();
                 let hook = self.hooks.remove(which % self.hooks.len());
                 let path = format!("/api/webhooks/{}", hook.id.as_str().expect("a text"));

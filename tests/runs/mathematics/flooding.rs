@@ -81,7 +81,7 @@ fn a_transaction_takes_the_shortest_path_to_every_node() {
         edges.as_str(),
     ];
     for topology in topologies {
-        // Who was passed over by a block stands on genesis still, on which transactions of today are refused: these are
+        // A node that a block did not reach stands on genesis still, on which transactions of today are refused: these are
         // runs in which all have left it behind.
         let (first, second) = match topology {
             _ if topology.contains("star") => ((1, 0, 8), (4, 13, 2)),

@@ -37,7 +37,7 @@ fn loss_and_duplication_are_binomial_and_independent_in_both_directions() {
         binomial(of(0), MESSAGES, 0.1);
         binomial(of(2), MESSAGES - of(0), 0.2);
         binomial(of(1), MESSAGES, 0.9 * 0.8);
-        // What becomes of a message says nothing of the next one.
+        // The fate of a message does not depend on that of the one before.
         let successive: Vec<_> = copies.windows(2).map(|pair| (pair[0] as f64, pair[1] as f64)).collect();
         independent(&successive);
         let lost: Vec<_> = copies.windows(2).map(|pair| (f64::from(pair[0] == 0), f64::from(pair[1] == 0))).collect();

@@ -32,7 +32,7 @@ fn who_calls_too_often_is_cut_off() {
         |number| Message::BlocksRequest { inquiry: Inquiry(number), above: Height(1), limit: 400, headers_only: false };
     let ids: Arc<[_]> = Vec::new().into();
     let common = |number| Message::CommonBlocksRequest { inquiry: Inquiry(number), ids: ids.clone() };
-    // How often in how many seconds.
+    // Requests, and the seconds that they may take.
     type Limit<'a> = (&'a dyn Fn(u64) -> Message, u64, u64);
     let limits: [Limit<'_>; 4] =
         [(&|_| Message::StatusRequest, 2, 1), (&|_| Message::PeersRequest, 1, 1), (&blocks, 1, 2), (&common, 9, 1)];

@@ -157,7 +157,7 @@ fn a_stranded_node_needs_four_wake_ups_of_six_downloads_each() {
     let wake_ups: BTreeSet<u64> = in_vain.iter().map(|(at, ..)| minute(at)).collect();
     assert_eq!(wake_ups, BTreeSet::from([1, 2, 3, 4]));
     assert!(in_vain.iter().all(|(_, _, above, _)| *above == height));
-    // What comes does not follow its tip, so each download ends with its first answer.
+    // The blocks that come do not follow its tip, so each download ends with its first answer.
     assert_eq!(in_vain.len(), 4 * 6);
     assert_eq!(cluster.rollbacks(IDLE), [(height, height - 1, RollbackCause::Forked)], "no more than it has to");
     assert!(cluster.on_one_chain(cluster.numbers()));

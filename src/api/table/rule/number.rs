@@ -68,7 +68,7 @@ fn whole(value: &Value) -> Number {
 fn from_text(text: &str) -> Number {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        // What does not even fit here is out of any bounds.
+        // A number that does not fit into an i128 is out of any bounds.
         let far = if text.starts_with('-') { i128::MIN + 1 } else { i128::MAX };
         return Number::Whole(text.parse().unwrap_or(far));
     }

@@ -53,7 +53,7 @@ pub fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, St
             Err(reason) => reasons.push(reason),
         }
     }
-    // What all of them say is said as often, as in the reference.
+    // A reason that all of them give is repeated, as in the reference.
     Err(reasons.join(", "))
 }
 

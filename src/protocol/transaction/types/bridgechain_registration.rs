@@ -19,7 +19,7 @@ const PATH: &str = "asset.bridgechainRegistration";
 
 pub struct Type;
 
-/// What is registered. Source: protocol.md 3.4.
+/// The bridgechain to register. Source: protocol.md 3.4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgechainRegistration {
     pub name: String,

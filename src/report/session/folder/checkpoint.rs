@@ -1,7 +1,7 @@
 //! Checkpoints: a running testnet's moment as a file, so that a start plays only what the log holds after it.
 //!
 //! ```text
-//!   DIR/base-5       │ "dposbas1" │ SHA-256 of the rest │ the state after the highest settled block
+//!   DIR/base-5       │ "dposbas2" │ SHA-256 of the rest │ the state after the highest settled block, and one above it
 //!   DIR/checkpoint-7 │ "dposckp4" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
@@ -10,8 +10,8 @@
 //! log has lost the end of; without any, the whole log is played.
 //!
 //! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so nothing of them is read.
-//!    Of the log it reads the last segment, the blocks that have not settled, and the faults that came in. The blocks are
-//!    applied without being verified again. Of all else that came in it knows where it lies.
+//!    Of the log it reads the last segment, the blocks that have not settled, and the faults that came in. The blocks
+//!    above the second state in the base's file are applied, without being verified again. Of all else that came in it knows where it lies.
 //! 2. Where nothing has settled, or the index lacks something, it reads the log up to the checkpoint's place and applies all
 //!    blocks in it.
 //!
@@ -38,7 +38,7 @@ pub use writing::Checkpoints;
 /// The first bytes of a checkpoint.
 const MAGIC: &[u8; 8] = b"dposckp4";
 /// The first bytes of a base.
-const BASE_MAGIC: &[u8; 8] = b"dposbas1";
+const BASE_MAGIC: &[u8; 8] = b"dposbas2";
 /// Bytes before the body.
 const HEAD: usize = MAGIC.len() + 32;
 /// Bytes of a file that is read.
@@ -50,7 +50,7 @@ const AFTER: Duration = Duration::from_secs(5);
 /// Blocks after which one is due, where nothing else is said.
 pub const EVERY: u32 = 20_000;
 
-/// What watches a testnet and cannot be made again from its moment.
+/// The observers of a testnet whose state its moment does not hold.
 pub struct Beside {
     pub digest: TraceDigest,
     /// The numbers of the last events of the nodes that are served.
@@ -105,7 +105,7 @@ fn all(folder: &Path, called: &str) -> Vec<(u64, PathBuf)> {
     all
 }
 
-/// How the testnet of a folder began.
+/// The checksum of the file that says how the testnet of a folder began.
 fn network(folder: &Path) -> io::Result<[u8; 32]> {
     fs::read(folder.join("network.json")).map(|bytes| sha256(&bytes))
 }

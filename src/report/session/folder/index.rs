@@ -43,8 +43,6 @@ use value::{Keys, Row};
 const VERSION: u32 = 2;
 /// Bytes of blocks of the index that are kept in memory.
 const CACHE: u64 = 4 << 20;
-/// Bytes of each table that wait in memory to be written.
-const MEMTABLE: u64 = 2 << 20;
 /// Open files of the index.
 const FILES: usize = 64;
 /// Bytes of an id in a key: nobody finds two ids that begin alike for so long.
@@ -61,7 +59,7 @@ const DAMAGED: &str = "blocks.damaged";
 /// has settled on top of it since.
 pub struct Index {
     inner: Arc<Inner>,
-    /// How often the run had gone back below the top when the handle was made.
+    /// The number of times that the run had gone back below the top when the handle was made.
     generation: usize,
     me: Weak<Index>,
 }
@@ -126,7 +124,8 @@ impl Index {
         Arc::new_cyclic(|me| Self { inner, generation, me: me.clone() })
     }
 
-    /// Adds blocks on top, in one step: ascending from the top on, each with the record of the log that holds it.
+    /// Adds blocks on top: ascending from the top on, each with the record of the log that holds it. They are there in one
+    /// step, when the top is moved.
     ///
     /// # Errors
     /// They cannot be written. None of them is added.
@@ -136,29 +135,31 @@ impl Index {
     pub fn add(&self, blocks: &[(Arc<Link>, Spot)]) -> Result<(), SettledError> {
         let inner = &*self.inner;
         let Some((last, _)) = blocks.last() else { return Ok(()) };
-        let mut batch = inner.database.batch();
-        {
-            let mut keys = inner.known_keys.write().unwrap_or_else(PoisonError::into_inner);
-            let known = keys.len();
-            let mut above = inner.top().max(Height::GENESIS);
-            for (link, spot) in blocks {
-                assert_eq!(link.height(), above.next(), "blocks follow the top without a gap");
-                above = link.height();
-                let row = Row { spot: *spot, transactions: link.transactions(), notable: link.notable().cloned() };
-                let height = link.height().0.to_be_bytes();
-                batch.insert(&inner.heights, height, row.bytes(&mut keys));
-                batch.insert(&inner.ids, block_key(&link.id()), height);
-                for (place, transaction) in link.block().transactions.iter().enumerate() {
-                    let spot = [height, (place as u32).to_be_bytes()].concat();
-                    batch.insert(&inner.transactions, &transaction.id().0[..KEY], spot);
-                }
-            }
-            for (number, key) in keys.all().iter().enumerate().skip(known) {
-                batch.insert(&inner.keys, (number as u32).to_be_bytes(), &key.as_bytes()[..]);
+        let [mut heights, mut ids, mut transactions, mut named] = [const { Vec::new() }; 4];
+        let mut keys = inner.known_keys.write().unwrap_or_else(PoisonError::into_inner);
+        let known = keys.len();
+        let mut above = inner.top().max(Height::GENESIS);
+        for (link, spot) in blocks {
+            assert_eq!(link.height(), above.next(), "blocks follow the top without a gap");
+            above = link.height();
+            let row = Row { spot: *spot, transactions: link.transactions(), notable: link.notable().cloned() };
+            let height = link.height().0.to_be_bytes();
+            heights.push((height.to_vec(), row.bytes(&mut keys)));
+            ids.push((block_key(&link.id()), height.to_vec()));
+            for (place, transaction) in link.block().transactions.iter().enumerate() {
+                let spot = [height, (place as u32).to_be_bytes()].concat();
+                transactions.push((transaction.id().0[..KEY].to_vec(), spot));
             }
         }
-        batch.insert(&inner.meta, "top", last.height().0.to_be_bytes());
-        inner.checked(batch.commit())?;
+        for (number, key) in keys.all().iter().enumerate().skip(known) {
+            named.push(((number as u32).to_be_bytes().to_vec(), key.as_bytes().to_vec()));
+        }
+        inner.put(&inner.keys, named)?;
+        drop(keys);
+        inner.put(&inner.heights, heights)?;
+        inner.put(&inner.ids, ids)?;
+        inner.put(&inner.transactions, transactions)?;
+        inner.checked(inner.meta.insert("top", last.height().0.to_be_bytes()))?;
         inner.top.store(last.height().0, Ordering::Release);
         Ok(())
     }
@@ -271,7 +272,8 @@ impl Settled for Index {
 }
 
 impl Inner {
-    /// What is there, if it can be trusted. The store panics at some damage: on a thread of its own, quietly.
+    /// The index that is there, if it can be trusted. The store panics at some damage, so it is opened on a thread of its own,
+    /// which panics quietly.
     fn opened(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> io::Result<Self> {
         const NAME: &str = "index";
         static QUIET: Once = Once::new();
@@ -298,13 +300,11 @@ impl Inner {
             .cache_size(CACHE)
             .worker_threads(1)
             .max_cached_files(Some(FILES))
-            .max_journaling_size(64 << 20)
             .open()
             .map_err(wrong)?;
         // A filter or an index of a table in one piece is read whole for each answer as soon as it is larger than the cache.
         let options = || {
             KeyspaceCreateOptions::default()
-                .max_memtable_size(MEMTABLE)
                 .index_block_partitioning_policy(PartitioningPolicy::all(true))
                 .filter_block_partitioning_policy(PartitioningPolicy::all(true))
         };
@@ -400,6 +400,17 @@ impl Inner {
             true => Ok(self),
             false => Err(self.wrong(format!("height {next} is missing"))),
         }
+    }
+
+    /// Writes rows into files of their own, past the journal: a start reads all of the journal.
+    fn put(&self, table: &Keyspace, mut rows: Vec<(Vec<u8>, Vec<u8>)>) -> Result<(), SettledError> {
+        rows.sort_unstable();
+        let write = || {
+            let mut into = table.start_ingestion()?;
+            rows.into_iter().try_for_each(|(key, value)| into.write(key, value))?;
+            into.finish()
+        };
+        self.checked(write())
     }
 
     fn top(&self) -> Height {
@@ -498,7 +509,7 @@ impl Inner {
     }
 }
 
-/// What the store says, in words. An index that is open already is no damaged one.
+/// An error of the store, in words. An index that is open already is not a damaged one.
 fn told(why: &fjall::Error) -> io::Error {
     match why {
         fjall::Error::Io(source) => io::Error::other(source.to_string()),

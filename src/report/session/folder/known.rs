@@ -1,4 +1,4 @@
-//! What is known of a log without reading it again: what each segment comes to, and the pace.
+//! The facts about a log that a start has without reading it again: length and checksum of each segment, and the pace.
 
 use super::inputs;
 use crate::{
@@ -26,7 +26,7 @@ pub struct SegmentSum {
 
 saved!(struct SegmentSum { bytes, sum });
 
-/// What is known of a log up to a place.
+/// The facts about a log up to a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// By segment, from the first on.

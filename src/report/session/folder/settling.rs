@@ -26,7 +26,7 @@ const MARGIN: u32 = 1_000;
 /// Blocks that are written to the index in one step.
 const AT_ONCE: usize = 1_000;
 
-/// How deep blocks lie that settle.
+/// The depth at which blocks settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
     /// Blocks that a node rolls back at most.
@@ -213,7 +213,7 @@ impl Settling {
     }
 }
 
-/// What a store says as a log would.
+/// An error of the store as one of the log.
 fn log_error(why: SettledError) -> LogError {
     LogError::Io { file: why.file, source: why.source }
 }

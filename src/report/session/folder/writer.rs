@@ -83,7 +83,7 @@ impl FolderWriter {
         self
     }
 
-    /// What is known of the log, the records of its blocks that have not settled, and the segment that is written to. `None`
+    /// The facts about the log, the records of its blocks that have not settled, and the segment that is written to. `None`
     /// if the log is broken.
     pub(super) fn stand(&self) -> Option<(Segment, Known, Places)> {
         let writing = self.lock();

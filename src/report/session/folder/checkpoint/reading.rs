@@ -8,10 +8,13 @@ use crate::{
     files::segments::{Reader, Records, Spot},
     ledger::{
         BlockTree, Link,
-        base::Base,
+        base::StartStates,
         saved::{LoadError, Saved},
     },
-    protocol::{Block, Height, crypto::sha256},
+    protocol::{
+        Block, Height,
+        crypto::{CryptoMode, sha256},
+    },
     sim::{
         Intervention, Plan,
         fault::AddedFault,
@@ -19,6 +22,7 @@ use crate::{
         world::Moment,
     },
 };
+use rayon::prelude::*;
 use std::{fs, path::Path, sync::Arc};
 
 /// Everything before a place in the log, without having been played.
@@ -162,11 +166,11 @@ fn body_of(file: &Path, magic: &[u8; 8]) -> Result<([u8; 32], Vec<u8>), String> 
 
 /// All that a start from a base reads, before it changes anything.
 struct Quick {
-    base: Base,
+    states: StartStates,
     /// The rest of the log.
     records: Records,
     /// The blocks that have not settled, by height.
-    blocks: Vec<(Block, Spot)>,
+    blocks: Vec<(Arc<Block>, Spot)>,
 }
 
 impl Quick {
@@ -176,27 +180,37 @@ impl Quick {
     /// Something cannot be read.
     fn read(folder: &Path, log: &Path, body: &Body, plan: &Plan) -> Result<Option<Self>, String> {
         let Some(name) = &body.base else { return Ok(None) };
-        let file = name.file(folder);
-        let named = |why: String| format!("{}: {why}", file.display());
-        let (sum, base) = body_of(&file, BASE_MAGIC).map_err(named)?;
-        if sum != name.sum {
-            return Err(named("it is of another checkpoint".to_owned()));
-        }
-        let mut from = plan.loader(base);
-        let base = Base::load(&mut from).and_then(|base| from.finish().map(|()| base)).map_err(text)?;
         let Some(records) = body.known.rest(log).map_err(|why| why.to_string())? else { return Ok(None) };
-        let reader = Reader::new(log);
-        let read = |spot: Spot| reader.read(spot).map_err(|why| why.to_string());
-        let context = plan.tree.config().block_context();
-        let block = |spot: &Spot| -> Result<(Block, Spot), String> {
-            let record = read(*spot)?;
-            let bytes = record.strip_prefix(&[BLOCK]).ok_or("found no block")?;
-            Ok((Block::from_bytes(bytes, &context).map_err(|why| why.to_string())?, *spot))
-        };
-        let mut blocks = body.places.0.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+        let mode = CryptoMode::current();
+        let (states, blocks) = rayon::join(
+            || mode.during(|| Self::states(&name.file(folder), name.sum, plan)),
+            || Self::blocks(log, &body.places.0, plan, mode),
+        );
+        let (states, mut blocks) = (states?, blocks?);
         // A run that went back may have written a block again, after those that stand on it.
         blocks.sort_by_key(|(block, _)| block.header.height);
-        Ok(Some(Self { base, records, blocks }))
+        Ok(Some(Self { states, records, blocks }))
+    }
+
+    fn states(file: &Path, wanted: [u8; 32], plan: &Plan) -> Result<StartStates, String> {
+        let named = |why: String| format!("{}: {why}", file.display());
+        let (sum, body) = body_of(file, BASE_MAGIC).map_err(named)?;
+        if sum != wanted {
+            return Err(named("it is of another checkpoint".to_owned()));
+        }
+        let mut from = plan.loader(body);
+        StartStates::load(&mut from).and_then(|states| from.finish().map(|()| states)).map_err(text)
+    }
+
+    fn blocks(log: &Path, spots: &[Spot], plan: &Plan, mode: CryptoMode) -> Result<Vec<(Arc<Block>, Spot)>, String> {
+        let (reader, context) = (Reader::new(log), plan.tree.config().block_context());
+        let block = |spot: &Spot| {
+            let record = reader.read(*spot).map_err(|why| why.to_string())?;
+            let bytes = record.strip_prefix(&[BLOCK]).ok_or("found no block")?;
+            let block = mode.during(|| Block::from_bytes(bytes, &context)).map_err(|why| why.to_string())?;
+            Ok((Arc::new(block), *spot))
+        };
+        spots.par_iter().map(block).collect()
     }
 
     /// Has the run begin there, and returns the rest of the log and the height of the base; `None` where the index lacks what
@@ -205,13 +219,15 @@ impl Quick {
     /// # Errors
     /// The log is damaged.
     fn begin(self, log: &Path, plan: &Plan, settling: &mut Settling) -> Result<Option<(Records, Height)>, FolderError> {
-        let Self { base, records, blocks } = self;
+        let Self { states: StartStates { base, ahead }, records, blocks } = self;
         let height = base.height;
         if !settling.begin_at(base)? {
             return Ok(None);
         }
-        for (block, spot) in blocks {
-            let link = put_block(&plan.tree, block).map_err(|why| RecordPlace::of(log, spot).wrong(why))?;
+        let (blocks, spots): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
+        let links = plan.tree.extend_all_again(&blocks, ahead.as_ref());
+        let links = links.map_err(|(index, why)| RecordPlace::of(log, spots[index]).wrong(why.to_string()))?;
+        for (link, spot) in links.iter().zip(spots) {
             settling.is_logged(link.height(), link.id(), spot);
         }
         Ok(Some((records, height)))
@@ -221,13 +237,7 @@ impl Quick {
 /// Puts a block of a log into the tree.
 fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
     let block = Block::from_bytes(bytes, &tree.config().block_context()).map_err(|why| why.to_string())?;
-    put_block(tree, block)
-}
-
-fn put_block(tree: &BlockTree, block: Block) -> Result<Arc<Link>, String> {
-    let parent = block.header.previous.and_then(|id| tree.link(&id));
-    let parent = parent.ok_or_else(|| format!("the block before {} is missing", block.id))?;
-    tree.extend_again(&parent, &Arc::new(block)).map_err(|why| why.to_string())
+    tree.extend_again(&Arc::new(block)).map_err(|why| why.to_string())
 }
 
 /// Reads a log up to where this is known of it, and puts its blocks into the tree. Returns the rest; `None` if the log does not

@@ -8,7 +8,7 @@ use crate::{
     files::segments::{Segment, Spot},
     ledger::{
         BlockTree, Link,
-        base::Base,
+        base::{Ahead, Base, StartStates},
         saved::{Saved, Saver},
     },
     protocol::{BlockId, Height, crypto::sha256},
@@ -57,12 +57,14 @@ struct Job {
     /// The height up to which blocks had settled.
     cut: Height,
     base: Option<Arc<Base>>,
+    /// The block whose state is written with that of the base.
+    ahead: Option<Arc<Link>>,
     body: Body,
 }
 
 impl Checkpoints {
-    /// Takes one at once, then after so many blocks or five seconds, of a testnet that begins or goes on now. `tell` hears when one cannot
-    /// be written.
+    /// Takes one at once, then after so many blocks or five seconds, of a testnet that begins or goes on now. `tell` hears when one
+    /// cannot be written.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -75,7 +77,7 @@ impl Checkpoints {
         tell: impl FnMut(&str) + Send + 'static,
     ) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel();
-        // What a start has played is not to be played by the next one, however soon it comes.
+        // The first checkpoint follows the start at once: the next start, however soon, need not play the same blocks again.
         let state = Arc::new(State { is_wanted: AtomicBool::new(true), is_busy: AtomicBool::new(false) });
         let desk = WritingDesk {
             folder: folder.to_owned(),
@@ -117,7 +119,8 @@ impl Checkpoints {
             Some(base) => on_top_of(base, places, tree),
             None => places,
         };
-        Some(Job { moment, segment, places, cut: tree.cut(), base, body })
+        let ahead = base.as_ref().and_then(|_| tree.settles_at(moment.tips().all(), 0));
+        Some(Job { moment, segment, places, cut: tree.cut(), base, ahead, body })
     }
 }
 
@@ -166,7 +169,7 @@ impl Keeper for Checkpoints {
     fn end(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // What it did wrong costs the checkpoint only.
+            // A panic of the thread costs the checkpoint only.
             let _panicked = thread.join();
         }
     }
@@ -211,7 +214,7 @@ impl WritingDesk {
         }
     }
 
-    fn write(&mut self, Job { moment, segment, places, cut, base, body }: Job) -> io::Result<()> {
+    fn write(&mut self, Job { moment, segment, places, cut, base, ahead, body }: Job) -> io::Result<()> {
         let (bytes, links) = moment.to_bytes();
         // A block that somebody still names may be on a fork that all nodes have left.
         let is_there = |base: &Base, link: &Arc<Link>| match link.ancestor(base.height) {
@@ -219,7 +222,8 @@ impl WritingDesk {
             None => self.tree.link(&link.id()).is_some(),
         };
         let is_on = |base: &Base| links.iter().all(|link| is_there(base, link));
-        let base = base.filter(|base| is_on(base)).map(|base| self.written(base)).transpose()?;
+        let base = base.filter(|base| is_on(base));
+        let base = base.map(|base| self.written(base, ahead.as_ref(), &places)).transpose()?;
         let blocks = self.not_in_log(&links, &places, self.tip.max(cut));
         let mut places: Vec<Spot> = places.into_values().collect();
         places.sort_unstable();
@@ -244,12 +248,14 @@ impl WritingDesk {
     }
 
     /// The file of a base, which is written if it is not the last one.
-    fn written(&mut self, base: Arc<Base>) -> io::Result<BaseName> {
+    fn written(&mut self, base: Arc<Base>, ahead: Option<&Arc<Link>>, places: &Places) -> io::Result<BaseName> {
         if let Some((_, name)) = self.base.as_ref().filter(|(last, _)| Arc::ptr_eq(last, &base)) {
             return Ok(*name);
         }
         let number = all(&self.folder, "base").first().map_or(1, |(number, _)| number + 1);
-        let sum = self.put_file(&format!("base-{number}"), BASE_MAGIC, &*base)?;
+        let ahead = ahead.map(|link| Ahead::of(link, &self.tree, places.keys().map(|(_, id)| *id)));
+        let states = StartStates { base: (*base).clone(), ahead };
+        let sum = self.put_file(&format!("base-{number}"), BASE_MAGIC, &states)?;
         let name = BaseName { number, sum };
         self.base = Some((base, name));
         Ok(name)

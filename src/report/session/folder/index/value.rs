@@ -1,4 +1,4 @@
-//! What the index says of a height, as bytes: numbers are LEB128, public keys are numbers.
+//! The row of a height as bytes: numbers are LEB128, public keys are numbers.
 
 use crate::{
     files::segments::Spot,
@@ -44,7 +44,7 @@ impl Keys {
     }
 }
 
-/// What the index says of a height.
+/// The row of a height.
 pub(super) struct Row {
     /// The record of the log that holds the block.
     pub(super) spot: Spot,
@@ -163,7 +163,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What is read is what was written, and no bytes make it panic.
+        /// Reading gives back the row that was written, and no bytes make it panic.
         #[test]
         fn rows_are_read_as_they_were_written(
             segment in any::<u32>(),
