@@ -264,6 +264,34 @@ fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
 }
 
 #[test]
+fn a_fork_that_ends_at_the_height_of_the_cut_is_answered_for() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 2);
+        let (mut held, mut asked): (Vec<Arc<Link>>, u32) = (Vec::new(), 0);
+        for slots in 1..=150 {
+            kept.play(end_of(slots));
+            held.extend(kept.tips());
+            held.sort_by_key(|tip| (tip.height(), tip.id()));
+            held.dedup_by_key(|tip| tip.id());
+            let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
+            for fork in held.iter().filter(|held| held.height() == tree.cut() && !tip.descends_from(held)) {
+                let mut at = Some(fork.clone());
+                while let Some(link) = at.filter(|link| !tip.descends_from(link)) {
+                    for transaction in &link.block().transactions {
+                        let found = tree.block_of(fork, &transaction.id()).expect("it is on the fork");
+                        assert_eq!(found.id(), link.id());
+                        asked += 1;
+                    }
+                    at = link.parent();
+                }
+            }
+        }
+        assert!(asked > 0);
+    });
+}
+
+#[test]
 fn while_a_node_is_down_nothing_settles_that_it_may_ask_for() {
     scenario().crypto.during(|| {
         let folder = tempfile::tempdir().expect("a folder for temporary files");

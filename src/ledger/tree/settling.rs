@@ -182,10 +182,7 @@ impl BlockTree {
         if let Some(applied) = link.applied.load_full() {
             return applied.state.round().clone();
         }
-        if link.height() > self.cut() {
-            return self.applied(link).state.round().clone();
-        }
-        // The state of a settled block is far to compute, and the round stands in the block that began it.
+        // The state of an older block is far to compute, and the round stands in the block that began it.
         let before = Height(self.schedule.at(link.height().next()).first.0.saturating_sub(1));
         let began = link.ancestor(before).filter(|began| began.height() > Height::GENESIS);
         match began.as_ref().map(|began| began.round_end()) {
