@@ -10,7 +10,8 @@
 //! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
 //!    fork is found in logarithmic time.
 //! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and for good those below every seam, where what settles
-//!    may end. A missing one is computed again from the nearest below (`again.rs`).
+//!    may end. A missing one is computed again from the nearest below (`again.rs`). After a start in a folder, most states
+//!    below the newest seam are missing.
 //! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled.rs`) is
 //!    cut at a seam and nowhere else: what lies below a seam can be exchanged, what lies below another block never is.
 //!
@@ -61,7 +62,7 @@ const STATES_KEPT: u32 = 128;
 /// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
 /// any more are among the first to go.
 pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
-/// Every so many blocks there is a seam. The state below a seam is kept for good, so that an old one is recomputed from not too
+/// Every so many blocks there is a seam. The state below a seam is kept once it is computed, so that an old one is recomputed from not too
 /// far.
 pub const SPAN: u32 = 1_000;
 
@@ -473,7 +474,7 @@ impl BlockTree {
         }
     }
 
-    /// Returns true if the state of this height is kept for good.
+    /// Returns true if the state of this height is kept once it is computed.
     fn keeps_state(&self, height: Height) -> bool {
         height == Height::GENESIS || is_seam(height.next(), self.span)
     }

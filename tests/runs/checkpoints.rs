@@ -294,7 +294,8 @@ impl Open {
         let newest = (tip.height().0.saturating_sub(40).max(1)..=tip.height().0).map(Height);
         let chain = newest.map(|height| {
             let link = tip.ancestor(height).expect("it is below the tip");
-            json!([ledger(&self.plan.tree.applied(&link).state), format!("{:?}", link.notable())])
+            let applied = self.plan.tree.applied(&link);
+            json!([ledger(&applied.state), format!("{:?} {:?}", applied.senders, link.notable())])
         });
         let chain: Vec<Value> = chain.collect();
         let faults: Vec<String> = stage.world().faults().map(|status| format!("{status:?}")).collect();

@@ -341,6 +341,46 @@ fn a_run_goes_back_below_what_has_settled() {
     });
 }
 
+/// Rows of the chain that was left are in the index still, at the same heights and for the same transactions.
+#[test]
+fn another_chain_settles_over_one_that_the_run_has_left() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 3);
+        let payer = plan(&scenario(), SeedTree::new(3)).1.accounts[9].clone();
+        let payment = Transaction::transfer(payer.address, Arktoshi::coins(1)).nonce(Nonce(1)).sign(&payer.keys);
+        let pay = || Intervention::Submit { node: NodeId(0), transactions: [Arc::new(payment.clone())].into() };
+        kept.play(end_of(40));
+        let Outcome::Snapshot(Some(info)) = kept.comes_in(Intervention::TakeSnapshot { name: None }) else {
+            panic!("a snapshot is taken")
+        };
+        kept.play(end_of(200));
+        let (tip, cut) = (kept.tips()[0].clone(), kept.plan.tree.cut());
+        let left = |height: u32| tip.ancestor(Height(height)).expect("it is below the tip").id();
+        let left: Vec<BlockId> = (info.height.0 + 2..=cut.0).map(left).collect();
+        assert!(left.len() > 20, "{} blocks that will be left have settled", left.len());
+        // Who holds a tip holds the index open.
+        drop(tip);
+        kept.comes_in(Intervention::Revert { to: info.id });
+        kept.comes_in(pay());
+        kept.play(end_of(290));
+        assert!(kept.plan.tree.cut() >= cut, "the other chain has settled");
+        let (usual, mut usual_stage, _) = begun(3);
+        while among_actors(usual_stage.step(end_of(40))).expect("nobody dies") {}
+        let taken = among_actors(usual_stage.intervene(pay())).expect("nobody dies");
+        assert!(matches!(&taken, Outcome::Submitted(taken) if taken.accept.len() == 1), "{taken:?}");
+        while among_actors(usual_stage.step(end_of(290))).expect("nobody dies") {}
+        for is_read_again in [false, true] {
+            if is_read_again {
+                drop(kept);
+                kept = Kept::open(folder.path(), 3);
+            }
+            answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+            assert!(left.iter().all(|id| kept.plan.tree.link(id).is_none()), "of the chain that was left, nothing");
+        }
+    });
+}
+
 /// Transactions of clients leave memory when blocks settle, and are read from the log as they were, on every way back.
 #[test]
 fn a_live_run_reads_again_what_clients_handed_in() {

@@ -10,8 +10,9 @@
 //! log has lost the end of; without any, the whole log is played.
 //!
 //! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so nothing of them is read.
-//!    Of the log it reads the last segment, the blocks that have not settled, and the faults that came in. The blocks
-//!    above the second state in the base's file are applied, without being verified again. Of all else that came in it knows where it lies.
+//!    Of the log it reads the last segment, the blocks that have not settled, and the faults that came in. It applies only the
+//!    blocks above the second state in the base's file, and verifies none of them again. Of all else that came in it knows
+//!    where it lies.
 //! 2. Where nothing has settled, or the index lacks something, it reads the log up to the checkpoint's place and applies all
 //!    blocks in it.
 //!
