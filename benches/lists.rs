@@ -203,6 +203,7 @@ fn compare(blocks: u32) {
     let before = (memory(), kept.view.head().chain().transactions());
     kept.play(Height(blocks));
     let after = (memory(), kept.view.head().chain().transactions());
+    kept.shelf.flush().unwrap();
     let (top, height) = (kept.shelf.top().0, kept.view.head().height().0);
     let transactions = after.1;
     println!("lists: {blocks} blocks with {transactions} transactions; {top} blocks have settled");
@@ -264,6 +265,7 @@ fn compare_all_pages(name: &str, scenario: &Scenario) {
     let folder = tempfile::tempdir().unwrap();
     let mut kept = Kept::open(folder.path(), scenario);
     kept.play(Height(PAGED_BLOCKS));
+    kept.shelf.flush().unwrap();
     let head = kept.view.head();
     let (top, height) = (kept.shelf.top().0, head.height().0);
     println!("{name}: {height} blocks with {} transactions; {top} blocks have settled", head.chain().transactions());

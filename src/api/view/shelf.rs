@@ -133,6 +133,14 @@ impl Shelf {
         Ok((shelf, Shelved { taken_in: settled.top().0 - top.0, rebuilt }))
     }
 
+    /// Puts what was written into files that are read in place, which the store does by itself now and then.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn flush(&self) -> Result<(), SettledError> {
+        self.table.flush()
+    }
+
     /// The table of a folder and the height up to which it has all; an empty one is made where there is none.
     fn existing(folder: &Path, settled: Option<&dyn Settled>) -> Result<(Table, Height), SettledError> {
         if folder.join(DAMAGED).exists() {

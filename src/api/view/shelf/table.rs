@@ -4,7 +4,7 @@
 
 use crate::ledger::settled::SettledError;
 use fjall::{
-    Database, Error, Guard, Keyspace, KeyspaceCreateOptions,
+    Database, Error, Guard, Keyspace, KeyspaceCreateOptions, PersistMode,
     config::{PartitioningPolicy, PinningPolicy},
 };
 use std::{
@@ -18,6 +18,10 @@ use std::{
 
 /// Bytes of what was read that are kept at hand.
 const CACHE_BYTES: u64 = 6 << 20;
+/// Bytes that are written at a time.
+const MEMTABLE_BYTES: u64 = 4 << 20;
+/// The least that the store takes for its journal on disk.
+const JOURNAL_BYTES: u64 = 64 << 20;
 /// Files that are open at a time.
 const FILES: usize = 64;
 
@@ -31,8 +35,7 @@ pub type Each<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, S
 pub struct Table {
     folder: PathBuf,
     rows: Keyspace,
-    /// Open for as long as the table is.
-    _database: Database,
+    database: Database,
 }
 
 /// Takes a table away.
@@ -48,18 +51,24 @@ pub fn remove(folder: &Path) -> Result<(), SettledError> {
 impl Table {
     /// The table of a folder, an empty one where there is none.
     pub fn open(folder: &Path) -> Result<Self, SettledError> {
-        let builder = Database::builder(folder).cache_size(CACHE_BYTES).max_cached_files(Some(FILES)).worker_threads(1);
+        let builder = Database::builder(folder)
+            .cache_size(CACHE_BYTES)
+            .max_journaling_size(JOURNAL_BYTES)
+            .max_cached_files(Some(FILES))
+            .worker_threads(1);
         let database = sheltered(folder, || builder.open())?;
-        // Indexes and filters that stay in memory would grow with the chain.
+        // Nearly every key that is asked for is there. Indexes that stay in memory would grow with the chain.
         let options = || {
             KeyspaceCreateOptions::default()
+                .max_memtable_size(MEMTABLE_BYTES)
+                .expect_point_read_hits(true)
                 .index_block_partitioning_policy(PartitioningPolicy::all(true))
                 .filter_block_partitioning_policy(PartitioningPolicy::all(true))
                 .index_block_pinning_policy(PinningPolicy::all(false))
                 .filter_block_pinning_policy(PinningPolicy::all(false))
         };
         let rows = sheltered(folder, || database.keyspace("lists", options))?;
-        Ok(Self { folder: folder.to_owned(), rows, _database: database })
+        Ok(Self { folder: folder.to_owned(), rows, database })
     }
 
     /// The value of a key.
@@ -82,18 +91,23 @@ impl Table {
         }
     }
 
-    /// Writes all of a batch or nothing: into a file of its own, past the journal, for a start reads all of the journal.
+    /// Writes all of a batch or nothing.
     pub fn write(&self, batch: Batch) -> Result<(), SettledError> {
-        sheltered(&self.folder, || {
-            let mut into = self.rows.start_ingestion()?;
-            batch.into_iter().try_for_each(|(key, value)| into.write(key, value))?;
-            into.finish()
-        })
+        let mut all = self.database.batch().durability(Some(PersistMode::Buffer));
+        for (key, value) in batch {
+            all.insert(&self.rows, key, value);
+        }
+        sheltered(&self.folder, || all.commit())
     }
 
     /// Empties it.
     pub fn clear(&self) -> Result<(), SettledError> {
         sheltered(&self.folder, || self.rows.clear())
+    }
+
+    /// Puts what was written into the table's own files.
+    pub fn flush(&self) -> Result<(), SettledError> {
+        sheltered(&self.folder, || self.rows.rotate_memtable_and_wait())
     }
 
     /// The error about something that does not belong there.
