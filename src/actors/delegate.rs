@@ -6,8 +6,9 @@
 //!                                                                                          └─► block ─► relay
 //! ```
 //!
-//! The reference polls its relay every 200 ms; this delegate computes the instant at which that poll would first
-//! succeed and sleeps until then, so an idle delegate costs nothing. A relay that does not answer costs it the slot and
+//! The reference polls its relay every 200 ms, from some instant of its own; this delegate computes the instant at which that
+//! poll would first succeed and sleeps until then, so an idle delegate costs nothing. Where the polls of a slot lie is drawn
+//! for each slot. A relay that does not answer costs it the slot and
 //! nothing more.
 
 use super::{
@@ -19,6 +20,8 @@ use crate::{
     ledger::{BlockTree, saved::saved},
     protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
 };
+use rand::Rng;
+use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 /// A block is no longer forged or sent when fewer whole seconds are left of its slot. Source: consensus.md 2.4.
@@ -37,6 +40,8 @@ pub struct Delegate {
     /// `None` on a node that does not forge.
     keys: Option<KeyPair>,
     tree: Arc<BlockTree>,
+    /// Seed of the instants at which it polls its relay.
+    polls: u64,
     /// Rounds in which the forger is switched off.
     offline: Vec<RangeInclusive<Round>>,
     /// Number of the last wake-up asked for, and what it is for.
@@ -70,10 +75,16 @@ struct Work {
 }
 
 impl Delegate {
-    /// A delegate that forges with `keys`, if it has any, through the peer of the same node.
-    pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>) -> Self {
+    /// A delegate that forges with `keys`, if it has any, through the peer of the same node. The instants at which it polls
+    /// its relay are drawn from `polls`, a seed of its own.
+    pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>, polls: u64) -> Self {
         let (plan, due) = (0, Due::Look);
-        Self { node, keys, tree, offline: Vec::new(), plan, due, work: None, done: None, started: false }
+        Self { node, keys, tree, polls, offline: Vec::new(), plan, due, work: None, done: None, started: false }
+    }
+
+    /// Draws the instants of its polls from another seed from now on.
+    pub fn draw_anew(&mut self, polls: u64) {
+        self.polls = polls;
     }
 
     /// The node it forges on.
@@ -148,7 +159,7 @@ impl Delegate {
             Due::Look => self.look(now, effects),
             Due::WakeRelay(slot) => {
                 self.tell(Message::WakeUp, effects);
-                self.wake_at(SimTime::from_seconds(self.tree.slots().start(slot)), Due::Look, effects);
+                self.wake_at(self.poll_in(slot, Duration::ZERO), Due::Look, effects);
             }
             Due::RelayLate => self.relay_late(now, effects),
         }
@@ -191,7 +202,7 @@ impl Delegate {
             return;
         }
         // canForge of the reference: the slot after the tip's began more than a second ago, in whole seconds.
-        let earliest = SimTime::from_seconds(slots.start(Slot(round.tip_slot.0 + 1))) + SETTLING;
+        let earliest = self.poll_in(Slot(round.tip_slot.0 + 1), SETTLING);
         if now < earliest {
             self.wake_at(earliest, Due::Look, effects);
             return;
@@ -285,11 +296,22 @@ impl Delegate {
             self.plan += 1;
             return;
         };
-        let before = SimTime::from_seconds(slots.start(Slot(next.0.saturating_sub(1)))) + SETTLING;
+        let before = self.poll_in(Slot(next.0.saturating_sub(1)), SETTLING);
         match now < before && !self.is_offline(round) {
             true => self.wake_at(before, Due::WakeRelay(next), effects),
-            false => self.wake_at(SimTime::from_seconds(slots.start(next)), Due::Look, effects),
+            false => self.wake_at(self.poll_in(next, Duration::ZERO), Due::Look, effects),
         }
+    }
+
+    /// The first poll of the relay from so long into a slot on. Source: consensus.md 2.1.
+    fn poll_in(&self, slot: Slot, into: Duration) -> SimTime {
+        let from = SimTime::from_seconds(self.tree.slots().start(slot)) + into;
+        let every = u64::from(self.tree.rules().node.forging_poll_ms) * 1_000;
+        if every == 0 {
+            return from;
+        }
+        let seed = self.polls ^ u64::from(slot.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        from + Duration::from_micros(SplitMix64::seed_from_u64(seed).random_range(0..every))
     }
 
     fn wake_at(&mut self, at: SimTime, due: Due, effects: &mut Vec<Effect>) {
@@ -323,6 +345,6 @@ pub(super) fn in_time(slots: &Slots, slot: Slot, now: SimTime) -> bool {
     slots.slot(now) == slot && end.0.saturating_sub(now.0) >= LEAST_SECONDS_LEFT
 }
 
-saved!(struct Delegate { node, keys, tree, offline, plan, due, work, done, started });
+saved!(struct Delegate { node, keys, tree, polls, offline, plan, due, work, done, started });
 saved!(enum Due { 0 Look, 1 WakeRelay(slot), 2 RelayLate });
 saved!(struct Work { slot, round, network });

@@ -62,6 +62,14 @@ pub struct Inquiry(pub u64);
 #[derive(Clone, Debug)]
 pub enum Message {
     // Between peers, through the network. Source: consensus.md 6.
+    /// Opens a connection to a node that is no peer yet: this of its round trips, counted from 1.
+    Connect {
+        trip: u8,
+    },
+    /// The end of that round trip.
+    Connected {
+        trip: u8,
+    },
     /// A block, pushed (`postBlock`).
     Block(Arc<Block>),
     /// Transactions a pool found worth sending on (`postTransactions`).
@@ -344,6 +352,8 @@ saved!(enum Message {
     25 Reorganised { tip, dropped },
     26 BlockNotApplied { tip, block },
     27 AlreadyForged { tip, ids },
+    28 Connect { trip },
+    29 Connected { trip },
 });
 saved!(struct AddTransactions { tip, transactions, request });
 saved!(struct RoundView { round, tip, tip_height, tip_slot });

@@ -67,11 +67,16 @@ pub struct Peer {
     started: bool,
     /// Downloads in vain are counted, as sync knows.
     in_vain: bool,
+    /// The wake-up timer runs, from `timed_from`.
+    timed: bool,
+    /// A wake-up of the timer is in the queue: when the timer ends, or before.
+    alarmed: bool,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
     /// The block that is being passed around, and how often it was seen.
     passing: Option<Passing>,
-    last_accepted: SimTime,
+    /// The beginning of the wake-up timer.
+    timed_from: SimTime,
     neighbours: Neighbours,
     /// Discoveries so far; here, so that what follows begins a line.
     discoveries: u32,
@@ -134,7 +139,9 @@ impl Peer {
             sent: Limits::default(),
             held_back: Vec::new(),
             transactions_sent: (SimTime::default(), 0),
-            last_accepted: SimTime::default(),
+            timed_from: SimTime::default(),
+            timed: false,
+            alarmed: false,
             cold,
             blocks_callers: false,
             started: true,
@@ -221,12 +228,11 @@ impl Peer {
     }
 
     fn start(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        self.last_accepted = now;
         if self.neighbours.knows_nobody() {
-            return self.rest();
+            return self.rest(now, effects);
         }
         if self.started {
-            self.arm_wake_up(now, effects);
+            self.rest(now, effects);
             self.plan_first_discovery(now, effects);
         } else {
             self.find_peers_to_start_with(now, effects);
@@ -238,7 +244,7 @@ impl Peer {
             Wake::Gossip(id) => self.gossip_again(now, &id, effects),
             Wake::PingOver { ping } => self.ping_over(now, ping, effects),
             Wake::PingAgain { ping } => self.send_pings(now, ping, effects),
-            Wake::WakeUp => self.check_late(now, effects),
+            Wake::WakeUp => self.timer_rings(now, effects),
             Wake::Unanswered => self.see_unanswered(now, effects),
             Wake::Throttled => self.send_held_back(now, effects),
             Wake::Discover => self.discover_again(now, effects),
@@ -257,7 +263,7 @@ impl Peer {
                 self.tell(Role::Pool, Message::ChooseTransactions { tip: self.tip.clone() }, effects);
             }
             Message::Forged(block) => self.block_forged(now, block, effects),
-            Message::WakeUp => self.wake_up(now, effects),
+            Message::WakeUp => self.forger_wakes(now, effects),
             Message::Broadcast(transactions) => self.broadcast(now, transactions, effects),
             // Nothing else is said to a peer by its own node.
             _ => {}
@@ -284,6 +290,8 @@ impl Peer {
                 send(from, Message::CommonBlocks { inquiry: *inquiry, height, common }, effects);
             }
             Message::PeersRequest => send(from, Message::Peers(self.neighbours.told()), effects),
+            Message::Connect { trip } => send(from, Message::Connected { trip: *trip }, effects),
+            Message::Connected { trip } => self.connected_by(now, from, *trip, effects),
             Message::Status { tip } => self.status_known(now, from, tip, effects),
             Message::Blocks { inquiry, height, blocks } => {
                 self.neighbours.stands_at(from, *height);
@@ -350,7 +358,7 @@ fn observe(event: Event, effects: &mut Vec<Effect>) {
 }
 
 saved!(struct Peer {
-    node, cold, blocks_callers, started, in_vain, tree, tip, passing, last_accepted, neighbours, discoveries, pushed, random, limits,
+    node, cold, blocks_callers, started, in_vain, timed, alarmed, tree, tip, passing, timed_from, neighbours, discoveries, pushed, random, limits,
     sync, pings, probes, watch, sent, held_back, transactions_sent, asked, inquiries, newcomers, discovery, bundle,
 });
 

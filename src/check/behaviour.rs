@@ -172,7 +172,7 @@ impl Behaviour {
             // A delegate that is switched off by rounds is not asked to use its slots.
             let key = key.filter(|_| !by_rounds.contains(&id));
             Node {
-                peer: PeerModel::connected(id, &plan.tip, network.links().given(id), plan.start),
+                peer: PeerModel::connected(id, &plan.tip, network.links().given(id)),
                 pool: PoolModel::new(&plan.tip),
                 delegate: DelegateModel::new(key),
                 deviating: [0; 3],

@@ -17,7 +17,7 @@ mod overrides;
 mod pool;
 
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use node::{FORGING_PING_LIMIT_MS, NodeRules, RollbackTarget};
+pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};
 

@@ -350,6 +350,8 @@ fn message_line(message: &Message) -> MessageLine {
         Message::PeersRequest => line("peers-request", None, None),
         Message::Peers(peers) => line("peers", None, Some(peers.len())),
         Message::HungUp => line("hung-up", None, None),
+        Message::Connect { .. } => line("connect", None, None),
+        Message::Connected { .. } => line("connected", None, None),
         Message::WakeUp => line("wake-up", None, None),
         Message::RelayFailed { .. } => line("relay-failed", None, None),
         Message::BlockNotApplied { .. } => line("block-not-applied", None, None),

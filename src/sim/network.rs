@@ -148,7 +148,7 @@ pub struct MessageNetwork {
 impl MessageNetwork {
     /// The network of a model between so many nodes.
     pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
-        let seed = u64::from_le_bytes(seeds.bytes("network/latency")[..8].try_into().expect("8 of 32 bytes"));
+        let seed = seeds.number("network/latency");
         let of_sender = |node: u32| Xoshiro256PlusPlus::from_seed(seeds.bytes(&format!("network/messages/{node}")));
         let both_ways = |link: &LinkLatency| {
             let ((a, b), latency) = (link.between, link.latency);
@@ -420,6 +420,7 @@ pub fn kind_of(message: &Message) -> Option<MessageKind> {
         Message::CommonBlocksRequest { .. } | Message::CommonBlocks { .. } => MessageKind::CommonBlocks,
         Message::PeersRequest | Message::Peers(_) => MessageKind::Peers,
         Message::HungUp => MessageKind::HangUp,
+        Message::Connect { .. } | Message::Connected { .. } => MessageKind::Connect,
         Message::RoundRequest
         | Message::Round(_)
         | Message::RoundChanged(_)

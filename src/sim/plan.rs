@@ -105,8 +105,13 @@ impl Plan {
                 Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
-            Role::Delegate => Actor::Delegate(Box::new(Delegate::new(node, plan.forger.clone(), tree))),
+            Role::Delegate => Actor::Delegate(Box::new(self.delegate(node, plan, tree))),
         }
+    }
+
+    fn delegate(&self, node: NodeId, plan: &NodePlan, tree: Arc<BlockTree>) -> Delegate {
+        let polls = plan.forger.as_ref().map_or(0, |_| self.seeds.number(&format!("forger/{}", node.0)));
+        Delegate::new(node, plan.forger.clone(), tree, polls)
     }
 
     /// Returns an actor of a node that starts again on the block it had stored. `times` counts its starts.
@@ -119,7 +124,7 @@ impl Plan {
                 Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
-            Role::Delegate => Actor::Delegate(Box::new(Delegate::new(node, plan.forger.clone(), tree))),
+            Role::Delegate => Actor::Delegate(Box::new(self.delegate(node, plan, tree))),
         }
     }
 }

@@ -47,6 +47,12 @@ impl SeedTree {
         ChaCha8Rng::from_seed(self.bytes(name))
     }
 
+    /// A number that belongs to a name, as the seed of a small generator.
+    #[track_caller]
+    pub fn number(self, name: &str) -> u64 {
+        u64::from_le_bytes(self.bytes(name)[..8].try_into().expect("8 of 32 bytes"))
+    }
+
     /// 32 bytes that belong to a name.
     #[track_caller]
     pub fn bytes(self, name: &str) -> [u8; 32] {

@@ -67,6 +67,11 @@ enum Item {
         to: ActorId,
         message: Message,
     },
+    /// A post that has waited for its answer since it reached a node that stood still.
+    Answerless {
+        from: ActorId,
+        to: ActorId,
+    },
     /// An entry of the agenda is due.
     Begin(Entry),
     End(Entry),
@@ -260,7 +265,7 @@ impl World {
             observer.observe(self.now, node, event);
         }
         self.nodes.stand(node, event);
-        self.ahead.observe(event);
+        self.ahead.observe(self.now, node, event);
     }
 
     /// The highest block any node has applied.
@@ -282,4 +287,5 @@ saved!(enum Item {
     4 End(entry),
     5 Poll(source),
     6 Free { node, generation },
+    7 Answerless { from, to },
 });

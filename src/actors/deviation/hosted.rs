@@ -95,10 +95,12 @@ impl Hosted {
         }
     }
 
-    /// A peer draws from another stream from now on; the others do not draw.
-    pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng) {
-        if let Actor::Peer(peer) = &mut self.actor {
-            peer.draw_anew(random());
+    /// A peer draws from another stream from now on, a delegate from another seed; a pool does not draw.
+    pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng, polls: impl FnOnce() -> u64) {
+        match &mut self.actor {
+            Actor::Peer(peer) => peer.draw_anew(random()),
+            Actor::Delegate(delegate) => delegate.draw_anew(polls()),
+            Actor::Pool(_) => {}
         }
     }
 

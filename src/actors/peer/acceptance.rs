@@ -213,7 +213,7 @@ impl Peer {
 
     pub(super) fn accept(&mut self, now: SimTime, link: Arc<Link>, effects: &mut Vec<Effect>) {
         self.tip = link.clone();
-        self.last_accepted = now;
+        self.reset_timer(now, effects);
         self.makes_headway();
         Effect::put(effects, || Effect::Observe(Event::BlockApplied(link)));
         if !self.tip.block().transactions.is_empty() {

@@ -1,8 +1,11 @@
 //! Finding peers: at the start, every ten minutes, before a health check, and whoever calls. Source: consensus.md 6.
 //!
 //! ```text
-//!   ask eight peers for theirs ─► ping those that are new ─► add the verified ones ─► go on
+//!   ask eight peers for theirs ─► connect to those that are new ─► ping them ─► add the verified ones ─► go on
 //! ```
+//!
+//! To connect takes three round trips within two seconds: TCP, the upgrade to a WebSocket, and the greeting of the protocol.
+//! So at a third of a second one way and more nobody connects.
 
 use super::{
     Peer,
@@ -30,8 +33,24 @@ const ASKED: usize = 8;
 /// Peers taken of what one of them answers.
 const TAKEN: usize = 50;
 
-/// Nodes being looked at that are no peers yet; `true` once they have said where they stand.
-pub(super) type Newcomers = BTreeMap<NodeId, bool>;
+/// Round trips of a connection. Source: consensus.md 6.
+const CONNECTING_TRIPS: u8 = 3;
+/// Time to connect. Source: consensus.md 6.
+const CONNECTING_TIME: Duration = Duration::from_secs(2);
+
+/// Nodes being looked at that are no peers yet.
+pub(super) type Newcomers = BTreeMap<NodeId, Meeting>;
+
+/// The state of getting to know a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// This round trip of the connection is under way, counted from 1.
+    Connecting(u8),
+    /// It was asked where it stands.
+    Asked,
+    /// It has said where it stands, and is being verified.
+    Answered,
+}
 
 /// A discovery that runs.
 #[derive(Clone, Debug)]
@@ -107,9 +126,10 @@ impl Peer {
         self.discoveries += 1;
         if let Some(discovery) = &mut self.discovery {
             discovery.step = self.discoveries;
+            let time = if discovery.asking { ANSWER_TIME } else { CONNECTING_TIME + ANSWER_TIME };
             if !discovery.awaited.is_empty() {
                 let wake = Wake::DiscoveryOver { step: discovery.step };
-                effects.push(Effect::WakeAt { at: now + ANSWER_TIME, wake });
+                effects.push(Effect::WakeAt { at: now + time, wake });
             }
         }
     }
@@ -132,23 +152,29 @@ impl Peer {
         self.go_on(now, effects);
     }
 
+    /// Time is up for this step. A peer that did not name its peers is dropped, without an event.
     pub(super) fn discovery_over(&mut self, now: SimTime, step: u32, effects: &mut Vec<Effect>) {
-        if let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.step == step) {
-            discovery.awaited.clear();
-            self.go_on(now, effects);
+        let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.step == step) else { return };
+        let silent = std::mem::take(&mut discovery.awaited);
+        if discovery.asking {
+            for peer in silent {
+                self.drop_peer(now, peer, effects);
+            }
         }
+        self.go_on(now, effects);
     }
 
     /// Once nobody is awaited any more, the next step.
     fn go_on(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        let below = self.is_below_minimum();
-        let seeds_too = self.node_rules().retry_dropped_peers || below;
+        // A health check asks peers alone; it is the discovery in between that goes back to the seeds.
+        let (retries, below) = (self.node_rules().retry_dropped_peers, self.is_below_minimum());
         let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.awaited.is_empty()) else { return };
         if !discovery.asking {
             return self.discovered(now, effects);
         }
         discovery.asking = false;
         let mut found = std::mem::take(&mut discovery.found);
+        let seeds_too = retries || (below && !discovery.for_health);
         if discovery.for_start == Some(Start::Given) || (seeds_too && discovery.for_start.is_none()) {
             found.extend(self.neighbours.dropped());
         }
@@ -204,20 +230,34 @@ impl Peer {
         if !self.neighbours.was_given(node) && self.neighbours.in_subnet_of(node) >= limit {
             return false;
         }
-        self.newcomers.insert(node, false);
-        self.inquire(now, node, Purpose::Newcomer, ANSWER_TIME, |_| Message::StatusRequest, effects);
+        self.newcomers.insert(node, Meeting::Connecting(1));
+        self.inquire(now, node, Purpose::Newcomer, CONNECTING_TIME, |_| Message::Connect { trip: 1 }, effects);
         true
+    }
+
+    /// A round trip of a connection is over: the next one begins, or the node is asked where it stands.
+    pub(super) fn connected_by(&mut self, now: SimTime, node: NodeId, trip: u8, effects: &mut Vec<Effect>) {
+        let Some(meeting) = self.newcomers.get_mut(&node).filter(|meeting| **meeting == Meeting::Connecting(trip)) else {
+            return;
+        };
+        if trip < CONNECTING_TRIPS {
+            *meeting = Meeting::Connecting(trip + 1);
+            return self.call(now, node, Message::Connect { trip: trip + 1 }, effects);
+        }
+        *meeting = Meeting::Asked;
+        self.inquiries.give_up(|to, purpose| to == node && purpose == Purpose::Newcomer);
+        self.inquire(now, node, Purpose::Newcomer, ANSWER_TIME, |_| Message::StatusRequest, effects);
     }
 
     /// Returns true if a status of this node is waited for.
     pub(super) fn newcomer_answered(&mut self, node: NodeId) -> bool {
         match self.newcomers.get_mut(&node) {
-            Some(answered) => {
-                *answered = true;
+            Some(meeting @ (Meeting::Asked | Meeting::Answered)) => {
+                *meeting = Meeting::Answered;
                 self.inquiries.give_up(|to, purpose| to == node && purpose == Purpose::Newcomer);
                 true
             }
-            None => false,
+            Some(Meeting::Connecting(_)) | None => false,
         }
     }
 
@@ -246,3 +286,4 @@ impl Peer {
 
 saved!(struct Discovery { step, for_health, for_start, awaited, asking, found });
 saved!(enum Start { 0 Given, 1 More });
+saved!(enum Meeting { 0 Connecting(trip), 1 Asked, 2 Answered });

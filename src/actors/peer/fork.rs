@@ -69,7 +69,7 @@ impl Peer {
         observe(Event::HealthChecked { peers, forked }, effects);
         let is_forked = peers > 0 && 100 * forked >= self.node_rules().forked_percent * peers;
         if !is_forked || self.is_recovering() {
-            return self.health_settled();
+            return self.health_settled(now, effects);
         }
         let target = self.rollback_target();
         let blocks = self.tip.height().0.saturating_sub(target.0);

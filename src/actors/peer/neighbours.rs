@@ -178,6 +178,10 @@ impl Neighbours {
         Some(&mut self.all[place])
     }
 
+    pub(super) fn get(&self, node: NodeId) -> Option<&Neighbour> {
+        self.place(node).map(|place| &self.all[place])
+    }
+
     /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own.
     fn guess(&self, node: NodeId) -> usize {
         (node.0 - u32::from(node > self.own)) as usize

@@ -1,7 +1,11 @@
 //! Pings of all peers: before forging, in a health check, and after a rollback. Who fails is dropped.
 //! Source: consensus.md 2.2, 3.5, 6.
+//!
+//! Before forging, the pings race against 1.5 seconds. If the time is over first, the delegate hears of the network as it
+//! stands then, and only after that the peers that said nothing are dropped: a dead peer counts once in each node's quorum.
+//! Peers that are being verified then go on, and pass or fail later.
 
-use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe};
+use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe, verification::VERIFY_TIME};
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
     ledger::saved::saved,
@@ -39,6 +43,8 @@ struct Ping {
     purpose: PingFor,
     /// Peers that have neither passed nor failed.
     awaited: usize,
+    /// The end of the time for a verification that this ping begins.
+    until: SimTime,
     /// Peers that the limits have kept from being asked.
     unasked: Vec<NodeId>,
 }
@@ -64,11 +70,14 @@ impl Peer {
         self.pings.last += 1;
         let number = self.pings.last;
         let unasked = Vec::new();
-        self.pings.running.push(Ping { number, purpose, awaited, unasked });
-        let time = match purpose {
-            PingFor::Forging => Duration::from_millis(self.node_rules().forging_ping_ms.into()),
-            PingFor::Health | PingFor::Recovery => ANSWER_TIME,
+        let (time, verify_time) = match purpose {
+            PingFor::Forging => {
+                let race = Duration::from_millis(self.node_rules().forging_ping_ms.into());
+                (race, race)
+            }
+            PingFor::Health | PingFor::Recovery => (ANSWER_TIME, VERIFY_TIME),
         };
+        self.pings.running.push(Ping { number, purpose, awaited, until: now + verify_time, unasked });
         effects.push(Effect::WakeAt { at: now + time, wake: Wake::PingOver { ping: number } });
         let sent = self.pings.sent;
         let lately = sent.iter().flatten().filter(|time| now < **time + Duration::from_secs(1)).count() as u64;
@@ -160,16 +169,26 @@ impl Peer {
         }
     }
 
-    /// Time is up. Before forging, peers still being verified have failed too.
+    /// Time is up for those who have said nothing. A ping before forging is over then, and its result is told first.
     pub(super) fn ping_over(&mut self, now: SimTime, number: u32, effects: &mut Vec<Effect>) {
-        let Some(ping) = self.pings.running.iter().find(|ping| ping.number == number) else { return };
-        let patient = ping.purpose != PingFor::Forging;
+        let Some(place) = self.pings.running.iter().position(|ping| ping.number == number) else { return };
+        if self.pings.running[place].purpose == PingFor::Forging {
+            self.pings.running.remove(place);
+            self.network_known(effects);
+        }
         let late = self.neighbours.all().iter().filter(|neighbour| neighbour.answered < number);
-        let failed: Vec<NodeId> =
-            late.map(|late| late.node).filter(|node| !patient || !self.probes.contains_key(node)).collect();
-        for node in failed {
+        let silent: Vec<NodeId> =
+            late.map(|late| late.node).filter(|node| !self.probes.contains_key(node)).collect();
+        for node in silent {
             self.verification_failed(now, node, effects);
         }
+    }
+
+    /// The end of the time for verifying a node, which the pings that wait for it give: the most patient one decides.
+    pub(super) fn verification_ends(&self, now: SimTime, node: NodeId) -> SimTime {
+        let answered = self.neighbours.get(node).map(|neighbour| neighbour.answered);
+        let waiting = self.pings.running.iter().filter(|ping| answered.is_some_and(|answered| answered < ping.number));
+        waiting.map(|ping| ping.until).max().unwrap_or(now + VERIFY_TIME)
     }
 
     fn pinged(&mut self, now: SimTime, purpose: PingFor, effects: &mut Vec<Effect>) {
@@ -183,4 +202,4 @@ impl Peer {
 
 saved!(enum PingFor { 0 Forging, 1 Health, 2 Recovery });
 saved!(struct Pings { last, running, sent });
-saved!(struct Ping { number, purpose, awaited, unasked });
+saved!(struct Ping { number, purpose, awaited, until, unasked });

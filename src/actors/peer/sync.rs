@@ -1,7 +1,8 @@
 //! Sync by download: waking up, asking for what is missing in chunks from several peers at once, and giving up.
 //! Source: consensus.md 3.5, 6.
 //!
-//! 1. A node wakes up after 60 seconds without an accepted block, and when its delegate forges next.
+//! 1. A node wakes up when its timer of 60 seconds is over, and when its delegate forges next. An accepted block sets the timer
+//!    anew. The delegate's wake-up stops it. A node that comes to rest starts it, unless it runs.
 //! 2. A step ends the sync if the tip is younger than three slots, or if there are no peers.
 //! 3. After more than five downloads in vain it gives up until the next wake-up. The fourth wake-up in a row to give up asks
 //!    for a health check instead (`fork.rs`). An accepted block or a fresh tip sets both counts to 0.
@@ -10,12 +11,14 @@
 //! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
 //! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
 //!    it are kept for the next download.
-//! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. A download is in
-//!    vain if its first block does not follow the tip. Then the next step begins.
+//! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. Where every peer is
+//!    forked nobody is asked, and the chunks stay as they are. A download is in vain if its first block does not follow the
+//!    tip. Then the next step begins.
+//! 8. After a rollback, and once the peers have said again where they stand, the next step begins, whoever is left to ask.
 //!
 //! ```text
-//!   Starting ─► syncing ⇄ download …  ─► Idle ─ wake-up ─► syncing
-//!                  │ six downloads in vain, the fourth time ─► health check ─ forked ─► rollback, ping ─► syncing
+//!   Starting ─► Syncing ⇄ download …  ─► Idle ─ wake-up ─► Syncing
+//!                  │ six downloads in vain, the fourth time ─► health check ─ forked ─► rollback, ping ─► Syncing
 //!                  └ otherwise ─► Idle
 //! ```
 
@@ -60,6 +63,8 @@ enum Phase {
     /// Looks for peers, to catch up for the first time.
     Starting,
     Idle,
+    /// Between two steps. A node only passes through it while it handles an input.
+    Syncing,
     Downloading(Download),
     /// Waits for a health check.
     Halted,
@@ -102,26 +107,49 @@ impl SyncState {
 }
 
 impl Peer {
-    /// Sleeps until blocks have been missing for long.
-    pub(super) fn arm_wake_up(&self, from: SimTime, effects: &mut Vec<Effect>) {
-        effects.push(Effect::WakeAt { at: from + self.wake_up_time(), wake: Wake::WakeUp });
+    // The timer. Its alarm in the queue stays where it is when the timer begins anew: blocks come in all the time.
+
+    /// A block was accepted: the timer of a node that has caught up begins anew.
+    pub(super) fn reset_timer(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if self.started {
+            self.timed_from = now;
+            self.timed = true;
+            if !self.alarmed {
+                self.set_alarm(effects);
+            }
+        }
+    }
+
+    fn set_alarm(&mut self, effects: &mut Vec<Effect>) {
+        self.alarmed = true;
+        effects.push(Effect::WakeAt { at: self.timed_from + self.wake_up_time(), wake: Wake::WakeUp });
     }
 
     fn wake_up_time(&self) -> Duration {
         Duration::from_secs(u64::from(self.node_rules().wake_up_s.max(1)))
     }
 
-    /// The timer is over: if a block has come in meanwhile, it begins anew from there.
-    pub(super) fn check_late(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        if now < self.last_accepted + self.wake_up_time() {
-            return self.arm_wake_up(self.last_accepted, effects);
+    /// The alarm goes off. The timer may have begun anew since it was set, or have been stopped.
+    pub(super) fn timer_rings(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.alarmed = false;
+        if !self.timed {
+            return;
         }
-        self.arm_wake_up(now, effects);
+        if now < self.timed_from + self.wake_up_time() {
+            return self.set_alarm(effects);
+        }
+        self.timed = false;
+        self.wake_up(now, effects);
+    }
+
+    /// The delegate forges in the next slot: it wakes the node up and stops the timer.
+    pub(super) fn forger_wakes(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.timed = false;
         self.wake_up(now, effects);
     }
 
     /// Sees that the chain is fresh, unless that is being done.
-    pub(super) fn wake_up(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+    fn wake_up(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if matches!(self.sync.phase, Phase::Idle) {
             self.sync_step(now, effects);
         }
@@ -130,11 +158,11 @@ impl Peer {
     /// Catches up for the first time, with the peers found.
     pub(super) fn begin_sync(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync_step(now, effects);
-        self.arm_wake_up(now, effects);
     }
 
     /// Takes the next step: none, another download, or the question whether the node is on the wrong chain.
     fn sync_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.sync.phase = Phase::Syncing;
         if self.sync.vain > VAIN_LIMIT {
             self.sync.vain = 0;
             self.sync.halted += 1;
@@ -143,11 +171,11 @@ impl Peer {
                 self.sync.phase = Phase::Halted;
                 return self.check_health(now, effects);
             }
-            return self.rest();
+            return self.rest(now, effects);
         }
         if self.is_synced(now) {
             self.makes_headway();
-            return self.rest();
+            return self.rest(now, effects);
         }
         self.download(now, effects);
     }
@@ -158,10 +186,13 @@ impl Peer {
         self.neighbours.is_empty() || age < 3 * self.tree.slots().blocktime()
     }
 
-    /// Has nothing to catch up with.
-    pub(super) fn rest(&mut self) {
+    /// Has nothing to catch up with. The timer runs from now on, unless it runs already.
+    pub(super) fn rest(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync.phase = Phase::Idle;
         self.started = true;
+        if !self.timed {
+            self.reset_timer(now, effects);
+        }
     }
 
     /// A block was accepted, or there is none to be had: downloads in vain are counted anew.
@@ -173,9 +204,9 @@ impl Peer {
     }
 
     /// A health check that found nothing wrong is over.
-    pub(super) fn health_settled(&mut self) {
+    pub(super) fn health_settled(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if matches!(self.sync.phase, Phase::Halted) {
-            self.rest();
+            self.rest(now, effects);
         }
     }
 
@@ -209,7 +240,7 @@ impl Peer {
         let mut peers: Vec<NodeId> = friendly.map(|neighbour| neighbour.node).collect();
         peers.shuffle(&mut self.random);
         if peers.is_empty() {
-            return self.downloaded(now, &[], effects);
+            return self.download_failed(now, effects);
         }
         let above = self.tip.height();
         let missing = self.neighbours.network_height().0.saturating_sub(above.0);
@@ -309,13 +340,19 @@ impl Peer {
             self.makes_headway();
             self.work_on_download(now, blocks, effects);
         } else {
-            self.sync.vain += 1;
-            self.in_vain = true;
+            return self.download_failed(now, effects);
         }
         // A block among them may have made the node leave its chain.
         if !self.is_recovering() {
             self.sync_step(now, effects);
         }
+    }
+
+    /// A download brought nothing that follows the tip.
+    fn download_failed(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.sync.vain += 1;
+        self.in_vain = true;
+        self.sync_step(now, effects);
     }
 
     /// Blocks of the own chain above a height, for whoever asks.
@@ -329,6 +366,6 @@ impl Peer {
 }
 
 saved!(struct SyncState { vain, halted, phase, chunk, cached, not_ready });
-saved!(enum Phase { 0 Starting, 1 Idle, 2 Downloading(download), 3 Halted, 4 Recovering });
+saved!(enum Phase { 0 Starting, 1 Idle, 2 Downloading(download), 3 Halted, 4 Recovering, 5 Syncing });
 saved!(struct Download { above, chunks });
 saved!(struct Chunk { to_ask, came, over });

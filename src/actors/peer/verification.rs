@@ -9,8 +9,10 @@
 //! 5. When the interval is a single block, that block is the highest common one.
 //! 6. The peer shows its headers above it, up to its claimed tip or the end of that round, by Q11 one block further. They
 //!    must be complete, each signed, and signed by a member of that round; whose slot it was does not count.
-//! 7. A peer that has not passed within 60 seconds fails. Which heights were compared stays with it until the next
-//!    verification: it is forked if the common block is below both tips.
+//! 7. A verification has until a deadline: 1.5 seconds after the ping if that is one before forging, else 60 seconds. No step
+//!    begins after it, and the question for common blocks waits no longer. Headers that were asked for in time may come late.
+//!    Which heights were compared stays with a peer until the next verification: it is forked if the common block is below
+//!    both tips.
 
 use super::{
     Peer,
@@ -26,8 +28,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Parts an interval is cut into, with a block asked for at each end of each.
 const PARTS: u32 = 8;
-/// Time for all of a verification. Source: consensus.md 6.
-const VERIFY_TIME: Duration = Duration::from_secs(60);
+/// Time for all of a verification, unless a ping before forging asked for it. Source: consensus.md 6.
+pub(super) const VERIFY_TIME: Duration = Duration::from_secs(60);
 
 /// Peers being verified.
 pub(super) type Probes = BTreeMap<NodeId, Probe>;
@@ -38,7 +40,8 @@ pub(super) struct Probe {
     claimed: Arc<Block>,
     /// This node's tip when the peer said where it stands.
     own: Arc<Link>,
-    begun: SimTime,
+    /// No step begins any more then.
+    until: SimTime,
     step: Asking,
 }
 
@@ -80,8 +83,9 @@ impl Peer {
         let asked = self.own_blocks(&own, Height::GENESIS, highest);
         let ids = asked.ids.clone();
         let step = Asking::Common { asked, highest };
-        self.probes.insert(node, Probe { claimed: tip.clone(), own, begun: now, step });
-        self.ask_common(now, node, ids, effects);
+        let until = self.verification_ends(now, node);
+        self.probes.insert(node, Probe { claimed: tip.clone(), own, until, step });
+        self.ask_common(now, node, ids, until, effects);
     }
 
     /// Verifies by the claimed tip alone: it is this node's, or on its chain, or known to be built on it.
@@ -105,9 +109,16 @@ impl Peer {
         !errors.iter().any(|error| matches!(error, BlockError::Signature | BlockError::SignatureEncoding(_)))
     }
 
-    fn ask_common(&mut self, now: SimTime, node: NodeId, ids: Arc<[BlockId]>, effects: &mut Vec<Effect>) {
+    fn ask_common(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        ids: Arc<[BlockId]>,
+        until: SimTime,
+        effects: &mut Vec<Effect>,
+    ) {
         let question = |inquiry| Message::CommonBlocksRequest { inquiry, ids };
-        self.inquire(now, node, Purpose::Probe, ANSWER_TIME, question, effects);
+        self.inquire(now, node, Purpose::Probe, ANSWER_TIME.min(until.since(now)), question, effects);
     }
 
     /// The peer has `common` of the blocks asked for: searches on above it, or asks for what comes after.
@@ -121,22 +132,23 @@ impl Peer {
         let Some(probe) = self.probes.get(&node) else { return };
         let Asking::Common { asked, highest } = &probe.step else { return };
         let place = common.and_then(|id| asked.ids.iter().rposition(|asked| *asked == id));
-        let Some(place) = place.filter(|_| now < probe.begun + VERIFY_TIME) else {
-            return self.verification_failed(now, node, effects);
-        };
+        let Some(place) = place else { return self.verification_failed(now, node, effects) };
         let common = asked.heights[place];
         let highest = asked.heights.get(place + 1).map_or(*highest, |above| Height(above.0 - 1));
         if common == highest {
             let common = probe.own.ancestor(common).expect("it is on the own chain");
             return self.common_found(now, node, common, effects);
         }
-        let own = probe.own.clone();
+        let (own, until) = (probe.own.clone(), probe.until);
+        if now >= until {
+            return self.verification_failed(now, node, effects);
+        }
         let asked = self.own_blocks(&own, common, highest);
         let ids = asked.ids.clone();
         if let Some(probe) = self.probes.get_mut(&node) {
             probe.step = Asking::Common { asked, highest };
         }
-        self.ask_common(now, node, ids, effects);
+        self.ask_common(now, node, ids, until, effects);
     }
 
     /// The highest common block is known. What the peer has above it in that round must be signed by delegates of it.
@@ -148,6 +160,9 @@ impl Peer {
         let (above, limit) = (common.height(), last.0.saturating_sub(common.height().0));
         if limit == 0 {
             return self.probe_passed(now, node, above, effects);
+        }
+        if now >= probe.until {
+            return self.verification_failed(now, node, effects);
         }
         probe.step = Asking::Headers { common, last };
         let question = |inquiry| Message::BlocksRequest { inquiry, above, limit, headers_only: true };
@@ -176,7 +191,7 @@ impl Peer {
                 .zip(wanted)
                 .all(|(block, height)| block.header.height.0 == height && is_member(block) && self.is_signed(block));
         let above = common.height();
-        match complete && now < probe.begun + VERIFY_TIME {
+        match complete {
             true => self.probe_passed(now, node, above, effects),
             false => self.verification_failed(now, node, effects),
         }
@@ -215,6 +230,6 @@ fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     Asked { tip: tip.id(), ids: heights.iter().map(own).collect(), heights: heights.into() }
 }
 
-saved!(struct Probe { claimed, own, begun, step });
+saved!(struct Probe { claimed, own, until, step });
 saved!(struct Asked { tip, heights, ids });
 saved!(enum Asking { 0 Common { asked, highest }, 1 Headers { common, last } });

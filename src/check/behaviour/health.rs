@@ -43,7 +43,7 @@ impl PeerModel {
                 format!("{forked} of {peers} peers are on other chains, and it left its own")
             });
             if self.sync.phase == Phase::Halted {
-                self.rests();
+                self.rests(case);
             }
             if let Some((_, to)) = went {
                 self.rolled_back(case, to);
@@ -140,14 +140,14 @@ impl PeerModel {
             self.health_known(case);
         }
         // Others are called whenever somebody names them.
+        self.begins_connections(case);
+        // One that was dropped in the same step may have been pinged as a peer before that.
         let called = case.left.take_all_to(|to, message| {
             (matches!(message, Message::StatusRequest) && !self.peers.has(to)).then_some(to)
         });
         for node in called {
             self.calls.note(case.step.local, node, Endpoint::Status);
-            // One that was dropped in the same step may have been pinged as a peer before that.
-            let dropped = case.step.events().any(|event| matches!(event, Event::PeerRemoved(gone) if *gone == node));
-            self.newcomers.insert(node, (case.step.local, !dropped));
+            self.newcomers.insert(node, (case.step.local, false));
         }
         self.settle(case);
         // A check of health and a first look begin with questions for peers.

@@ -84,7 +84,17 @@ impl Calls {
         calls.push_back((now, endpoint));
     }
 
-    /// Returns true if a node was asked where it stands since then.
+    /// A connection to a node begins, which no limit counts.
+    pub(super) fn note_connection(&mut self, now: SimTime, node: NodeId) {
+        let number = node.0 as usize;
+        if self.calls.len() <= number {
+            self.calls.resize_with(number + 1, VecDeque::new);
+            self.pinged.resize(number + 1, None);
+        }
+        self.pinged[number] = Some(now);
+    }
+
+    /// Returns true if a node was asked where it stands, or to connect, since then.
     pub(super) fn pinged_since(&self, node: NodeId, since: SimTime) -> bool {
         self.pinged.get(node.0 as usize).copied().flatten().is_some_and(|at| at >= since)
     }

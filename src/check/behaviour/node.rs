@@ -4,7 +4,7 @@ use super::{
     Case, Known,
     limits::Endpoint,
     peers::Peers,
-    state::{PeerModel, Phase, Sync, looks_for_peers, wake_up_time},
+    state::{PeerModel, Phase, Sync, Timer, looks_for_peers, wake_up_time},
     step::Cause,
 };
 use crate::{
@@ -16,9 +16,13 @@ use std::{sync::Arc, time::Duration};
 
 impl PeerModel {
     /// Becomes the model of a node that comes back: connected to nobody.
-    fn comes_back(&mut self, local: SimTime) {
+    fn comes_back(&mut self) {
         let given: Arc<[NodeId]> = self.given.iter().copied().collect();
-        *self = Self::connected(self.id, &self.tip, given, local);
+        *self = Self::connected(self.id, &self.tip, given);
+        if self.given.is_empty() {
+            // It rests at once.
+            self.timer = Timer::Unknown;
+        }
         self.peers = Peers::default();
         self.started = (self.given.is_empty()).then_some(true);
         self.sync = Sync::new(if self.given.is_empty() { Phase::Idle } else { Phase::Starting });
@@ -33,7 +37,7 @@ impl PeerModel {
         match &case.step.cause {
             Cause::Start => self.begins(case.known, case.step.local),
             Cause::Begins => {
-                self.comes_back(case.step.local);
+                self.comes_back();
                 self.calls_all_it_knows(case);
             }
             Cause::Deviates(_) => {}
@@ -57,9 +61,8 @@ impl PeerModel {
     }
 
     fn begins(&mut self, known: &Known, local: SimTime) {
-        self.last_accepted = local;
+        self.timer = Timer::Runs(local + wake_up_time(known));
         if !self.given.is_empty() {
-            self.looks_at = Some(local + wake_up_time(known));
             self.discovers_by = looks_for_peers(known).then(|| local + Duration::from_secs(600));
         }
     }
@@ -85,6 +88,11 @@ impl PeerModel {
                 self.hears_common(case, from, *inquiry, common.as_deref().copied());
             }
             Message::HungUp => self.forget_peer(case, from),
+            Message::Peers(_) => {
+                self.asked_to_name.remove(&from);
+            }
+            Message::Connect { trip } => self.is_connected_to(case, from, *trip),
+            Message::Connected { trip } => self.goes_on_connecting(case, from, *trip),
             _ => {}
         }
     }
@@ -94,19 +102,23 @@ impl PeerModel {
             Wake::Gossip(id) => self.passes_on_again(case, &id),
             Wake::PingOver { ping } => self.ping_over(case, ping),
             Wake::PingAgain { ping } => self.pings_again(case, ping),
-            Wake::WakeUp => self.looks_for_blocks(case),
+            Wake::WakeUp => self.timer_rings(case),
             Wake::Unanswered => self.gives_up_waiting(case),
             Wake::Throttled => self.sends_held_back(case),
             Wake::Discover => self.looks_for_peers(case),
-            Wake::DiscoveryOver { .. } | Wake::Forge { .. } | Wake::Bundle => {}
+            Wake::DiscoveryOver { .. } => self.naming_over(case),
+            Wake::Forge { .. } | Wake::Bundle => {}
         }
     }
 
     /// The tip moves as the step's events say.
     pub(super) fn moves(&mut self, case: &mut Case<'_>, link: &Arc<Link>) {
         self.tip = link.clone();
-        self.last_accepted = case.step.local;
-        self.looks_at = self.looks_at.map(|_| case.step.local + wake_up_time(case.known));
+        self.timer = match self.started {
+            Some(true) => Timer::Runs(case.step.local + wake_up_time(case.known)),
+            Some(false) => self.timer,
+            None => Timer::Unknown,
+        };
         self.sync.makes_headway();
         if !link.block().transactions.is_empty() {
             let told = case.left.take_own(Role::Pool, |message| match message {

@@ -32,8 +32,15 @@ impl PeerModel {
         }
         self.pinged += 1;
         self.pinged_at.retain(|at| case.step.local < *at + Duration::from_secs(2));
-        let time = Duration::from_millis(if purpose == PingFor::Forging { 1_500 } else { 5_000 });
-        self.pings.push(Ping { number: self.pinged, purpose, until: case.step.local + time });
+        let (time, whole) = match purpose {
+            PingFor::Forging => {
+                let race = Duration::from_millis(case.known.rules().node.forging_ping_ms.into());
+                (race, race)
+            }
+            PingFor::Health | PingFor::Recovery => (Duration::from_secs(5), Duration::from_secs(60)),
+        };
+        let (until, verified_by) = (case.step.local + time, case.step.local + whole);
+        self.pings.push(Ping { number: self.pinged, purpose, until, verified_by });
         let asked = case
             .left
             .take_all_to(|to, message| (self.peers.has(to) && matches!(message, Message::StatusRequest)).then_some(to));
@@ -63,6 +70,7 @@ impl PeerModel {
             self.drop_probe(gone);
         }
         self.newcomers.retain(|node, _| !pinged.contains(node));
+        self.connecting.retain(|node, _| !pinged.contains(node));
         self.peers.are(&pinged, self.tip.height(), self.pinged + 1, case.step.local);
     }
 
@@ -93,7 +101,8 @@ impl PeerModel {
         }
     }
 
-    /// Time is up: who has not passed is dropped; but before forging alone, who is being verified may go on.
+    /// Time is up: before forging, the delegate is told how the network stands. Then those who have said nothing are dropped; who
+    /// is being verified may go on.
     pub(super) fn ping_over(&mut self, case: &mut Case<'_>, number: u32) {
         // A ping that the model took for another one, or did not see.
         let is_due = |ping: &Ping| ping.until <= case.step.local + GRACE && case.step.local <= ping.until + GRACE;
@@ -107,15 +116,19 @@ impl PeerModel {
             return;
         }
         let Some(ping) = self.pings.iter().find(|ping| ping.number == number).copied() else { return };
-        let patient = ping.purpose != PingFor::Forging;
-        let late: Vec<NodeId> = self
+        if ping.purpose == PingFor::Forging {
+            self.pings.retain(|ping| ping.number != number);
+            self.peers.settled(number);
+            self.tells_state(case);
+        }
+        let silent: Vec<NodeId> = self
             .peers
             .all
             .iter()
-            .filter(|(node, peer)| peer.answered < number && !(patient && self.probes.contains_key(node)))
+            .filter(|(node, peer)| peer.answered < number && !self.probes.contains_key(node))
             .map(|(node, _)| *node)
             .collect();
-        for node in late {
+        for node in silent {
             self.fails(case, node);
         }
     }
@@ -124,11 +137,16 @@ impl PeerModel {
     pub(super) fn fails(&mut self, case: &mut Case<'_>, node: NodeId) {
         self.drop_probe(node);
         self.newcomers.remove(&node);
+        self.connecting.remove(&node);
         if !self.peers.has(node) {
             return;
         }
         let told =
             case.left.take_event(|event| matches!(event, Event::PeerRemoved(gone) if *gone == node).then_some(()));
+        if told.is_none() && !case.known.timely[self.id.0 as usize] {
+            // The clock by which its time was up is not the one by which it was given.
+            self.peers.lose_track();
+        }
         case.report.judge(&conduct::DROPPED, told.is_some() || self.peers.unsure, || {
             format!("{node} has not passed in time and stays a peer")
         });
@@ -140,6 +158,7 @@ impl PeerModel {
         self.peers.remove(node);
         self.drop_probe(node);
         self.newcomers.remove(&node);
+        self.connecting.remove(&node);
         self.sync.open.retain(|_, (asked, _)| *asked != node);
         self.settle(case);
         self.chunks_fail(case, node);

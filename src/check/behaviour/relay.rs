@@ -33,7 +33,7 @@ impl PeerModel {
                 case.report.judge(&conduct::TO_POOL, holds, || format!("it asked its pool to choose on {tip:?}"));
             }
             Message::Forged(block) => self.block_forged(case, block),
-            Message::WakeUp => self.wakes_up(case),
+            Message::WakeUp => self.forger_wakes(case),
             Message::Broadcast(transactions) => self.broadcasts(case, transactions),
             _ => {}
         }

@@ -37,6 +37,7 @@ impl PeerModel {
                     &conduct::UNASKED
                 }
                 Message::HungUp => &conduct::LIMITED,
+                Message::Connected { .. } => &conduct::UNASKED,
                 Message::Block(_) if self.vague => continue,
                 Message::Block(_) => &conduct::PASSED_ON,
                 Message::Transactions(_) => &conduct::BATCHED,

@@ -32,6 +32,8 @@ pub(super) struct PeerModel {
     /// The addresses it was given, without its own.
     pub given: BTreeSet<NodeId>,
     pub peers: Peers,
+    /// Nodes it connects to: the round trip under way, and when the first one began.
+    pub connecting: BTreeMap<NodeId, (u8, SimTime)>,
     /// Nodes it has asked where they stand, when, and whether it surely still waits for that.
     pub newcomers: BTreeMap<NodeId, (SimTime, bool)>,
     pub probes: BTreeMap<NodeId, Probe>,
@@ -54,9 +56,7 @@ pub(super) struct PeerModel {
     pub callers: Callers,
     pub calls: Calls,
     pub sync: Sync,
-    pub last_accepted: SimTime,
-    /// The time at which it looks for blocks if none comes.
-    pub looks_at: Option<SimTime>,
+    pub timer: Timer,
     /// The latest time at which it looks for peers.
     pub discovers_by: Option<SimTime>,
     /// The time by which it must have called the nodes that it was given and that are not its peers, and these nodes.
@@ -71,17 +71,22 @@ pub(super) struct PeerModel {
     pub vague: bool,
     /// The last time at which it asked for peers.
     pub asked_for_peers: Option<SimTime>,
+    /// The peers that it asked then and that have named none yet.
+    pub asked_to_name: BTreeSet<NodeId>,
+    /// The limits may have held some of these questions back.
+    pub held_some: bool,
 }
 
 impl PeerModel {
     /// A peer of a running network on `tip`, connected to all it was given.
-    pub(super) fn connected(id: NodeId, tip: &Arc<Link>, given: Arc<[NodeId]>, start: SimTime) -> Self {
+    pub(super) fn connected(id: NodeId, tip: &Arc<Link>, given: Arc<[NodeId]>) -> Self {
         let given: BTreeSet<NodeId> = given.iter().copied().filter(|node| *node != id).collect();
         Self {
             id,
             tip: tip.clone(),
             started: Some(true),
             peers: Peers::connected(&given, tip.height()),
+            connecting: BTreeMap::new(),
             newcomers: BTreeMap::new(),
             probes: BTreeMap::new(),
             left_open: Vec::new(),
@@ -96,8 +101,7 @@ impl PeerModel {
             callers: Callers::default(),
             calls: Calls::default(),
             sync: Sync::new(Phase::Idle),
-            last_accepted: start,
-            looks_at: None,
+            timer: Timer::Stopped,
             discovers_by: None,
             calls_given: None,
             missed: 0,
@@ -105,9 +109,21 @@ impl PeerModel {
             doubts_by: None,
             vague: false,
             asked_for_peers: None,
+            asked_to_name: BTreeSet::new(),
+            held_some: false,
             given,
         }
     }
+}
+
+/// The timer that wakes a peer up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// It ends then, unless a block comes.
+    Runs(SimTime),
+    Stopped,
+    /// The model does not know: the peer may have come to rest meanwhile.
+    Unknown,
 }
 
 /// The block that is being passed around.
@@ -135,6 +151,8 @@ pub(super) struct Ping {
     pub number: u32,
     pub purpose: PingFor,
     pub until: SimTime,
+    /// The end of the time for a verification that it begins.
+    pub verified_by: SimTime,
 }
 
 /// A peer being verified.
@@ -143,7 +161,8 @@ pub(super) struct Probe {
     pub claimed: Arc<Block>,
     /// The own tip when the peer said where it stands.
     pub own: Arc<Link>,
-    pub begun: SimTime,
+    /// The time from which on it asks nothing more.
+    pub ends: SimTime,
     /// The time at which the answer is overdue.
     pub until: SimTime,
     /// The question; none while the limits hold it back.
@@ -293,6 +312,8 @@ pub(super) fn name(message: &Message) -> &'static str {
         Message::PeersRequest => "the question for peers",
         Message::Peers(_) => "its peers",
         Message::HungUp => "that it hangs up",
+        Message::Connect { .. } => "to connect",
+        Message::Connected { .. } => "that it is connected",
         Message::RoundRequest | Message::Round(_) | Message::RoundChanged(_) => "the round",
         Message::NetworkStateRequest | Message::NetworkState(_) => "the state of the network",
         Message::ForgingTransactionsRequest | Message::ForgingTransactions(_) => "transactions to forge",

@@ -4,7 +4,7 @@
 use super::{
     Case, Known,
     limits::Endpoint,
-    state::{PeerModel, Phase, wake_up_time},
+    state::{PeerModel, Phase, Timer, wake_up_time},
 };
 use crate::{
     actors::{Event, Message},
@@ -31,30 +31,53 @@ impl PeerModel {
             }
         }
         self.sync.phase = Phase::Unknown;
+        if self.timer == Timer::Stopped {
+            self.timer = Timer::Unknown;
+        }
         (self.sync.counted, self.sync.sized) = (false, false);
         self.sync.lost = case.step.local;
     }
 
-    pub(super) fn rests(&mut self) {
+    /// Comes to rest: the timer runs from now on, unless it runs already.
+    pub(super) fn rests(&mut self, case: &Case<'_>) {
         self.sync.phase = Phase::Idle;
         self.started = Some(true);
+        if self.timer == Timer::Stopped {
+            self.timer = Timer::Runs(case.step.local + wake_up_time(case.known));
+        }
     }
 
-    /// The timer that runs from the last accepted block is over, or was over before.
-    pub(super) fn looks_for_blocks(&mut self, case: &mut Case<'_>) {
+    /// The alarm of the timer. It may have been set for an earlier end.
+    pub(super) fn timer_rings(&mut self, case: &mut Case<'_>) {
         if self.sync.phase == Phase::Starting {
             // The timer runs only once it has caught up, or given up, which cannot be told apart.
-            self.rests();
+            self.timer = Timer::Unknown;
+            self.rests(case);
             self.sync.counted = false;
         }
-        let due = self.last_accepted + wake_up_time(case.known);
-        if case.step.local < due {
-            self.looks_at = Some(due);
-            return;
+        match self.timer {
+            Timer::Runs(until) if case.step.local < until => {}
+            Timer::Stopped => {}
+            Timer::Runs(_) => {
+                case.report.judge(&conduct::WOKEN, true, String::new);
+                self.stops_timer();
+                self.wakes_up(case);
+            }
+            // It may have rung before its time.
+            Timer::Unknown => self.lose_track(case),
         }
-        case.report.judge(&conduct::WOKEN, true, String::new);
-        self.looks_at = Some(case.step.local + wake_up_time(case.known));
+    }
+
+    /// The delegate wakes its relay up, which stops the timer.
+    pub(super) fn forger_wakes(&mut self, case: &mut Case<'_>) {
+        self.stops_timer();
         self.wakes_up(case);
+    }
+
+    /// The timer stops. It may run again already, if it is not known whether the node rests.
+    fn stops_timer(&mut self) {
+        let knows = !matches!(self.sync.phase, Phase::Unknown | Phase::Starting);
+        self.timer = if knows { Timer::Stopped } else { Timer::Unknown };
     }
 
     /// Sees that the chain is fresh, unless that is being done.
@@ -76,7 +99,7 @@ impl PeerModel {
                 self.sync.vain = 0;
                 self.sync.halted += 1;
                 if self.sync.halted < case.known.rules().node.wake_ups_to_health_check {
-                    return self.rests();
+                    return self.rests(case);
                 }
                 self.sync.halted = 0;
                 self.sync.phase = Phase::Halted;
@@ -86,12 +109,10 @@ impl PeerModel {
             }
             if fresh {
                 self.sync.makes_headway();
-                return self.rests();
+                return self.rests(case);
             }
             let friendly = self.peers.friendly();
             if friendly.is_empty() {
-                self.sync.chunk = self.sync.chunk.div_ceil(10);
-                self.sync.kept = false;
                 self.sync.vain += 1;
                 continue;
             }
@@ -106,7 +127,6 @@ impl PeerModel {
             case.left.sent().any(|(_, message)| matches!(message, Message::BlocksRequest { headers_only: false, .. }))
         };
         if self.sync.phase == Phase::Starting && asks(case) {
-            self.looks_at = Some(case.step.local + wake_up_time(case.known));
             self.sync_step(case);
         }
         let blind = self.peers.unsure && asks(case) && !matches!(self.sync.phase, Phase::Starting | Phase::Unknown);
@@ -139,7 +159,7 @@ impl PeerModel {
         }
         let settled = case.step.local > self.sync.lost + answer_time(case.known) + Duration::from_secs(10);
         if settled && self.sync.counted && self.sync.open.is_empty() {
-            self.rests();
+            self.rests(case);
         }
         let went = case.left.take_event(|event| match event {
             Event::RolledBack { to, .. } => Some(to),

@@ -2,12 +2,13 @@
 
 use super::{
     Case,
+    discovery::CONNECTING,
     limits::Endpoint,
     peers::Verified,
     state::{Asks, LeftOpen, PeerModel, Probe},
 };
 use crate::{
-    actors::{Event, Message, NodeId, message::Inquiry},
+    actors::{Event, Message, NodeId, SimTime, message::Inquiry},
     check::conduct,
     ledger::Link,
     protocol::{Block, BlockId, Height},
@@ -51,17 +52,25 @@ impl PeerModel {
             return self.fails(case, from);
         }
         let (low, high) = (Height(1), mine.min(his));
+        let ends = self.verification_ends(case.step.local, from);
         let probe = Probe {
             claimed: tip.clone(),
             own: self.tip.clone(),
-            begun: case.step.local,
-            until: case.step.local + ANSWER,
+            ends,
+            until: ends.min(case.step.local + ANSWER),
             inquiry: None,
             after: self.last_inquiry,
             asks: Asks::Common { heights: Vec::new(), low, high },
         };
         self.probes.insert(from, probe);
         self.asks_common(case, from);
+    }
+
+    /// The end of the time for a verification: that of the most patient ping that waits for the node.
+    fn verification_ends(&self, now: SimTime, node: NodeId) -> SimTime {
+        let answered = self.peers.all.get(&node).map(|peer| peer.answered);
+        let waiting = self.pings.iter().filter(|ping| answered.is_some_and(|answered| answered < ping.number));
+        waiting.map(|ping| ping.verified_by).max().unwrap_or(now + WHOLE)
     }
 
     /// A peer has passed by its status alone. The last question of its verification stays open.
@@ -134,16 +143,14 @@ impl PeerModel {
         let own = probe.own.clone();
         let is_common = |height: &Height| own.ancestor(*height).map(|link| link.id()) == common;
         let place = heights.iter().position(is_common).filter(|_| common.is_some());
-        let Some(place) = place.filter(|_| case.step.local < probe.begun + WHOLE) else {
-            return self.fails(case, from);
-        };
+        let Some(place) = place else { return self.fails(case, from) };
         *low = heights[place];
         *high = heights.get(place + 1).map_or(*high, |above| Height(above.0 - 1));
-        let (low, high) = (*low, *high);
+        let (low, high, in_time) = (*low, *high, case.step.local < probe.ends);
         (probe.inquiry, probe.after) = (None, self.last_inquiry);
-        probe.until = case.step.local + ANSWER;
+        probe.until = probe.ends.min(case.step.local + ANSWER);
         if low < high {
-            return self.asks_common(case, from);
+            return if in_time { self.asks_common(case, from) } else { self.fails(case, from) };
         }
         let Some(common) = own.ancestor(low) else { return };
         // Its headers up to the end of the round, or, by Q11, one more, must be signed by delegates of the round.
@@ -153,6 +160,9 @@ impl PeerModel {
         if last <= low {
             let verified = Verified { mine: own.height(), his: probe.claimed.header.height, common: low };
             return self.passes(case, from, verified);
+        }
+        if !in_time {
+            return self.fails(case, from);
         }
         probe.asks = Asks::Headers { common, last };
         probe.until = case.step.local + WHOLE;
@@ -190,8 +200,7 @@ impl PeerModel {
         let members = &applied.state.round().members;
         let wanted: Vec<u32> = (common.height().0 + 1..=last.0).collect();
         let complete = headers.iter().map(|header| header.header.height.0).eq(wanted.iter().copied())
-            && headers.iter().all(|block| members.iter().any(|member| member.public_key == block.header.generator))
-            && case.step.local < probe.begun + WHOLE;
+            && headers.iter().all(|block| members.iter().any(|member| member.public_key == block.header.generator));
         // A block that nobody has taken in may be signed by nobody.
         let all_known = headers.iter().all(|block| case.known.tree.link(&block.id).is_some());
         let removed = case.left.has_event(|event| matches!(event, Event::PeerRemoved(node) if *node == from));
@@ -249,5 +258,6 @@ impl PeerModel {
         }
         let probes = &self.probes;
         self.newcomers.retain(|node, (asked, _)| probes.contains_key(node) || *asked + ANSWER > case.step.local);
+        self.connecting.retain(|_, (_, begun)| *begun + CONNECTING > case.step.local);
     }
 }

@@ -42,7 +42,7 @@ pub struct Secrets {
 
 /// The scenario of `up` if no file is given: so many delegates on the default network. Where blocks go straight to
 /// everybody, so do transactions, and they are taken in the order of their nonces: what one node accepted, the next
-/// forger knows.
+/// forger knows. Nodes that lost each other meet again, so a partition ends when its fault does.
 ///
 /// # Errors
 /// A value does not fit.
@@ -53,7 +53,7 @@ pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenari
     };
     let text = format!(
         "version = 1\ndescription = \"a testnet\"\nrounds = 1\n[network]\ndelegates = {delegates}\ngossip = \"{gossip}\"\n\
-         [rules.node]\ntransactions_in_order = {in_order}\n"
+         [rules.node]\ntransactions_in_order = {in_order}\nretry_dropped_peers = true\n"
     );
     Scenario::parse_with(&text, Path::new("dposlab up"), set)
 }

@@ -46,8 +46,9 @@ pub struct NodeRules {
     /// Peers ask each other for more peers. Off: a node talks to those it was given and to those that call it.
     /// Source: consensus.md 6.
     pub discovery: bool,
-    /// Peers that were dropped are tried again at each discovery: all nodes a simulated node was given count as its
-    /// seeds. Off: only while it is below the minimum network reach. Source: consensus.md 6.
+    /// Q27: peers that were dropped are tried again at each discovery; all nodes that a simulated node was given count as its
+    /// seeds. Off, as in the reference: only while the node is below the minimum network reach. So a partition whose sides
+    /// are both at or above the reach does not end by itself. Source: consensus.md 6, 7.2.
     pub retry_dropped_peers: bool,
     /// The rate at which one address may send is limited. Source: consensus.md 6.
     pub rate_limits: bool,
@@ -60,14 +61,20 @@ pub struct NodeRules {
     pub peers_per_subnet: u32,
     /// Time to answer a request for blocks, in seconds. Source: consensus.md 6.
     pub blocks_timeout_s: u32,
-    /// Time the peers have to answer, and to be verified, before the delegate forges, in milliseconds: 1 to
-    /// [`FORGING_PING_LIMIT_MS`]. Peers that take longer are dropped, so with one-way latencies of half of this and more
-    /// nobody forges. Source: consensus.md 2.2.
+    /// Time the peers have to answer before the delegate forges, in milliseconds: 1 to [`FORGING_PING_LIMIT_MS`]. Peers that
+    /// have not answered count once more and are dropped then. So with one-way latencies of half of this and more each
+    /// delegate forges once, and then no more. Source: consensus.md 2.2.
     pub forging_ping_ms: u32,
+    /// Time between two polls of a relay by its delegate, in milliseconds, up to [`FORGING_POLL_LIMIT_MS`]: the delegate
+    /// notices up to so long later that it may forge. 0 is at once. Source: consensus.md 2.1 step B.
+    pub forging_poll_ms: u32,
 }
 
 /// The longest time to wait for peers before forging \[ms\]: a delegate gives its relay four seconds to answer.
 pub const FORGING_PING_LIMIT_MS: u32 = 3_999;
+
+/// The longest time between two polls of a delegate \[ms\]: with more, some slots would be over before it looks.
+pub const FORGING_POLL_LIMIT_MS: u32 = 1_000;
 
 /// The depth of a rollback by a health check that found the node forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,18 +105,20 @@ impl NodeRules {
             random_rollback_max: 102,
             rollback_max: 5_000,
             discovery: true,
-            retry_dropped_peers: true,
+            retry_dropped_peers: false,
             rate_limits: true,
             transactions_in_order: false,
             peers_per_subnet: 5,
             blocks_timeout_s: 600,
             forging_ping_ms: 1_500,
+            forging_poll_ms: 200,
         }
     }
 
-    /// Node 2.6.57 without its mistakes: Q11 and Q17.
+    /// Node 2.6.57 without its mistakes: Q11, Q17 and Q27.
     pub const fn corrected() -> Self {
         Self {
+            retry_dropped_peers: true,
             verify_next_round_block: false,
             zero_rollback_is_random: false,
             rollback_target: RollbackTarget::LargestGroup,

@@ -1,6 +1,6 @@
 //! A set of rules with some of them changed, by name, as a file has them.
 
-use super::{FORGING_PING_LIMIT_MS, Rules};
+use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Rules};
 use toml::{Table, Value};
 
 /// The error of a table of rules that cannot be used.
@@ -92,6 +92,7 @@ impl Rules {
             ("pool.max_transactions_per_request", self.pool.max_transactions_per_request as u64, 1..=u64::MAX),
             ("quorum_percent", self.quorum_percent.into(), 0..=100),
             ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 1..=FORGING_PING_LIMIT_MS.into()),
+            ("node.forging_poll_ms", self.node.forging_poll_ms.into(), 0..=FORGING_POLL_LIMIT_MS.into()),
         ];
         match ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
             None => Ok(()),

@@ -235,12 +235,22 @@ pub enum MessageKind {
     Peers,
     /// A connection that is cut for breaking a limit.
     HangUp,
+    /// The round trips that open a connection.
+    Connect,
 }
 
 impl MessageKind {
     /// Every one.
-    pub const ALL: [Self; 7] =
-        [Self::Block, Self::Transactions, Self::Status, Self::Blocks, Self::CommonBlocks, Self::Peers, Self::HangUp];
+    pub const ALL: [Self; 8] = [
+        Self::Block,
+        Self::Transactions,
+        Self::Status,
+        Self::Blocks,
+        Self::CommonBlocks,
+        Self::Peers,
+        Self::HangUp,
+        Self::Connect,
+    ];
 }
 
 /// The messages that are lost.
@@ -477,4 +487,4 @@ pub(crate) fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-saved!(enum MessageKind { 0 Block, 1 Transactions, 2 Status, 3 Blocks, 4 CommonBlocks, 5 Peers, 6 HangUp });
+saved!(enum MessageKind { 0 Block, 1 Transactions, 2 Status, 3 Blocks, 4 CommonBlocks, 5 Peers, 6 HangUp, 7 Connect });

@@ -54,7 +54,11 @@ impl InlineStage {
     pub fn draw_anew(&mut self, seeds: SeedTree) {
         self.world.draw_anew(seeds);
         for (index, actor) in self.actors.iter_mut().enumerate() {
-            actor.draw_anew(|| seeds.stream(&format!("anew/peer/{}", index / plan::ROLES.len())));
+            let node = index / plan::ROLES.len();
+            actor.draw_anew(
+                || seeds.stream(&format!("anew/peer/{node}")),
+                || seeds.number(&format!("anew/forger/{node}")),
+            );
         }
     }
 

@@ -296,7 +296,12 @@ impl Coming {
                 let stimulus = match &mut self.items[place as usize] {
                     Item::Input { input, .. } => Stimulus::Input(mem::replace(input, Input::Start)),
                     Item::Stimulus { stimulus, .. } => mem::replace(stimulus, Stimulus::Input(Input::Start)),
-                    Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. } => {
+                    Item::Post { .. }
+                    | Item::Answerless { .. }
+                    | Item::Begin(_)
+                    | Item::End(_)
+                    | Item::Poll(_)
+                    | Item::Free { .. } => {
                         return None;
                     }
                 };

@@ -4,9 +4,10 @@ use super::{
     Item, World,
     coming::{Handed, Next},
     nodes::{Freed, NotNow, Reach},
+    sending::ANSWER_TIME,
 };
 use crate::{
-    actors::{ActorId, Input, NodeId, SimTime, Stimulus, ahead::Ahead},
+    actors::{ActorId, Input, Message, NodeId, SimTime, Stimulus, ahead::Ahead},
     sim::{plan, queue::Soon},
 };
 
@@ -92,6 +93,7 @@ impl World {
                     self.send(from, to, &mut { message });
                 }
             }
+            Item::Answerless { from, to } => self.look_for_answer(from, to),
             Item::Begin(entry) => self.begin(entry),
             Item::End(entry) => self.end(entry),
             Item::Poll(index) => self.poll(index),
@@ -104,10 +106,22 @@ impl World {
     fn not_now(&mut self, why: NotNow, to: ActorId, input: Input) {
         match why {
             NotNow::Waits => {
+                if let Input::Message { from, message } = &input
+                    && !self.nodes.is_live(to.node)
+                {
+                    self.wait_for_answer(*from, to, message);
+                }
                 let call = self.nodes.wait(to, input);
                 self.call(to.node, call);
             }
-            NotNow::Gone => self.lost_with_its_node(input),
+            NotNow::Gone => self.lost_with_its_node(to, input),
+        }
+    }
+
+    /// A post has reached a node that stands still. Its sender looks for the answer when its time is up.
+    fn wait_for_answer(&mut self, from: ActorId, to: ActorId, message: &Message) {
+        if matches!(message, Message::Block(_) | Message::Transactions(_)) {
+            self.queue.push(self.now + ANSWER_TIME, Item::Answerless { from, to });
         }
     }
 

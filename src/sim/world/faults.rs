@@ -244,8 +244,8 @@ impl World {
             return;
         }
         let was_live = self.nodes.is_live(node);
-        for (_, input) in self.nodes.crash(node) {
-            self.lost_with_its_node(input);
+        for (to, input) in self.nodes.crash(node) {
+            self.lost_with_its_node(to, input);
         }
         self.tell_whether_live(node, was_live, DownCause::Crash);
     }
@@ -273,7 +273,7 @@ impl World {
             _ => return,
         };
         self.nodes.follow_network(&event);
-        self.ahead.turn();
+        self.ahead.turn(self.now);
         self.tell(&event);
     }
 

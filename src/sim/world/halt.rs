@@ -9,8 +9,9 @@
 //!    event: not proved.
 //! 4. No delegate of a live node was ever active in a round, or each is switched off, and each block forged has been on a
 //!    node's chain: halted.
-//! 5. The other live nodes are fewer than a node must reach, clocks run true, no live node is behind with its work, and
-//!    nothing of a dead node is on its way to a live one: halted.
+//! 5. The other live nodes are fewer than a node must reach, each live delegate that was ever active has asked for the network
+//!    since a node last went down or came back, clocks run true, no live node is behind with its work, and nothing of a dead
+//!    node is on its way to a live one: halted.
 //! 6. Otherwise: not proved.
 //!
 //! The proof comes with a digest of what it rests on. A halt is told if that is the same a round's worth of slots later.
@@ -28,22 +29,26 @@
 //!   is made. Which of the chains the nodes stand on may still change.
 //! - *Too few nodes are live*: fewer than a node must reach peers before its delegate forges (consensus.md 2.2), and one; no
 //!   fault is ahead; the same nodes have been live for a round's worth of slots; and nothing that a node sent before it went
-//!   down is under way. Before a node forges it pings all its peers and drops who does not answer within 1.5 seconds, so it
-//!   reaches live nodes only. So no block is made, whatever is drawn. This takes clocks that run true and nodes that are not
-//!   slowed down.
+//!   down is under way. Before a node forges it pings all its peers. The first time, it counts who does not answer, and may
+//!   forge; then it drops them. So the proof takes that each live delegate that was ever active has pinged once since a
+//!   node last went down or came back. From then on its node is connected to live nodes only, and no block is made, whatever
+//!   is drawn. This takes clocks that run true and nodes that are not slowed down.
 //!
 //! Whatever else stands still, such as a network whose nodes reach enough peers of which too few are on their chain, is not
 //! proved.
 
 use super::World;
 use crate::{
-    actors::{Deviation, Event, NodeId},
+    actors::{Deviation, Event, NodeId, SimTime},
     ledger::saved::saved,
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
 };
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
+
+/// The longest time between a delegate's question for the state of the network and what follows from it.
+const ASKING_TIME: Duration = Duration::from_secs(4);
 
 /// Why no block can ever be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +98,10 @@ pub(super) struct Ahead {
     unapplied: BTreeSet<BlockId>,
     /// Blocks put on a chain, counted at each node, blocks taken off, and nodes that went down or came back.
     moves: u64,
+    /// The last time that a node went down or came back.
+    turned: SimTime,
+    /// Nodes whose delegates have asked for the state of the network since then, and got it.
+    asked: BTreeSet<NodeId>,
     /// Forging follows the rules, and all rounds are seen.
     is_regular: bool,
     /// Clocks run true, and no node is slowed down.
@@ -109,6 +118,8 @@ impl Ahead {
             noted: None,
             unapplied: BTreeSet::new(),
             moves: 0,
+            turned: SimTime::default(),
+            asked: BTreeSet::new(),
             // A run that begins on a longer chain may go back to rounds that were never told.
             is_regular: plan.tip.height() <= Height::GENESIS,
             is_timely: plan.network.clocks.is_none(),
@@ -125,16 +136,27 @@ impl Ahead {
     }
 
     /// A node has gone down or come back.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn turn(&mut self, now: SimTime) {
         self.moves += 1;
+        self.turned = now;
+        self.asked.clear();
+    }
+
+    /// A delegate has the state of the network. A ping that began before a node went down may have heard that node.
+    fn asks(&mut self, now: SimTime, node: NodeId) {
+        if now > self.turned + ASKING_TIME {
+            self.asked.insert(node);
+        }
     }
 
     #[inline]
-    pub(super) fn observe(&mut self, event: &Event) {
+    pub(super) fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         match event {
             Event::BlockForged(block) => {
                 self.unapplied.insert(block.id);
+                self.asks(now, node);
             }
+            Event::ForgingSuspended { .. } => self.asks(now, node),
             Event::BlockApplied(link) => {
                 self.moves += 1;
                 if self.noted == Some(link.id()) {
@@ -171,12 +193,14 @@ impl World {
     }
 
     fn no_delegate_forges(&self) -> bool {
-        let is_offline = |node: NodeId| self.faults.deviations_of(node).any(Deviation::is_always_off);
-        let may_forge = |node: NodeId| {
-            let key = self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| *keys.public());
-            key.is_some_and(|key| self.ahead.active.contains(&key)) && !is_offline(node)
-        };
-        self.ahead.unapplied.is_empty() && !self.tips().of_live().any(|(node, _)| may_forge(node))
+        self.ahead.unapplied.is_empty() && !self.tips().of_live().any(|(node, _)| self.may_forge(node))
+    }
+
+    /// Returns true if a delegate runs on the node that was ever active.
+    fn may_forge(&self, node: NodeId) -> bool {
+        let key = self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| *keys.public());
+        key.is_some_and(|key| self.ahead.active.contains(&key))
+            && !self.faults.deviations_of(node).any(Deviation::is_always_off)
     }
 
     /// Returns true if so few nodes are live that none of them can forge. Looks at everything that is under way.
@@ -189,6 +213,7 @@ impl World {
         };
         let from_the_dead = |(from, to): (NodeId, NodeId)| !self.tips().is_live(from) && self.tips().is_live(to);
         live - 1 < least
+            && self.tips().of_live().all(|(node, _)| !self.may_forge(node) || self.ahead.asked.contains(&node))
             && self.ahead.is_timely
             && !self.tips().of_live().any(|(node, _)| self.nodes.is_behind(node))
             && !self.queue.under_way().any(from_the_dead)
@@ -208,4 +233,4 @@ impl World {
     }
 }
 
-saved!(struct Ahead { scheduled, is_open, active, noted, unapplied, moves, is_regular, is_timely });
+saved!(struct Ahead { scheduled, is_open, active, noted, unapplied, moves, turned, asked, is_regular, is_timely });

@@ -130,7 +130,14 @@ impl World {
             Next::Item(Item::Stimulus { stimulus: Stimulus::Begin(_), .. }) => Heard::Begins,
             Next::Item(Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. }) => Heard::Deviates { on: *on },
             // Nobody hears these.
-            Next::Item(Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. }) => return,
+            Next::Item(
+                Item::Post { .. }
+                | Item::Answerless { .. }
+                | Item::Begin(_)
+                | Item::End(_)
+                | Item::Poll(_)
+                | Item::Free { .. },
+            ) => return,
         };
         let act = Act::Hears { local, what };
         for observer in &mut self.observers {

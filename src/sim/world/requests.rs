@@ -1,6 +1,6 @@
 //! Requests of clients at nodes, and the answers.
 
-use super::{Item, World};
+use super::{Item, World, sending::Failed};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, PoolError, RequestId, Role, Submission, message::Transactions},
     sim::source::Poll,
@@ -57,10 +57,15 @@ impl World {
         }
     }
 
-    /// A client that asked a node that is down is told so; everything else is lost.
-    pub(super) fn lost_with_its_node(&mut self, input: Input) {
-        if let Input::Submit { request, transactions } = input {
-            self.answer(request, unavailable(&transactions, "The node is down."));
+    /// A client that asked a node that is down is told so, and who posted something to it loses its connection. Everything
+    /// else is lost.
+    pub(super) fn lost_with_its_node(&mut self, to: ActorId, input: Input) {
+        match input {
+            Input::Submit { request, transactions } => {
+                self.answer(request, unavailable(&transactions, "The node is down."));
+            }
+            Input::Message { from, message } => self.cut_off(from, to, &message, Failed::Unconnected),
+            Input::Start | Input::Wake(_) | Input::Reorganise(_) => {}
         }
     }
 

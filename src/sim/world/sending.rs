@@ -1,11 +1,29 @@
 //! From an actor into the network and the queue.
+//!
+//! A post (a block or transactions that a peer passes on) has no answer here, because nothing follows from it. Something
+//! follows from its lack: the sender drops the peer, without an event. So the world cuts the connection of a post that is
+//! lost when the sender would have waited long enough. Source: consensus.md 6.
 
 use super::{Item, World, coming::Arrival};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime},
     sim::network::Route,
 };
-use std::mem;
+use std::{mem, time::Duration};
+
+/// The time that a post waits for its answer. Source: consensus.md 6.
+pub(super) const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// The time that a post waits for a connection to a node that is down. Source: consensus.md 6.
+const CONNECTING_TIME: Duration = Duration::from_secs(2);
+
+/// Why a post comes to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// The message is lost on its way, or the node stands still.
+    Unanswered,
+    /// The node is down.
+    Unconnected,
+}
 
 impl World {
     /// The message is taken, unless others that are under way say the same.
@@ -15,7 +33,7 @@ impl World {
             self.tell_route(from, to, message, &route);
         }
         match route {
-            Route::Lost => {}
+            Route::Lost => self.cut_off(from, to, message, Failed::Unanswered),
             Route::Arrives(at) => self.arrive(at, from, to, message),
             Route::ArrivesAt(all) => all.into_iter().for_each(|at| self.arrive(at, from, to, &mut message.clone())),
         }
@@ -49,7 +67,10 @@ impl World {
             let generation = self.nodes.generation(*node);
             let arrival = |at| Arrival { at, to: *node, generation };
             match route {
-                Route::Lost => {}
+                Route::Lost => {
+                    let to = ActorId { node: *node, role: Role::Peer };
+                    self.cut_off(from, to, message, Failed::Unanswered);
+                }
                 Route::Arrives(at) => arrivals.push(arrival(at)),
                 Route::ArrivesAt(all) => arrivals.extend(all.into_iter().map(arrival)),
             }
@@ -57,5 +78,32 @@ impl World {
         self.queue.push_copies(from.node, message, &arrivals);
         arrivals.clear();
         self.arrivals = arrivals;
+    }
+
+    /// The time of a post is up that reached a node that stood still. If the node still does, nobody has answered.
+    pub(super) fn look_for_answer(&mut self, from: ActorId, to: ActorId) {
+        if !self.nodes.is_live(to.node) {
+            self.connection_cut(self.now, from, to);
+        }
+    }
+
+    /// The sender of a post that comes to nothing loses its connection; other messages have questions of their own to fail.
+    #[cold]
+    pub(super) fn cut_off(&mut self, from: ActorId, to: ActorId, message: &Message, why: Failed) {
+        let is_post = matches!(message, Message::Block(_) | Message::Transactions(_));
+        if !is_post || (from.role, to.role) != (Role::Peer, Role::Peer) {
+            return;
+        }
+        let at = match why {
+            Failed::Unanswered => self.now + ANSWER_TIME,
+            Failed::Unconnected => self.now + CONNECTING_TIME,
+        };
+        self.connection_cut(at, from, to);
+    }
+
+    fn connection_cut(&mut self, at: SimTime, from: ActorId, to: ActorId) {
+        let generation = self.nodes.generation(from.node);
+        let input = Input::Message { from: to, message: Message::HungUp };
+        self.queue.push(at, Item::Input { to: from, generation, input });
     }
 }

@@ -4,7 +4,10 @@ use dposlab::{
     actors::{
         ActorId, Effect, Event, Input, Message, NodeId, Peer, Role, RollbackCause, SimTime, message::Transactions,
     },
-    ledger::{BlockTree, Link, Rules, rules::Gossip},
+    ledger::{
+        BlockTree, Link, Rules,
+        rules::{Gossip, NodeRules},
+    },
     protocol::{Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Timestamp, Transaction},
     scenario::{Testnet, run::on_current_thread},
     sim::{
@@ -88,9 +91,11 @@ pub struct Cluster {
     down: BTreeMap<u32, usize>,
 }
 
-/// The rules of a small network: two peers are enough to forge, and a block goes from its forger to everybody.
+/// The rules of a small network: two peers are enough to forge, a block goes from its forger to everybody, as soon as it may
+/// be forged, and nodes that lost each other meet again.
 pub fn rules(base: Rules) -> Rules {
-    Rules { minimum_network_reach: Some(2), gossip: Gossip::Once, ..base }
+    let node = NodeRules { forging_poll_ms: 0, retry_dropped_peers: true, ..base.node };
+    Rules { minimum_network_reach: Some(2), gossip: Gossip::Once, node, ..base }
 }
 
 /// The beginning of a cluster.
@@ -353,6 +358,19 @@ impl Lone {
     pub fn hear(&mut self, from: u32, message: Message) -> Vec<Effect> {
         let from = ActorId { node: NodeId(from), role: Role::Peer };
         self.step(Input::Message { from, message })
+    }
+
+    /// Another node, which is no peer yet, calls, and lets the peer connect. The effects are those of the last round trip.
+    pub fn called_by(&mut self, from: u32) -> Vec<Effect> {
+        let mut effects = self.hear(from, Message::StatusRequest);
+        while let Some((to, trip)) = message(&effects, |message| match message {
+            Message::Connect { trip } => Some(*trip),
+            _ => None,
+        }) {
+            assert_eq!(to.node.0, from);
+            effects = self.hear(from, Message::Connected { trip });
+        }
+        effects
     }
 }
 

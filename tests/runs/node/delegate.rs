@@ -1,6 +1,6 @@
 //! A delegate and its relay: what has to be there before a block is made, and what goes wrong. Source: consensus.md 2.
 
-use super::cluster::{Cluster, Setup, message, rules};
+use super::cluster::{Cluster, Seen, Setup, message, rules};
 use dposlab::{
     actors::{
         ActorId, Delegate, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
@@ -33,7 +33,7 @@ impl Alone {
     /// The delegate that owns a slot after a block, so long after the slot has begun.
     fn owner(cluster: Cluster, parent: &Arc<Link>, slot: Slot, later: Duration) -> Self {
         let keys = cluster.owner(parent, slot);
-        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone());
+        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone(), 1);
         Self { cluster, delegate, now: Cluster::at(8 * slot.0) + later, next: None }
     }
 
@@ -305,12 +305,19 @@ fn a_relay_that_reaches_too_few_forbids_to_forge_and_zero_stands_for_twenty() {
 
 #[test]
 fn a_delegate_wakes_its_relay_before_its_slot() {
-    // Alone for a while, a node falls behind; it asks for blocks sooner than a minute later, for it forges next.
-    let mut cluster = Setup { delegates: 5, ..Setup::default() }.build();
-    cluster.run_for(100);
-    cluster.cut(|node| u32::from(node == 2));
-    cluster.run_for(36);
-    cluster.heal();
+    // Alone for a while, a node falls behind; it asks for blocks sooner than a minute later, for it forges next. One that had a
+    // slot meanwhile has forged a block of its own (consensus.md 2.2), and is on another chain.
+    let alone = |seed| {
+        let mut cluster = Setup { delegates: 5, seed, ..Setup::default() }.build();
+        cluster.run_for(100);
+        let cut = cluster.now;
+        cluster.cut(|node| u32::from(node == 2));
+        cluster.run_for(36);
+        cluster.heal();
+        let forged = |seen: &Seen| seen.node == 2 && seen.at >= cut && matches!(seen.event, Event::BlockForged(_));
+        (!cluster.seen.iter().any(forged)).then_some(cluster)
+    };
+    let mut cluster = (0..40).find_map(alone).expect("some node has no slot meanwhile");
     let begun = cluster.now;
     let behind = cluster.height(2);
     cluster.run_for(45);

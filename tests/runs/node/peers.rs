@@ -91,7 +91,7 @@ fn callers_are_taken_up_once_verified_five_of_a_subnet() {
         let mut all = Vec::new();
         // The second node of each pair is in the subnet of the first.
         for node in [5, 6, 7, 8, 9, 5 + 2_560, 10] {
-            let asked_back = lone.hear(node, Message::StatusRequest);
+            let asked_back = lone.called_by(node);
             let called = message(&asked_back, |message| matches!(message, Message::StatusRequest).then_some(()));
             if called.is_some() {
                 all.extend(added(&lone.hear(node, Message::Status { tip: genesis.block().clone() })));
@@ -102,6 +102,115 @@ fn callers_are_taken_up_once_verified_five_of_a_subnet() {
     assert_eq!(meet(|_| {}, &[]), [5, 6, 7, 8, 9, 10]);
     assert_eq!(meet(|rules| rules.peers_per_subnet = 2, &[]), [5, 6, 10]);
     assert_eq!(meet(|rules| rules.peers_per_subnet = 6, &[]).len(), 7);
+}
+
+/// Three round trips in two seconds: what takes a third of a second one way is too late. Source: consensus.md 6.
+#[test]
+fn a_connection_takes_three_round_trips_within_two_seconds() {
+    for (round_trip_ms, connects) in [(100, true), (666, true), (667, false), (800, false)] {
+        let cluster = quiet(|_| {});
+        let genesis = cluster.tree.genesis().clone();
+        let mut lone = Lone::new(&cluster.tree, &genesis, 1, &[], Cluster::at(800));
+        let begun = lone.now;
+        let mut effects = lone.hear(5, Message::StatusRequest);
+        for trip in 1..=3 {
+            assert_eq!(
+                message(&effects, |message| matches!(message, Message::Connect { .. }).then_some(())).is_some(),
+                trip == 1 || begun + Duration::from_secs(2) > lone.now,
+                "trip {trip} at {round_trip_ms} ms"
+            );
+            lone.now = lone.now + Duration::from_millis(round_trip_ms);
+            if lone.now >= begun + Duration::from_secs(2) {
+                lone.step(Input::Wake(Wake::Unanswered));
+            }
+            effects = lone.hear(5, Message::Connected { trip });
+        }
+        let asked = message(&effects, |message| matches!(message, Message::StatusRequest).then_some(()));
+        assert_eq!(asked.is_some(), connects, "a round trip of {round_trip_ms} ms");
+    }
+}
+
+/// The pings race against 1.5 seconds, the state is told, and only then the silent peers go. Source: consensus.md 2.2.
+#[test]
+fn a_dead_peer_counts_once_before_it_is_dropped() {
+    let cluster = quiet(|_| {});
+    let genesis = cluster.tree.genesis().clone();
+    let mut lone = Lone::new(&cluster.tree, &genesis, 0, &[1, 2, 3], Cluster::at(800));
+    let from = ActorId { node: NodeId(0), role: Role::Delegate };
+    let ask = |lone: &mut Lone| lone.step(Input::Message { from, message: Message::NetworkStateRequest });
+    let over = |effects: &[Effect]| {
+        let over = effects.iter().find_map(|effect| match effect {
+            Effect::WakeAt { at, wake: wake @ Wake::PingOver { .. } } => Some((*at, *wake)),
+            _ => None,
+        });
+        over.expect("it waits for its peers")
+    };
+    let (at, wake) = over(&ask(&mut lone));
+    assert_eq!(at.since(lone.now), Duration::from_millis(1_500));
+    lone.hear(1, Message::Status { tip: genesis.block().clone() });
+    lone.now = at;
+    let effects = lone.step(Input::Wake(wake));
+    assert_eq!(reached(&effects), Some(3), "the silent ones count");
+    let place = |fits: fn(&Effect) -> bool| effects.iter().position(fits).expect("it is among them");
+    let told = place(|effect| matches!(effect, Effect::Send { message: Message::NetworkState(_), .. }));
+    let removed = place(|effect| matches!(effect, Effect::Observe(Event::PeerRemoved(_))));
+    assert!(told < removed, "and only then they go");
+    assert_eq!(lone.peer.connected().collect::<Vec<_>>(), [NodeId(1)]);
+    lone.now = lone.now + Duration::from_secs(8);
+    ask(&mut lone);
+    let effects = lone.hear(1, Message::Status { tip: genesis.block().clone() });
+    assert_eq!(reached(&effects), Some(1), "they count once");
+}
+
+/// A question for common blocks ends with the 1.5 seconds, headers that were asked for before may come later, and no step
+/// begins any more. Source: consensus.md 2.2, 6.
+#[test]
+fn a_peer_in_verification_when_the_race_is_lost_passes_or_fails_later() {
+    let claim = Claim::new(20, 4, |_| {}, None);
+    let from = ActorId { node: NodeId(0), role: Role::Delegate };
+    for (waits_for_headers, late) in [(false, false), (false, true), (true, true)] {
+        let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[1, 2], Cluster::at(8 * 1_000));
+        lone.step(Input::Message { from, message: Message::NetworkStateRequest });
+        lone.hear(2, Message::Status { tip: claim.own.block().clone() });
+        let mut effects = lone.hear(1, Message::Status { tip: claim.his[3].clone() });
+        let race_over = lone.now + Duration::from_millis(1_500);
+        let height = Height(24);
+        let headers = |effects: &[Effect]| {
+            message(effects, |message| match message {
+                Message::BlocksRequest { inquiry, limit, .. } => Some((*inquiry, *limit)),
+                _ => None,
+            })
+        };
+        let answer = |lone: &mut Lone, effects: &[Effect]| {
+            let (_, (inquiry, ids)) = message(effects, |message| match message {
+                Message::CommonBlocksRequest { inquiry, ids } => Some((*inquiry, ids.clone())),
+                _ => None,
+            })?;
+            let has = |link: &Arc<Link>| link.height().0 <= 20 && claim.own.descends_from(link);
+            let common = ids.iter().filter_map(|id| claim.cluster.tree.link(id)).filter(has);
+            let common = common.max_by_key(|link| link.height()).map(|link| link.id());
+            Some(lone.hear(1, Message::CommonBlocks { inquiry, height, common: common.map(Box::new) }))
+        };
+        while waits_for_headers && headers(&effects).is_none() {
+            effects = answer(&mut lone, &effects).expect("it searches on");
+        }
+        lone.now = race_over;
+        let over = lone.step(Input::Wake(Wake::PingOver { ping: 1 }));
+        assert_eq!(reached(&over), Some(2), "told as it was last known");
+        assert!(lone.peer.connected().any(|node| node == NodeId(1)), "it does not fail by the race");
+        if waits_for_headers {
+            let (_, (inquiry, limit)) = headers(&effects).expect("they were asked for");
+            lone.now = lone.now + Duration::from_secs(20);
+            let blocks = claim.his.iter().take(limit as usize).cloned().collect();
+            lone.hear(1, Message::Blocks { inquiry, height, blocks });
+        } else if late {
+            answer(&mut lone, &effects);
+        } else {
+            lone.step(Input::Wake(Wake::Unanswered));
+        }
+        let stays = lone.peer.connected().any(|node| node == NodeId(1));
+        assert_eq!(stays, waits_for_headers, "headers: {waits_for_headers}, late: {late}");
+    }
 }
 
 #[test]
@@ -121,12 +230,11 @@ fn who_is_silent_before_forging_is_dropped_and_tried_again_with_the_next_discove
         let together: usize = connected(&cluster);
         assert_eq!(together, if again { 6 * 5 } else { 6 * 2 }, "retry {again}");
         let events = |wanted: fn(&Event) -> bool| cluster.seen.iter().filter(|seen| wanted(&seen.event)).count();
-        let (removed, added) = (
-            events(|event| matches!(event, Event::PeerRemoved(_))),
-            events(|event| matches!(event, Event::PeerAdded(_))),
-        );
-        assert!(removed >= 6 * 3, "each has told of three: {removed}");
-        assert_eq!(removed - added, if again { 0 } else { 6 * 3 });
+        // Who could not push a block to a peer dropped it without an event.
+        let removed = events(|event| matches!(event, Event::PeerRemoved(_)));
+        assert!((1..=6 * 3).contains(&removed), "three of five at each: {removed}");
+        let added = events(|event| matches!(event, Event::PeerAdded(_)));
+        assert_eq!(added, if again { 6 * 3 } else { 0 });
     }
 }
 
@@ -144,7 +252,8 @@ fn discover(lone: &mut Lone, told: std::ops::Range<u32>) -> usize {
     let asked_for_peers = asked(&effects, |message| matches!(message, Message::PeersRequest));
     for peer in &asked_for_peers {
         let effects = lone.hear(*peer, Message::Peers(told.clone()));
-        for newcomer in asked(&effects, |message| matches!(message, Message::StatusRequest)) {
+        for newcomer in asked(&effects, |message| matches!(message, Message::Connect { .. })) {
+            (1..=3).for_each(|trip| drop(lone.hear(newcomer, Message::Connected { trip })));
             let tip = lone.peer.tip().block().clone();
             lone.hear(newcomer, Message::Status { tip });
         }
@@ -214,7 +323,7 @@ impl Claim {
     fn judge(&self) -> (Vec<Effect>, u32) {
         let mut lone = Lone::new(&self.cluster.tree, &self.own, 0, &[], Cluster::at(8 * 1_000));
         let tip = self.his.last().expect("it has some").clone();
-        lone.hear(1, Message::StatusRequest);
+        lone.called_by(1);
         let mut effects = lone.hear(1, Message::Status { tip });
         let mut probes = 0;
         loop {
@@ -288,16 +397,16 @@ fn open_questions_share_an_alarm_that_can_be_relied_on() {
         });
         alarms.collect::<Vec<_>>()
     };
-    assert_eq!(alarms(1, 0), [5]);
+    assert_eq!(alarms(1, 0), [2], "the time to connect");
     assert_eq!(alarms(2, 1), [0; 0], "the first alarm will do");
-    assert_eq!(alarms(3, 60), [5], "it should have gone off");
+    assert_eq!(alarms(3, 60), [2], "it should have gone off");
 }
 
 #[test]
 fn a_peer_that_stops_answering_in_the_middle_of_a_verification_is_not_taken_up() {
     let claim = Claim::new(20, 4, |_| {}, None);
     let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[], Cluster::at(8 * 1_000));
-    lone.hear(1, Message::StatusRequest);
+    lone.called_by(1);
     let effects = lone.hear(1, Message::Status { tip: claim.his[3].clone() });
     let asked = message(&effects, |message| match message {
         Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
