@@ -105,12 +105,16 @@ impl Plan {
                 Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
-            Role::Delegate => Actor::Delegate(Box::new(self.delegate(node, plan, tree))),
+            Role::Delegate => {
+                let name = format!("forger/{}", node.0);
+                Actor::Delegate(Box::new(self.delegate(node, plan, tree, &name)))
+            }
         }
     }
 
-    fn delegate(&self, node: NodeId, plan: &NodePlan, tree: Arc<BlockTree>) -> Delegate {
-        let polls = plan.forger.as_ref().map_or(0, |_| self.seeds.number(&format!("forger/{}", node.0)));
+    /// A delegate that polls its relay at instants drawn from the seed of this name.
+    fn delegate(&self, node: NodeId, plan: &NodePlan, tree: Arc<BlockTree>, name: &str) -> Delegate {
+        let polls = plan.forger.as_ref().map_or(0, |_| self.seeds.number(name));
         Delegate::new(node, plan.forger.clone(), tree, polls)
     }
 
@@ -124,7 +128,10 @@ impl Plan {
                 Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
-            Role::Delegate => Actor::Delegate(Box::new(self.delegate(node, plan, tree))),
+            Role::Delegate => {
+                let name = format!("forger/{}/start/{times}", node.0);
+                Actor::Delegate(Box::new(self.delegate(node, plan, tree, &name)))
+            }
         }
     }
 }

@@ -560,7 +560,7 @@ fn kills_hold(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
     }
     assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
     assert!(
-        (passed > 0 || kills < 40) && highest > Height(20),
+        (passed > 0 || kills < 40) && highest > Height(15),
         "{passed} checkpoints were passed over, and it came to {highest}"
     );
     bases

@@ -184,7 +184,7 @@ fn the_report_and_the_assertions_mean_the_same_by_agreement() {
 /// With the stall rule on, most of these runs were given up before chance brought the halves together.
 #[test]
 fn an_even_partition_heals_where_the_run_is_not_given_up() {
-    let text = "rounds = 10\ncrypto = \"modelled\"\n[network]\ndelegates = 50\ngossip = \"reference\"\n[[fault]]\nkind = \"partition\"\n\
+    let text = "rounds = 10\ncrypto = \"modelled\"\n[rules]\nnode.retry_dropped_peers = true\n[network]\ndelegates = 50\ngossip = \"reference\"\n[[fault]]\nkind = \"partition\"\n\
                 share = { share = 0.5 }\nfrom = { seconds = 200 }\nuntil = { after = 1600 }\n\
                 [[assert]]\neventually = \"converged\"\nafter_fault = 0\n";
     let mut longest: f64 = 0.0;
@@ -203,7 +203,7 @@ fn an_even_partition_heals_where_the_run_is_not_given_up() {
 fn a_run_that_is_censored_says_so_everywhere() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let path = |name: &str| folder.path().join(name).to_str().expect("a path in UTF-8").to_owned();
-    let text = "version = 1\nrounds = 10\nstall = { rounds = 2 }\n[network]\ndelegates = 12\ngossip = \"reference\"\n\
+    let text = "version = 1\nrounds = 10\nstall = { rounds = 2 }\n[rules]\nnode.retry_dropped_peers = true\n[network]\ndelegates = 12\ngossip = \"reference\"\n\
                 [[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { seconds = 100 }\nuntil = { after = 300 }\n\
                 [[assert]]\nfinally = \"height >= 120\"\n[[assert]]\nalways = \"height >= 1\"\n";
     fs::write(path("s.toml"), text).expect("it can be written");

@@ -32,6 +32,7 @@ rounds = 40
 crypto = "modelled"
 [rules]
 minimum_network_reach = 1
+node.retry_dropped_peers = true
 [network]
 delegates = 7
 [[fault]]

@@ -124,7 +124,7 @@ const PING: u64 = 100_000;
 fn a_skewed_delegate_forges_when_its_clock_says_so() {
     for (offset_ms, ppm) in [(400_i64, 0), (-400, 0), (0, 900), (0, -900), (250, -700), (-250, 700)] {
         let text = format!(
-            "rounds = 8\n[network]\ndelegates = 7\nlatency = {{ distribution = \"constant\", ms = 50 }}\n[[fault]]\n\
+            "rounds = 8\n[rules]\nnode.forging_poll_ms = 0\n[network]\ndelegates = 7\nlatency = {{ distribution = \"constant\", ms = 50 }}\n[[fault]]\n\
              kind = \"clock-skew\"\nnodes = [2]\noffset_ms = {offset_ms}\ndrift_ppm = {ppm}\nfrom = {{ seconds = 61.5 }}\n"
         );
         let told = forged(&scenario(&text), 3);
@@ -155,7 +155,7 @@ fn a_skewed_delegate_forges_when_its_clock_says_so() {
 
 #[test]
 fn clocks_of_a_network_are_drawn_evenly_and_keep_their_offset() {
-    let text = "rounds = 3\n[network]\ndelegates = 51\nlatency = { distribution = \"constant\", ms = 50 }\n\
+    let text = "rounds = 3\n[rules]\nnode.forging_poll_ms = 0\n[network]\ndelegates = 51\nlatency = { distribution = \"constant\", ms = 50 }\n\
                 clocks = { offset_ms = 600 }\n";
     let scenario = scenario(text);
     let mut offsets = Vec::new();
@@ -180,11 +180,28 @@ fn clocks_of_a_network_are_drawn_evenly_and_keep_their_offset() {
     assert!(distance(offsets, uniform(900.0)) > 0.14);
 }
 
+/// A delegate polls its relay every 200 ms from an instant of its own (consensus.md 2.1), so its blocks come anywhere in that
+/// time, drawn apart for each slot.
+#[test]
+fn the_instants_of_polls_are_drawn_evenly_from_the_time_between_two() {
+    let text = "rounds = 3\n[network]\ndelegates = 51\nlatency = { distribution = \"constant\", ms = 50 }\n";
+    let into = |text: &str, seed| -> Vec<f64> {
+        let blocks = forged(&scenario(text), seed).blocks.into_iter();
+        blocks.map(|(_, start, at)| (at.micros() - PING - start - INTO_SLOT) as f64 / 1e3).collect()
+    };
+    let found: Vec<f64> = (1..=4).flat_map(|seed| into(text, seed)).collect();
+    let uniform = |limit: f64| move |ms: f64| (ms / limit).clamp(0.0, 1.0);
+    assert!(distance(found.clone(), uniform(200.0)) < critical(found.len()));
+    assert!(distance(found, uniform(220.0)) > critical(4 * 152), "a tenth more would show");
+    let long: Vec<f64> = into(&format!("{text}[rules]\nnode.forging_poll_ms = 1000\n"), 1);
+    assert!(distance(long.clone(), uniform(1_000.0)) < critical(long.len()));
+}
+
 /// The effect of a fault on a clock ends with the fault: before and afterwards each clock is off by what the network has drawn
 /// for it, and between by the fault's own offset on top.
 #[test]
 fn a_fault_leaves_each_clock_as_it_was() {
-    let text = "rounds = 16\n[network]\ndelegates = 7\nlatency = { distribution = \"constant\", ms = 50 }\n\
+    let text = "rounds = 16\n[rules]\nnode.forging_poll_ms = 0\n[network]\ndelegates = 7\nlatency = { distribution = \"constant\", ms = 50 }\n\
                 clocks = { offset_ms = 300 }\n\
                 [[fault]]\nkind = \"clock-skew\"\nnodes = [1, 2]\noffset_ms = 350\n\
                 from = { seconds = 124.5 }\nuntil = { seconds = 300.5 }\n\
