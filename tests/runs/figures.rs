@@ -141,7 +141,7 @@ const EVENTFUL: [&str; 3] = [
      [[fault]]\nkind = \"censor\"\ndelegates = { share = 0.8 }\nsender = \"account_1\"\nfrom = { seconds = 20 }\n\
      until = { seconds = 300 }\n\
      [[workload]]\nkind = \"generate\"\nper_second = 2\nfee = { min = 1, max = 5 }\n",
-    "rounds = 12\n[network]\ndelegates = 9\n[[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\n\
+    "rounds = 12\nstall = \"off\"\n[rules]\nnode.retry_dropped_peers = true\n[network]\ndelegates = 9\n[[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\n\
      from = { height = 12 }\nuntil = { seconds = 250 }\n[[fault]]\nkind = \"pause\"\nnodes = [1]\n\
      from = { seconds = 300 }\nuntil = { seconds = 370 }\n[[fault]]\nkind = \"forge-invalid\"\n\
      delegates = [\"genesis_4\"]\nerror = \"reward\"\nfrom = { round = 2 }\nuntil = { round = 4 }\n\
