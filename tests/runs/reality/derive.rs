@@ -274,7 +274,8 @@ impl Work<'_> {
     fn fault(&mut self, kind: &str, what: std::fmt::Arguments<'_>, since: f64, until: Option<f64>) {
         let from = self.offset + since;
         put(&mut self.faults, format_args!("\n[[fault]]\nkind = \"{kind}\"\n{what}\nfrom = {{ seconds = {from:.3} }}\n"));
-        if let Some(until) = until {
+        // What the window does not see the end of has none.
+        if let Some(until) = until.filter(|until| *until <= self.facts.ends) {
             put(&mut self.faults, format_args!("until = {{ after = {:.3} }}\n", until - since));
         }
     }

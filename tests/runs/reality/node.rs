@@ -8,7 +8,10 @@
 mod chain;
 mod driver;
 
-use super::facts::Window;
+use super::{
+    compare::{Row, unlike},
+    facts::Window,
+};
 use chain::Chain;
 use rayon::prelude::*;
 use std::{collections::BTreeMap, path::Path};
@@ -55,6 +58,15 @@ impl Compared {
         self.health += other.health;
         self.same_health += other.same_health;
         self.unlike.extend(other.unlike.iter().cloned());
+    }
+
+    /// What is not the same, as figures of a window.
+    pub fn rows(&self) -> [Row; 3] {
+        [
+            unlike("unlike_counts", self.counts - self.same_counts),
+            unlike("unlike_verdicts", self.verdicts - self.same_verdicts),
+            unlike("unlike_health_checks", self.health - self.same_health),
+        ]
     }
 
     /// The cells of a row of the page.

@@ -18,9 +18,9 @@ does to simulated nodes what was done to the real ones, at the same times.
 The test `what_real_nodes_did_lies_within_what_simulated_ones_do` (`tests/runs/reality.rs`) plays each scenario with {seeds} seeds and
 computes the same figures, by the same definitions, from the recorded facts and from the simulated ones. A real figure is *inside* if
 it lies between the least and the greatest value of the runs, widened by the tolerance of that figure. Each figure outside is listed
-under [Differences](#differences) with its side, the greatest distance that is accepted, and the reason. The test fails if a figure
-lies outside and is not listed, if it lies further out than listed, and if it is listed and lies inside. This page is generated:
-`REWRITE_REALITY=1 cargo test --test runs reality` writes it.
+under [Differences](#differences) with the greatest distance that is accepted, and the reason. The test fails if a figure
+lies outside and is not listed, if it lies on another side or further out than listed, and if it is listed and lies inside. This page
+is generated: `REWRITE_REALITY=1 cargo test --test runs reality` writes it.
 
 `DPOSLAB_SEVEN_NODES=DIR cargo test --test runs reality` compares another folder of the same form. A window without a scenario gets
 one from its set-up and its timeline, if the entries have a form that the test knows.

@@ -53,10 +53,11 @@ impl Network {
         Ok(Some(Self { names, milestones, genesis, keys: named.collect() }))
     }
 
-    fn forge(&self, height: u32, slot: u32, previous: BlockId, keys: &KeyPair) -> Block {
+    /// An empty block, so many seconds after its slot began.
+    fn forge(&self, height: u32, (slot, later): (u32, u32), previous: BlockId, keys: &KeyPair) -> Block {
         let milestone = self.milestones.at(Height(height));
         let draft = BlockDraft {
-            timestamp: Timestamp(slot * milestone.blocktime),
+            timestamp: Timestamp(slot * milestone.blocktime + later),
             height: Height(height),
             previous: Some(previous),
             reward: milestone.reward,
@@ -69,7 +70,7 @@ impl Network {
     /// The id of an empty block that the recorded delegate makes on the recorded parent.
     pub fn made_again(&self, block: &BlockFact) -> Option<String> {
         let (keys, previous) = (self.keys.get(&block.delegate)?, block.previous.parse().ok()?);
-        Some(self.forge(block.height, block.slot, previous, keys).id.to_string())
+        Some(self.forge(block.height, (block.slot, 0), previous, keys).id.to_string())
     }
 
     /// Any delegate's keys.
@@ -99,7 +100,7 @@ impl<'a> Chain<'a> {
             let mut previous = network.genesis.block.id;
             for below in 2..=*height {
                 // One in each slot, so that the last one is before those that follow it.
-                let block = Arc::new(network.forge(below, slot - 1 - (height - below), previous, someone));
+                let block = Arc::new(network.forge(below, (slot - 1 - (height - below), 0), previous, someone));
                 previous = block.id;
                 made.push(block);
             }
@@ -111,7 +112,10 @@ impl<'a> Chain<'a> {
                 let (Some(parent), Some(keys)) = (by_id.get(&block.previous), network.keys.get(&block.delegate)) else {
                     continue;
                 };
-                let block = Arc::new(network.forge(block.height, block.slot, parent.id, keys));
+                // Two blocks of one slot by one delegate differ in their transactions, which are not recorded: here in their time.
+                let is_new = |block: &Block| made.iter().all(|other| other.id != block.id);
+                let some = (0..).map(|later| network.forge(block.height, (block.slot, later), parent.id, keys));
+                let block = Arc::new(some.take(8).find(is_new).expect("no slot has more than two blocks of a delegate"));
                 made.push(block.clone());
                 by_id.insert(id.clone(), block);
             }

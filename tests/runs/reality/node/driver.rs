@@ -69,8 +69,10 @@ pub fn compare(window: &str, facts: &Facts, chain: &Chain<'_>, node: u32, all: &
         match outcomes.iter().any(|outcome| outcome.is_as(check)) {
             true => all.same_health += 1,
             false => all.unlike.push(format!(
-                "{window}, node {node}, {:.3} s: the real health check gives forked {} and {:?} blocks, the simulated ones {outcomes:?}",
-                check.t, check.forked, check.blocks_to_rollback
+                "{window}, node {node}, {:.3} s: the real health check {}, the simulated one {}",
+                check.t,
+                told(check.forked.then_some(check.blocks_to_rollback.unwrap_or(0))),
+                outcomes.iter().map(Outcome::told).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" or ")
             )),
         }
     }
@@ -91,7 +93,20 @@ struct Outcome {
     height: u32,
 }
 
+/// What comes of a health check, in words.
+fn told(blocks: Option<u32>) -> String {
+    match blocks {
+        None => "finds no fork".to_owned(),
+        Some(0) => "goes back by chance".to_owned(),
+        Some(blocks) => format!("goes back {blocks} blocks"),
+    }
+}
+
 impl Outcome {
+    fn told(&self) -> String {
+        format!("with {} of {} peers forked {}", self.forked, self.peers, told(self.rolled_back))
+    }
+
     fn is_as(&self, check: &HealthCheck) -> bool {
         match (check.forked, self.rolled_back) {
             (false, None) => true,
@@ -141,6 +156,11 @@ impl Stands {
             _ => steps[after - 1].1.clone(),
         }
     }
+}
+
+/// When the last of these pings left; `start` without one.
+fn last_sent<'a>(pings: impl Iterator<Item = &'a Ping>, start: f64) -> f64 {
+    pings.map(|ping| ping.t - ping.ms / 1e3).fold(start, f64::max)
 }
 
 /// Something of a node that is done over again.
@@ -220,10 +240,16 @@ impl<'a> Driver<'a> {
             self.ahead = 0.0;
             let wanted = match deed {
                 Deed::Decision(index) => self.tip_of_decision(start, &self.facts.decisions[index]),
-                Deed::Health(_) | Deed::Ping => self.stands.at(self.node, start),
+                // All are pinged at its end, after the node has looked for peers.
+                Deed::Health(index) => self.stands.at(self.node, self.end_of(&self.facts.health_checks[index])),
+                Deed::Ping => self.stands.at(self.node, start),
             };
             let Some(wanted) = wanted else { continue };
-            if !self.prepare(start, &wanted) {
+            let ready = match deed {
+                Deed::Health(index) => self.end_of(&self.facts.health_checks[index]),
+                Deed::Decision(_) | Deed::Ping => start,
+            };
+            if !self.prepare(ready, &wanted) {
                 continue;
             }
             match deed {
@@ -233,7 +259,8 @@ impl<'a> Driver<'a> {
                     let is_known = decision.in_quorum + decision.over_height + decision.forked == peers;
                     self.answer_from(start);
                     self.ping(start);
-                    if let Some(state) = self.state.take().filter(|_| is_known && self.all_known(start)) {
+                    let end = decision.t - self.facts.skew(self.node, decision.t);
+                    if let Some(state) = self.state.take().filter(|_| is_known && self.all_known(start, end)) {
                         found.states.push((index, state));
                     }
                 }
@@ -242,8 +269,9 @@ impl<'a> Driver<'a> {
                     self.ping(start);
                 }
                 Deed::Health(index) => {
-                    self.check_health(start);
-                    if let Some(outcome) = self.outcome.take().filter(|_| self.all_known(start)) {
+                    let end = self.end_of(&self.facts.health_checks[index]);
+                    self.check_health(start, end);
+                    if let Some(outcome) = self.outcome.take().filter(|_| self.all_known(start, end)) {
                         found.health.push((index, outcome));
                     }
                 }
@@ -312,9 +340,19 @@ impl<'a> Driver<'a> {
         peers
     }
 
-    /// All peers stood on blocks that are known.
-    fn all_known(&self, start: f64) -> bool {
-        self.peers_at(start).iter().all(|peer| self.stands.at(*peer, start).is_some())
+    /// All peers stand on blocks that are known, and what the node knew of them before is known, too.
+    fn all_known(&self, start: f64, end: f64) -> bool {
+        let first: BTreeSet<Option<BlockId>> =
+            self.numbers.iter().map(|node| self.stands.at(*node, 0.0).map(|link| link.id())).collect();
+        let began_alike = first.len() == 1;
+        let has_answered = |peer: u32| self.pings().any(|ping| ping.to == peer && ping.answered && ping.t <= end);
+        let is_known = |peer: &u32| self.stands.at(*peer, start).is_some() && (began_alike || has_answered(*peer));
+        self.peers_at(start).iter().all(is_known)
+    }
+
+    /// The end of a health check, before what follows from it.
+    fn end_of(&self, check: &HealthCheck) -> f64 {
+        check.t - self.facts.skew(self.node, check.t) - 0.002
     }
 
     fn tip_of_decision(&self, start: f64, decision: &Decision) -> Option<Arc<Link>> {
@@ -384,20 +422,23 @@ impl<'a> Driver<'a> {
         self.play_until(now + Duration::from_millis(2_100));
     }
 
-    /// The node has woken up in vain often enough.
-    fn check_health(&mut self, start: f64) {
+    /// The node has woken up in vain often enough. A peer that it pinged several times meanwhile counts as it answered last.
+    fn check_health(&mut self, start: f64, end: f64) {
         self.outcome = None;
-        let tip = self.peer().tip().clone();
+        let height = self.peer().tip().height().0;
         self.ahead = 2.0 * FRESH as f64;
-        let check = self.pings().filter(|ping| ping.t - ping.ms / 1e3 > start - ONE_ROUND);
-        self.answers = Some(check.filter(|ping| ping.t - ping.ms / 1e3 < start + 10.0).collect());
+        let sent = |ping: &Ping| ping.t - ping.ms / 1e3;
+        let during = self.pings().filter(|ping| sent(ping) > start - ONE_ROUND && sent(ping) <= end);
+        let mut last: BTreeMap<u32, Ping> = BTreeMap::new();
+        during.for_each(|ping| drop(last.insert(ping.to, ping)));
+        self.answers = Some(last.into_values().collect());
         self.verified_at.clear();
         let from = ActorId { node: NodeId(0), role: Role::Delegate };
-        let now = self.time(start);
+        let now = self.time(last_sent(self.answers.iter().flatten(), start));
         self.step(now, Input::Message { from, message: Message::WakeUp });
         self.play_until(now + Duration::from_secs(40));
         if let Some(outcome) = &mut self.outcome {
-            outcome.height = tip.height().0;
+            outcome.height = height;
         }
         self.ahead = 0.0;
     }
@@ -462,15 +503,15 @@ impl<'a> Driver<'a> {
         let when = self.verified_at.get(&to).copied().unwrap_or(now).max(now);
         let (at, answer) = match message {
             Message::StatusRequest => {
-                let status = Message::Status { tip: link.block().clone() };
                 let Some(answers) = &mut self.answers else {
-                    return self.answers_at(now, to, status);
+                    return self.answers_at(now, to, Message::Status { tip: link.block().clone() });
                 };
                 let Some(place) = answers.iter().position(|ping| ping.to == other) else { return };
                 let ping = answers.remove(place);
-                if !ping.answered {
-                    return;
-                }
+                // The other node looks halfway, and may have moved since the question left.
+                let halfway = t + ping.ms.min(BEFORE_VERIFICATION_MS) / 2e3;
+                let Some(link) = self.stands.at(other, halfway).filter(|_| ping.answered) else { return };
+                let status = Message::Status { tip: link.block().clone() };
                 let end = now + Duration::from_secs_f64(ping.ms / 1e3);
                 self.verified_at.insert(to, end);
                 match ping.ms > IN_TIME_MS {
