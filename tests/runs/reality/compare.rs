@@ -24,7 +24,9 @@ const fn figure(name: &'static str, means: &'static str, absolute: f64, part: f6
     Figure { name, means, tolerance: Tolerance { absolute, part, why } }
 }
 
-const EXACT: &str = "none: it follows from what the nodes decide";
+const EXACT: &str = "it follows from what the nodes decide";
+/// Below the half second that another step of gossip takes.
+const LOADED_FEW: &str = "as above, of few values; another step of gossip would take 500 ms more";
 const BOUNDARY: &str = "a window may begin or end between a block and what follows from it";
 const LOADED: &str = "the machine was loaded, and a real block takes 20 to 60 ms to be worked on at each node";
 const ONE_RUN: &str = "one real run: which peers a node draws differs from run to run";
@@ -42,17 +44,17 @@ pub const FIGURES: &[Figure] = &[
     figure("offset_in_slot_ms.median", "time into the slot at which a block is made", 150.0, 0.0, LOADED),
     figure("offset_in_slot_ms.p90", "the same, exceeded by a tenth", 250.0, 0.0, LOADED),
     figure("to_each_ms.median", "time from a block's making to each other node", 60.0, 0.15, LOADED),
-    figure("to_each_ms.p90", "the same, exceeded by a tenth", 200.0, 0.15, LOADED),
+    figure("to_each_ms.p90", "the same, exceeded by a tenth", 300.0, 0.15, LOADED_FEW),
     figure("to_half_ms.median", "time to three of seven nodes", 60.0, 0.15, LOADED),
-    figure("to_half_ms.p90", "the same, exceeded by a tenth", 200.0, 0.15, LOADED),
+    figure("to_half_ms.p90", "the same, exceeded by a tenth", 300.0, 0.15, LOADED_FEW),
     figure("to_all_ms.median", "time to the last node, of blocks that come to all", 100.0, 0.15, LOADED),
-    figure("to_all_ms.p90", "the same, exceeded by a tenth", 250.0, 0.15, LOADED),
+    figure("to_all_ms.p90", "the same, exceeded by a tenth", 300.0, 0.15, LOADED_FEW),
     figure("pushes_per_block.median", "times that a block is pushed", 2.0, 0.1, ONE_RUN),
     figure("pushes_per_block.p90", "the same, exceeded by a tenth", 2.0, 0.1, ONE_RUN),
     figure("pushes_failed", "pushes that the receiver refuses", 3.0, 0.25, ONE_RUN),
     figure("decisions", "times that a relay tells its delegate the state of the network", 2.0, 0.0, BOUNDARY),
     figure("not_allowed", "those that forbid to forge", 1.0, 0.0, BOUNDARY),
-    figure("network_state_ms.median", "time that it takes", 40.0, 0.1, LOADED),
+    figure("network_state_ms.median", "time that it takes", 60.0, 0.1, LOADED),
     figure("network_state_ms.p90", "the same, exceeded by a tenth", 150.0, 0.1, LOADED),
     figure("health_checks", "times that a node compares its chain with all its peers", 1.0, 0.1, ONE_RUN),
     figure("rollbacks", "times that a node leaves its chain", 1.0, 0.0, ONE_RUN),
@@ -122,11 +124,8 @@ fn row(figure: &'static Figure, real: &Figures, runs: &[Figures]) -> Row {
     let value = |figures: &Figures| figures.get(figure.name).copied().flatten();
     let mut values: Vec<f64> = runs.iter().filter_map(value).collect();
     values.sort_by(f64::total_cmp);
-    let simulated = values.first().map(|min| Range {
-        min: *min,
-        median: values[values.len() / 2],
-        max: values[values.len() - 1],
-    });
+    let simulated =
+        values.first().map(|min| Range { min: *min, median: values[values.len() / 2], max: values[values.len() - 1] });
     let real = value(real);
     let outside = match (real, simulated) {
         // Counts tell that there is nothing to measure.
@@ -185,16 +184,18 @@ pub fn differences(folder: &Path) -> Result<Vec<Difference>, String> {
     let all: Differences = toml::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
     let unknown = all.difference.iter().find(|one| FIGURES.iter().all(|figure| figure.name != one.figure));
     match unknown {
-        Some(one) => Err(format!("{}: figure: found '{}', allowed is a figure of the page", file.display(), one.figure)),
+        Some(one) => {
+            Err(format!("{}: figure: found '{}', allowed is a figure of the page", file.display(), one.figure))
+        }
         None => Ok(all.difference),
     }
 }
 
 /// The file anew: without what is gone, and with what is not known, for a person to give the reasons.
 pub fn file_of(windows: &BTreeMap<String, Vec<Row>>, known: &[Difference]) -> String {
-    let outside = windows.iter().flat_map(|(window, rows)| {
-        rows.iter().filter_map(move |row| Some((window, row.figure.name, row.outside?)))
-    });
+    let outside = windows
+        .iter()
+        .flat_map(|(window, rows)| rows.iter().filter_map(move |row| Some((window, row.figure.name, row.outside?))));
     let difference = outside.map(|(window, figure, outside)| match listed(known, window, figure) {
         Some(listed) if outside.is_as(listed) => listed.clone(),
         before => Difference {

@@ -22,6 +22,9 @@ use std::{
 const BOOT: f64 = 4.0;
 /// Round trips below which nothing is known of the latency, and that of the healthy network is taken: one way \[ms\].
 const USUAL: Latency = Latency::Uniform { min: 5, max: 25 };
+/// So many pings and decisions tell what messages take.
+const FEW_PINGS: usize = 20;
+const FEW_DECISIONS: usize = 5;
 /// A loss must begin this soon to hold for the whole window \[s\].
 const AT_ONCE: f64 = 20.0;
 /// Before a window whose nodes begin without peers, all of them are kept apart for so long \[s\].
@@ -59,7 +62,8 @@ pub fn scenario_of(name: &str, facts: &Facts) -> Result<String, String> {
         0 => facts.nodes,
         known => known.min(facts.nodes),
     };
-    let mut text = format!("# Made from the timeline of the window.\nversion = 1\ndescription = \"as the window {name}\"\n");
+    let mut text =
+        format!("# Made from the timeline of the window.\nversion = 1\ndescription = \"as the window {name}\"\n");
     let seconds = (extent.begins + extent.lasts).ceil() as u32 + 60;
     let rounds = seconds.div_ceil(facts.block_time * delegates) + 2;
     put(&mut text, format_args!("rounds = {rounds}\nstall = \"off\"\ntime_limit_seconds = {seconds}\n"));
@@ -99,8 +103,8 @@ fn usual_latency(facts: &Facts) -> Latency {
     let quiet = facts.pings.iter().filter(|ping| ping.answered && ping.t < until);
     let mut took: Vec<f64> = quiet.map(|ping| ping.ms / 2.0).collect();
     took.sort_by(f64::total_cmp);
-    if took.len() < 20 {
-        return USUAL;
+    if took.len() < FEW_PINGS {
+        return latency_of_decisions(facts, until);
     }
     let at = |percent: usize| took[took.len() * percent / 100];
     // A tenth that takes five times the median: something is sent again.
@@ -108,6 +112,15 @@ fn usual_latency(facts: &Facts) -> Latency {
         return Latency::Lossy;
     }
     Latency::Uniform { min: at(2) as u32, max: at(90).ceil() as u32 }
+}
+
+/// Without pings: before it forges, a node waits for the slowest of them.
+fn latency_of_decisions(facts: &Facts, until: f64) -> Latency {
+    let quiet = facts.decisions.iter().filter(|decision| decision.t < until);
+    let mut took: Vec<f64> = quiet.map(|decision| decision.ms / 2.0).collect();
+    took.sort_by(f64::total_cmp);
+    let Some(median) = took.get(took.len() / 2).filter(|_| took.len() >= FEW_DECISIONS) else { return USUAL };
+    Latency::Uniform { min: (took[0] / 2.0).max(2.0 * took[0] - median) as u32, max: median.ceil() as u32 }
 }
 
 /// The place of each node in the scenario: those with delegates come first.
@@ -216,9 +229,11 @@ impl Work<'_> {
             }
             ["phase" | "tx", ..] => {}
             _ => {
-                return Err("allowed is a split, heal, delay or loss of the net, a stop, kill, start or clock of a node, \
+                return Err(
+                    "allowed is a split, heal, delay or loss of the net, a stop, kill, start or clock of a node, \
                             a phase, or a transaction"
-                    .to_owned());
+                        .to_owned(),
+                );
             }
         }
         Ok(())
@@ -244,8 +259,7 @@ impl Work<'_> {
 
     fn split_over(&mut self, t: f64, now: &mut InForce) {
         let Some((since, groups)) = now.split.take() else { return };
-        let groups: Vec<String> =
-            groups.iter().map(|group| list(group.iter().map(|node| self.places[node]))).collect();
+        let groups: Vec<String> = groups.iter().map(|group| list(group.iter().map(|node| self.places[node]))).collect();
         self.fault("partition", format_args!("groups = [{}]", groups.join(", ")), since, Some(t));
     }
 
@@ -273,7 +287,10 @@ impl Work<'_> {
 
     fn fault(&mut self, kind: &str, what: std::fmt::Arguments<'_>, since: f64, until: Option<f64>) {
         let from = self.offset + since;
-        put(&mut self.faults, format_args!("\n[[fault]]\nkind = \"{kind}\"\n{what}\nfrom = {{ seconds = {from:.3} }}\n"));
+        put(
+            &mut self.faults,
+            format_args!("\n[[fault]]\nkind = \"{kind}\"\n{what}\nfrom = {{ seconds = {from:.3} }}\n"),
+        );
         // What the window does not see the end of has none.
         if let Some(until) = until.filter(|until| *until <= self.facts.ends) {
             put(&mut self.faults, format_args!("until = {{ after = {:.3} }}\n", until - since));
@@ -325,9 +342,11 @@ impl Work<'_> {
 
     fn meet_at(&self, one: u32, other: u32) -> Option<f64> {
         use super::facts::PeerEventKind::Added;
-        let met = self.facts.peers.iter().find(|event| {
-            event.kind == Added && [(one, other), (other, one)].contains(&(event.node, event.peer))
-        });
+        let met = self
+            .facts
+            .peers
+            .iter()
+            .find(|event| event.kind == Added && [(one, other), (other, one)].contains(&(event.node, event.peer)));
         met.map(|event| event.t)
     }
 

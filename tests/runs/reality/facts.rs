@@ -166,7 +166,11 @@ impl Reader<'_> {
             block_time,
             begins: begins as f64 / 1_000.0,
             timeline: self.rows("timeline", |row| Ok((real(&row[0])?, text(&row[1])?)))?,
-            minimum_network_reach: self.0.get("minimum_network_reach").and_then(Value::as_u64).map(|reach| reach as u32),
+            minimum_network_reach: self
+                .0
+                .get("minimum_network_reach")
+                .and_then(Value::as_u64)
+                .map(|reach| reach as u32),
             delegate_of_node: owners,
             blocks: self.by_name("blocks", |block| {
                 Ok(BlockFact {

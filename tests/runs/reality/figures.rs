@@ -234,7 +234,8 @@ fn peers(facts: &Facts) -> (Option<f64>, Option<f64>, Option<f64>) {
 
 /// The first instant from `over` on at which all nodes stand on one block; infinite if there is none.
 fn one_chain(facts: &Facts, over: f64) -> f64 {
-    let instants: BTreeSet<u64> = facts.tips.values().flatten().map(|tip| (tip.t.max(over) * 1e3).ceil() as u64).collect();
+    let instants: BTreeSet<u64> =
+        facts.tips.values().flatten().map(|tip| (tip.t.max(over) * 1e3).ceil() as u64).collect();
     let stands = |tips: &[Tip], at: f64| tips.iter().take_while(|tip| tip.t <= at).last().map(|tip| tip.id.clone());
     let agree = |at: &f64| {
         let tips: BTreeSet<Option<String>> = facts.tips.values().map(|tips| stands(tips, *at)).collect();

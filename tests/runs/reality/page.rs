@@ -140,12 +140,7 @@ fn table(text: &mut String, window: &Window, rows: &[Row]) {
         let median = value(row.simulated.map(|range| range.median));
         put(
             text,
-            format_args!(
-                "| `{}` | {} | {} | {median} | {verdict} |\n",
-                row.figure.name,
-                value(row.real),
-                range(row)
-            ),
+            format_args!("| `{}` | {} | {} | {median} | {verdict} |\n", row.figure.name, value(row.real), range(row)),
         );
     }
 }

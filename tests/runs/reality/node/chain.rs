@@ -115,7 +115,8 @@ impl<'a> Chain<'a> {
                 // Two blocks of one slot by one delegate differ in their transactions, which are not recorded: here in their time.
                 let is_new = |block: &Block| made.iter().all(|other| other.id != block.id);
                 let some = (0..).map(|later| network.forge(block.height, (block.slot, later), parent.id, keys));
-                let block = Arc::new(some.take(8).find(is_new).expect("no slot has more than two blocks of a delegate"));
+                let block =
+                    Arc::new(some.take(8).find(is_new).expect("no slot has more than two blocks of a delegate"));
                 made.push(block.clone());
                 by_id.insert(id.clone(), block);
             }
@@ -158,19 +159,14 @@ impl<'a> Chain<'a> {
         self.links.get(id)
     }
 
-    /// Whether a delegate forges when its relay tells it these counts.
-    pub fn forges(&self, delegate: &str, decision: &Decision) -> bool {
+    /// Whether a delegate forges when its relay tells it these counts; `None` of a delegate that is not known.
+    pub fn forges(&self, delegate: &str, decision: &Decision) -> Option<bool> {
         let (genesis, node) = (self.tree.genesis(), NodeId(0));
-        let Some(keys) = self.network.keys.get(delegate) else { return false };
+        let keys = self.network.keys.get(delegate)?;
         let round = self.tree.applied(genesis).state.round().clone();
-        let Some(slot) = round.next_slot_of(keys.public(), Slot(10)) else { return false };
+        let slot = round.next_slot_of(keys.public(), Slot(10))?;
         let now = SimTime::from_seconds(self.tree.slots().start(slot)) + Duration::from_secs(2);
-        let view = RoundView {
-            round,
-            tip: genesis.id(),
-            tip_height: genesis.height(),
-            tip_slot: Slot(slot.0 - 1),
-        };
+        let view = RoundView { round, tip: genesis.id(), tip_height: genesis.height(), tip_slot: Slot(slot.0 - 1) };
         let state = NetworkState {
             status: match &*decision.status {
                 "Default" => NetworkStatus::Default,
@@ -200,7 +196,7 @@ impl<'a> Chain<'a> {
         let goes_on = effects.iter().any(|effect| asks(effect, wants_transactions));
         let suspended = |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgingSuspended { .. }));
         assert_ne!(goes_on, effects.iter().any(suspended), "it forges or does not");
-        goes_on
+        Some(goes_on)
     }
 }
 

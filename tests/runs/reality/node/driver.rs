@@ -21,6 +21,8 @@ use std::{
 const ONE_ROUND: f64 = 0.3;
 /// The time after which a status comes too late for forging \[ms\]. Source: consensus.md 2.2.
 const IN_TIME_MS: f64 = 1_500.0;
+/// A decision that took so long did not wait for all answers \[ms\].
+const TIME_IS_UP_MS: f64 = 1_490.0;
 /// When the status came of a peer whose verification took longer \[ms\].
 const BEFORE_VERIFICATION_MS: f64 = 1_400.0;
 /// A chain whose last block is older is not fresh \[s\]. Source: consensus.md 3.5.
@@ -72,7 +74,13 @@ pub fn compare(window: &str, facts: &Facts, chain: &Chain<'_>, node: u32, all: &
                 "{window}, node {node}, {:.3} s: the real health check {}, the simulated one {}",
                 check.t,
                 told(check.forked.then_some(check.blocks_to_rollback.unwrap_or(0))),
-                outcomes.iter().map(Outcome::told).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" or ")
+                outcomes
+                    .iter()
+                    .map(Outcome::told)
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect::<Vec<_>>()
+                    .join(" or ")
             )),
         }
     }
@@ -258,6 +266,10 @@ impl<'a> Driver<'a> {
                     let peers = self.peers_at(start).len() as u32;
                     let is_known = decision.in_quorum + decision.over_height + decision.forked == peers;
                     self.answer_from(start);
+                    // A relay that does not wait until the time is up has all answers.
+                    let answers = self.answers.iter().flatten().filter(|ping| ping.answered);
+                    let heard: BTreeSet<u32> = answers.map(|ping| ping.to).collect();
+                    let is_known = is_known && (decision.ms >= TIME_IS_UP_MS || heard.len() as u32 >= peers);
                     self.ping(start);
                     let end = decision.t - self.facts.skew(self.node, decision.t);
                     if let Some(state) = self.state.take().filter(|_| is_known && self.all_known(start, end)) {
@@ -325,7 +337,8 @@ impl<'a> Driver<'a> {
             true => others,
             // Those that it spoke with before it added any.
             false => {
-                let added = own().find(|event| event.kind == PeerEventKind::Added).map_or(f64::INFINITY, |event| event.t);
+                let added =
+                    own().find(|event| event.kind == PeerEventKind::Added).map_or(f64::INFINITY, |event| event.t);
                 let pinged = self.facts.pings.iter().filter(|ping| ping.node == self.node && ping.t < added);
                 let pushed = self.facts.pushes.iter().filter(|push| push.node == self.node && push.t < added);
                 pinged.map(|ping| ping.to).chain(pushed.map(|push| push.to)).collect()
@@ -470,7 +483,10 @@ impl<'a> Driver<'a> {
                 Effect::SendToPeers { to, message } => to.iter().for_each(|to| self.asked(now, *to, &message)),
                 Effect::Send { message: Message::NetworkState(state), .. } => self.state = Some(*state),
                 // Nothing else wakes it: that is recorded, or does not happen.
-                Effect::WakeAt { at, wake: wake @ (Wake::PingOver { .. } | Wake::PingAgain { .. } | Wake::Unanswered) } => {
+                Effect::WakeAt {
+                    at,
+                    wake: wake @ (Wake::PingOver { .. } | Wake::PingAgain { .. } | Wake::Unanswered),
+                } => {
                     self.later(at, Input::Wake(wake));
                 }
                 Effect::Observe(event) => self.happened(&event),
