@@ -150,7 +150,13 @@ impl Stands {
         facts.tips.iter().for_each(|(node, tips)| tips.iter().for_each(|tip| put(tip.t, u32::MAX, *node, &tip.id)));
         let in_order = |mut steps: Vec<(f64, u32, Option<Arc<Link>>)>| {
             steps.sort_by(|(a, first, _), (b, second, _)| a.total_cmp(b).then(first.cmp(second)));
-            steps.into_iter().map(|(t, _, link)| (t, link)).collect()
+            let before = steps.first().and_then(|(_, order, link)| match *order {
+                u32::MAX => link.clone(),
+                // It stood below the first block that it is known to have applied.
+                _ => link.as_ref().filter(|link| link.height().0 == *order)?.parent(),
+            });
+            let known = steps.into_iter().map(|(t, _, link)| (t, link));
+            [(f64::NEG_INFINITY, before)].into_iter().chain(known).collect()
         };
         Self(all.into_iter().map(|(node, steps)| (node, in_order(steps))).collect())
     }
@@ -158,11 +164,7 @@ impl Stands {
     fn at(&self, node: u32, t: f64) -> Option<Arc<Link>> {
         let steps = self.0.get(&node)?;
         let after = steps.partition_point(|(at, _)| *at <= t);
-        match after {
-            // Before the first sample a node stood where it was first seen.
-            0 => steps.first()?.1.clone(),
-            _ => steps[after - 1].1.clone(),
-        }
+        steps.get(after.checked_sub(1)?)?.1.clone()
     }
 }
 
