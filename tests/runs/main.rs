@@ -38,6 +38,7 @@ mod pool_laws;
 mod pool_refusals;
 mod quirks;
 mod readme;
+mod reality;
 mod recorded_chain;
 mod replays;
 mod reports;
