@@ -59,8 +59,8 @@ impl Trouble {
         let active = NODES - STANDBY;
         let last = round * active;
         let mut text = format!(
-            "version = 1\nrounds = 7\ncrypto = \"modelled\"\n[network]\ndelegates = {active}\nstandby = {STANDBY}\n\
-             latency = {{ distribution = \"constant\", ms = 40 }}\n[rules]\nminimum_network_reach = 1\nquorum_percent = 1\n\
+            "version = 1\nrounds = 26\ncrypto = \"modelled\"\n[network]\ndelegates = {active}\nstandby = {STANDBY}\n\
+             latency = {{ distribution = \"constant\", ms = 40 }}\n[rules]\nminimum_network_reach = 1\n\
              [[fault]]\nkind = \"partition\"\ngroups = [{:?}]\nfrom = {{ height = {} }}\nuntil = {{ height = {} }}\n",
             (0..part).collect::<Vec<_>>(),
             last - before,

@@ -419,11 +419,11 @@ fn who_forges_out_of_turn_does_so_once_in_a_slot() {
     let strange: BTreeSet<u32> = forged.iter().filter(|(id, _)| !taken.contains(id)).map(|(_, slot)| *slot).collect();
     let own: BTreeSet<u32> = forged.iter().filter(|(id, _)| taken.contains(id)).map(|(_, slot)| *slot).collect();
     let named = |slot: &u32| {
-        // It forges two seconds after the slot has begun.
-        let at = slot * 8 + 2;
-        spells.iter().any(|(every, from, until)| slot % every == 0 && (from + 8..until + 8).contains(&at))
+        // It forges two seconds after the slot has begun, and not in the one that runs when the fault begins.
+        let is_in = |from: u32, until: u32| *slot > (from + 8) / 8 && slot * 8 + 2 < until + 8;
+        spells.iter().any(|(every, from, until)| slot % every == 0 && is_in(*from, *until))
     };
     let wanted: BTreeSet<u32> = (1..60).filter(named).filter(|slot| !own.contains(slot)).collect();
     assert_eq!(strange, wanted);
-    assert!(strange.len() > 20, "{strange:?}");
+    assert!(strange.len() > 7, "{strange:?}");
 }
