@@ -59,7 +59,7 @@ impl Trouble {
         let active = NODES - STANDBY;
         let last = round * active;
         let mut text = format!(
-            "version = 1\nrounds = 26\ncrypto = \"modelled\"\n[network]\ndelegates = {active}\nstandby = {STANDBY}\n\
+            "version = 1\nrounds = 26\ncrypto = \"modelled\"\n[network]\ndelegates = {active}\nstandby = {STANDBY}\nreward = 100000000000000\n\
              latency = {{ distribution = \"constant\", ms = 40 }}\n[rules]\nminimum_network_reach = 1\n\
              [[fault]]\nkind = \"partition\"\ngroups = [{:?}]\nfrom = {{ height = {} }}\nuntil = {{ height = {} }}\n",
             (0..part).collect::<Vec<_>>(),
@@ -100,8 +100,8 @@ struct Direct {
     causes: BTreeMap<String, u32>,
     /// Ends of faults: when, and the first instant from then on at which all live nodes stood on one block.
     ends: Vec<(usize, u64, Option<u64>)>,
-    /// Blocks that ended a round, by height.
-    lasts: BTreeMap<u32, BTreeSet<String>>,
+    /// By the height of blocks that ended a round, the delegates of the round after each.
+    lasts: BTreeMap<u32, BTreeSet<Vec<String>>>,
 }
 
 #[derive(Clone)]
@@ -148,8 +148,10 @@ impl Observer for Log {
                 (*count, *most) = (*count + 1, depth.max(*most));
                 *direct.causes.entry(cause.to_string()).or_default() += 1;
             }
-            Event::BlockApplied(link) if link.round_end().is_some() => {
-                direct.lasts.entry(link.height().0).or_default().insert(link.id().to_string());
+            Event::BlockApplied(link) => {
+                let Some(end) = link.round_end() else { return };
+                let keys = end.created.members.iter().map(|member| member.public_key.to_string());
+                direct.lasts.entry(link.height().0).or_default().insert(keys.collect());
             }
             _ => {}
         }

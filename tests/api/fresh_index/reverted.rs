@@ -45,8 +45,9 @@ fn course() -> Vec<([(usize, Attempt); 1], [(usize, Attempt); 1])> {
         (0, UpdateBusiness { name: 2 }, 0, ResignBusiness),
         (0, bridgechain(1, 1), 0, bridgechain(1, 2)),
         (0, UpdateBridgechain { hash: 1, good_port: true }, 0, ResignBridgechain { hash: 1 }),
-        (0, bridgechain(2, 2), 0, bridgechain(2, 1)),
+        (0, bridgechain(2, 2), 0, bridgechain(2, 0)),
         (0, ResignBridgechain { hash: 1 }, 0, ResignBridgechain { hash: 2 }),
+        (0, ResignBridgechain { hash: 2 }, 0, transfer(2)),
         (0, ResignBusiness, 0, UpdateBusiness { name: 0 }),
         (1, Resign, 5, Resign),
         (2, Unvote { delegate: 1 }, 2, transfer(1)),
@@ -103,7 +104,7 @@ fn about(network: &Network, link: &Arc<Link>) -> (BTreeSet<String>, Vec<(String,
         let (id, sender) = (transaction.id(), transaction.sender_address());
         paths.extend(["transactions", "votes", "locks"].map(|list| format!("/api/{list}/{id}")));
         let delegates = network.play.testnet.delegates.iter().map(|delegate| delegate.keys.public().address(23));
-        for wallet in apply::recipients(transaction).into_iter().chain([sender]).chain(delegates.take(3)) {
+        for wallet in apply::recipients(transaction).into_iter().chain([sender]).chain(delegates.take(1)) {
             paths.extend(
                 ["", "/transactions", "/transactions/sent", "/transactions/received", "/votes", "/locks"]
                     .map(|of| format!("/api/wallets/{wallet}{of}")),
@@ -201,9 +202,8 @@ fn every_list_is_right_after_the_rollback_of_each_type_of_transaction() {
         change(&mut network, 0, Deed::Follows { other: 1 });
         assert!(network.tips[0].is(&with));
         asker.compare(&network, &[with, other], number % 6 == 5, &format!("{what}, applied again"));
-        if number % 3 == 0 {
+        if number % 8 == 7 {
             comparison.compare(&network, 0);
-            check_naively(&network, 0);
         }
     }
     assert_eq!(kinds.len(), Kind::ALL.len(), "every type: {kinds:?}");

@@ -221,6 +221,7 @@ fn each_step_of_a_discovery_has_its_own_time() {
     assert_eq!(second, [(lone.now + Duration::from_secs(5), asking + 1)]);
     lone.now = over;
     assert!(lone.step(Input::Wake(Wake::DiscoveryOver { step: asking })).is_empty(), "that step is over");
+    assert!(starts(&lone.step(Input::Wake(Wake::Discover))).is_empty(), "the discovery goes on");
     // One answers, late and in time; it is found.
     lone.now = began + Duration::from_millis(9_998);
     let tip = lone.peer.tip().block().clone();
