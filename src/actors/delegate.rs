@@ -129,6 +129,11 @@ impl Delegate {
         }
     }
 
+    /// The rounds in which it is off.
+    pub(super) fn spells(&self) -> impl Iterator<Item = RangeInclusive<Round>> {
+        self.offline.iter().cloned()
+    }
+
     /// It is switched off in all rounds, and hears nothing.
     pub(super) fn is_off(&self) -> bool {
         self.offline.contains(&ALL_ROUNDS)

@@ -117,6 +117,7 @@ impl Survival {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn quantiles_are_those_of_the_literature() {
@@ -150,5 +151,33 @@ mod tests {
         never.add(1_600.0, false);
         let report = never.report().expect("of one run");
         assert_eq!((report.seen, report.censored, report.p25, report.watched_max), (0, 1, None, 1_600.0));
+    }
+
+    proptest! {
+        /// Each figure is that of the list of times: whoever is censored at a time is still watched then.
+        #[test]
+        fn figures_are_those_of_the_list_of_times(times in prop::collection::vec((0..60_u32, any::<bool>()), 1..40)) {
+            let mut all = Survival::default();
+            times.iter().for_each(|(seconds, seen)| all.add(f64::from(*seconds), *seen));
+            let mut share = 1.0;
+            let mut shares = Vec::new();
+            for now in 0..60 {
+                let at_risk = times.iter().filter(|(at, _)| *at >= now).count() as f64;
+                let seen = times.iter().filter(|(at, seen)| *at == now && *seen).count() as f64;
+                if seen > 0.0 {
+                    share *= 1.0 - seen / at_risk;
+                    shares.push((f64::from(now), share));
+                }
+            }
+            let quantile = |quantile: f64| shares.iter().find(|(_, share)| *share <= 1.0 - quantile + 1e-9).map(|(at, _)| *at);
+            let report = all.report().expect("of some runs");
+            let seen = times.iter().filter(|(_, seen)| *seen).count() as u64;
+            prop_assert_eq!((report.runs, report.seen), (times.len() as u64, seen));
+            prop_assert_eq!(report.censored, times.len() as u64 - seen);
+            prop_assert_eq!([report.p25, report.p50, report.p75, report.p95], [0.25, 0.5, 0.75, 0.95].map(quantile));
+            prop_assert_eq!(report.watched_max, times.iter().map(|(at, _)| f64::from(*at)).fold(0.0, f64::max));
+            let is_within = |at: Option<f64>, end: Option<f64>| at.is_none_or(|at| end.is_none_or(|end| at <= end));
+            prop_assert!(is_within(report.p50_low, report.p50) && is_within(report.p50, report.p50_high));
+        }
     }
 }

@@ -17,6 +17,8 @@ mod moment;
 mod nodes;
 mod observer;
 mod offline;
+#[cfg(test)]
+mod overlaps;
 mod reorganise;
 mod requests;
 mod saved;

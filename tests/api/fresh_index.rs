@@ -5,6 +5,7 @@
 //!   history  three nodes on one tree of blocks, and what their views are told
 //!   asked    every route of the API's own description, with parameters drawn from what answers have shown
 //!   naive    the same figures again, from blocks alone (books)
+//!   reverted each type of transaction, taken back
 //!   lists    orders and searches of every list, from its own rows
 //!   settled  blocks that leave memory
 //!   damaged  their lists, when the folder is damaged
@@ -16,6 +17,7 @@ mod damaged;
 mod history;
 mod lists;
 mod naive;
+mod reverted;
 mod settled;
 
 use crate::support::get;

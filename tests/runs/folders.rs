@@ -32,10 +32,10 @@ use std::{
 const FIVE: [&str; 4] = ["--delegates", "5", "--seed", "3"];
 
 /// A folder of its own, and the arguments of a testnet that is kept in it.
-struct DataFolder(tempfile::TempDir);
+pub struct DataFolder(tempfile::TempDir);
 
 impl DataFolder {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder for temporary files"))
     }
 
@@ -47,7 +47,7 @@ impl DataFolder {
         self.data().display().to_string()
     }
 
-    fn start(&self, more: &[&str]) -> Up {
+    pub fn start(&self, more: &[&str]) -> Up {
         Up::start(&[&FIVE[..], &["--data-dir", &self.text()], more].concat())
     }
 
@@ -65,11 +65,11 @@ impl DataFolder {
 }
 
 /// Without a chance to do anything more.
-fn kill(mut up: Up) {
+pub fn kill(mut up: Up) {
     up.kill();
 }
 
-fn posted(up: &Up, path: &str, body: &Value) -> Value {
+pub fn posted(up: &Up, path: &str, body: &Value) -> Value {
     let (status, body) = up.post(path, body);
     assert!(status < 300, "{path}: {status} {body}");
     body["data"].clone()
@@ -264,14 +264,14 @@ fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
 }
 
 /// Hears posts, and answers them while its gate is open.
-struct Receiver {
-    url: String,
+pub struct Receiver {
+    pub url: String,
     heard: Arc<Mutex<Vec<(String, Value)>>>,
     gate: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Receiver {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
         let (heard, gate) = (Arc::default(), Arc::new((Mutex::new(true), Condvar::new())));
@@ -290,12 +290,12 @@ impl Receiver {
         receiver
     }
 
-    fn open(&self, open: bool) {
+    pub fn open(&self, open: bool) {
         *self.gate.0.lock().expect("nobody panics") = open;
         self.gate.1.notify_all();
     }
 
-    fn heard(&self) -> Vec<(String, Value)> {
+    pub fn heard(&self) -> Vec<(String, Value)> {
         self.heard.lock().expect("nobody panics").clone()
     }
 }

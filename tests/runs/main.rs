@@ -1,5 +1,6 @@
 //! Whole runs and what holds the house together: one binary, a module an area.
 
+mod at_the_second;
 mod bad_input;
 mod block_rules;
 mod book;
@@ -22,6 +23,7 @@ mod figures;
 mod folders;
 mod full_disk;
 mod fuzzed;
+mod heard_once;
 mod honest;
 mod importing;
 mod in_order;
@@ -42,6 +44,7 @@ mod reality;
 mod recorded_chain;
 mod replays;
 mod reports;
+mod rival_rounds;
 mod scenarios;
 mod searching;
 mod settled;

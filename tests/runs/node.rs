@@ -2,6 +2,7 @@
 //! Source: consensus.md 2, 3, 6, 7.2, 8.
 
 mod cluster;
+mod deadlines;
 mod delegate;
 mod forks;
 mod laws;

@@ -3,6 +3,7 @@
 
 use dposlab::{
     actors::{Event, Message, NodeId, SimTime},
+    protocol::BlockId,
     scenario::{Scenario, StageKind},
     sim::{NetworkEvent, Observer, SeedTree, network::kind_of},
 };
@@ -379,4 +380,50 @@ proptest! {
         };
         prop_assert!(treated > 0 || !rules.iter().any(is_met), "or nothing was seen");
     }
+}
+
+/// Blocks that a node forges, by slot, and those that some node took.
+#[derive(Clone, Default)]
+struct Forged(Arc<Mutex<(BTreeMap<BlockId, u32>, BTreeSet<BlockId>, Vec<u32>)>>);
+
+impl Observer for Forged {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        let (forged, taken, slots) = &mut *self.0.lock().expect("nobody panics with it");
+        match event {
+            Event::BlockForged(block) if node == NodeId(4) => {
+                let slot = block.header.timestamp.0 / 8;
+                forged.insert(block.id, slot);
+                slots.push(slot);
+            }
+            Event::BlockApplied(link) => drop(taken.insert(link.id())),
+            _ => {}
+        }
+    }
+}
+
+/// Faults by which one delegate forges out of turn, over one another and one soon after the other: it forges once in each slot that
+/// one in force names, and in no other but its own.
+#[test]
+fn who_forges_out_of_turn_does_so_once_in_a_slot() {
+    let spells = [(2, 20, 100), (3, 60, 140), (5, 150, 197), (5, 198, 260), (4, 280, 340), (4, 280, 300)];
+    let faults = spells.map(|(every, from, until)| {
+        fault("forge-out-of-turn", &format!("delegates = [4]\nevery = {every}"), &Spell { from, until })
+    });
+    let scenario = scenario(8, &faults.concat());
+    let (seeds, log) = (SeedTree::new(7), Forged::default());
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    scenario.play(&plan, StageKind::Inline, vec![Box::new(log.clone())], |_| {}).expect("no actor dies");
+    let (forged, taken, slots) = &*log.0.lock().expect("nobody panics with it");
+    let once: BTreeSet<u32> = slots.iter().copied().collect();
+    assert_eq!(once.len(), slots.len(), "twice in one of {slots:?}");
+    let strange: BTreeSet<u32> = forged.iter().filter(|(id, _)| !taken.contains(id)).map(|(_, slot)| *slot).collect();
+    let own: BTreeSet<u32> = forged.iter().filter(|(id, _)| taken.contains(id)).map(|(_, slot)| *slot).collect();
+    let named = |slot: &u32| {
+        // It forges two seconds after the slot has begun, and not in the one that runs when the fault begins.
+        let is_in = |from: u32, until: u32| *slot > (from + 8) / 8 && slot * 8 + 2 < until + 8;
+        spells.iter().any(|(every, from, until)| slot % every == 0 && is_in(*from, *until))
+    };
+    let wanted: BTreeSet<u32> = (1..60).filter(named).filter(|slot| !own.contains(slot)).collect();
+    assert_eq!(strange, wanted);
+    assert!(strange.len() > 7, "{strange:?}");
 }

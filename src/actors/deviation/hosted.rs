@@ -104,6 +104,16 @@ impl Hosted {
         }
     }
 
+    /// The ways in which it deviates from the protocol now.
+    pub fn deviations(&self) -> Vec<Deviation> {
+        let off = match &self.actor {
+            Actor::Delegate(delegate) => delegate.spells().map(|rounds| Deviation::Offline(vec![rounds])).collect(),
+            Actor::Peer(_) | Actor::Pool(_) => Vec::new(),
+        };
+        let bent = self.deviance.iter().flat_map(|deviance| &deviance.deviations).map(|on| Deviation::clone(on));
+        off.into_iter().chain(bent).collect()
+    }
+
     /// The pool, if it is one.
     pub fn pool(&self) -> Option<&TransactionPool> {
         match &self.actor {
@@ -142,8 +152,8 @@ impl Hosted {
         if !on {
             return self.mend(&deviation);
         }
-        if let (Deviation::OutOfTurn { every }, Actor::Delegate(delegate)) = (&*deviation, &self.actor) {
-            plan_out_of_turn(delegate, now, *every, effects);
+        if let (Some(every), Actor::Delegate(delegate)) = (out_of_turn(&deviation), &self.actor) {
+            plan_out_of_turn(delegate, now, every, effects);
         }
         let deviance = self.deviance.get_or_insert_default();
         deviance.peers = peers;
@@ -298,13 +308,16 @@ impl Deviance {
         effects: &mut Vec<Effect>,
     ) -> bool {
         match input {
+            // Two faults may wake it for one slot, and a fault that is over may have left a wake-up behind.
+            Input::Wake(Wake::Forge { plan: OUT_OF_TURN }) if self.asked => true,
             Input::Wake(Wake::Forge { plan: OUT_OF_TURN }) => {
-                let every = self.deviations.iter().find_map(|on| match **on {
-                    Deviation::OutOfTurn { every } => Some(every),
-                    _ => None,
-                });
-                if let Some(every) = every {
-                    plan_out_of_turn(delegate, now, every, effects);
+                let slot = delegate.tree().slots().slot(now.seconds());
+                let every: Vec<u32> = self.deviations.iter().filter_map(|on| out_of_turn(on)).collect();
+                let due: Vec<u32> = every.iter().copied().filter(|every| slot.0.is_multiple_of(*every)).collect();
+                // A clock that was set in between may have put the wake-up into another slot.
+                let planned = if due.is_empty() { &every } else { &due };
+                planned.iter().for_each(|every| plan_out_of_turn(delegate, now, *every, effects));
+                if !due.is_empty() {
                     let to = ActorId { node: delegate.node(), role: Role::Peer };
                     effects.push(Effect::Send { to, message: Message::RoundRequest });
                     self.asked = true;
@@ -362,10 +375,17 @@ impl std::fmt::Debug for Stimulus {
     }
 }
 
+/// The slots of which a delegate forges out of turn in one: every so many.
+fn out_of_turn(deviation: &Deviation) -> Option<u32> {
+    match deviation {
+        Deviation::OutOfTurn { every } => Some((*every).max(1)),
+        _ => None,
+    }
+}
+
 fn plan_out_of_turn(delegate: &Delegate, now: SimTime, every: u32, effects: &mut Vec<Effect>) {
     let slots = delegate.tree().slots();
     let running = slots.slot(now.seconds()).0;
-    let every = every.max(1);
     let next = (running / every + 1).saturating_mul(every);
     let at = SimTime::from_seconds(slots.start(Slot(next))) + INTO_SLOT;
     effects.push(Effect::WakeAt { at, wake: Wake::Forge { plan: OUT_OF_TURN } });

@@ -208,6 +208,7 @@ impl HostState {
         if let Some(lane) = self.lanes.remove(id) {
             lane.abort();
         }
+        self.outbox.forget(id);
         Ok(was_there)
     }
 

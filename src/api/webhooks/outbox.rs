@@ -19,7 +19,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -75,7 +75,8 @@ pub struct Outbox {
     generation: u64,
     log: Log,
     written: u64,
-    waiting: BTreeSet<PostNumber>,
+    /// Each with its webhook's id.
+    waiting: BTreeMap<PostNumber, String>,
     heard: u64,
 }
 
@@ -102,7 +103,7 @@ impl Outbox {
 
     fn begin(folder: &Path, generation: u64, heard: u64) -> Result<Self, LogError> {
         let log = Log::create(&log_folder(folder, generation))?;
-        let waiting = BTreeSet::new();
+        let waiting = BTreeMap::new();
         let mut outbox = Self { folder: folder.to_owned(), generation, log, written: 0, waiting, heard };
         outbox.append(&Record::Heard(heard))?;
         outbox.log.sync()?;
@@ -131,9 +132,10 @@ impl Outbox {
             }
             due.posts.push((hook.id.clone(), due.bodies.len() - 1));
         }
-        let posts = due.posts.len() as u32;
         self.append(&Record::Due(due))?;
-        self.waiting.extend((0..posts).map(|post| PostNumber { event, post }));
+        let hooks =
+            (0..).zip(deliveries).map(|(post, delivery)| (PostNumber { event, post }, delivery.hook.id.clone()));
+        self.waiting.extend(hooks);
         self.heard = self.heard.max(event);
         Ok(())
     }
@@ -143,7 +145,7 @@ impl Outbox {
     /// # Errors
     /// It cannot be written.
     pub fn done(&mut self, number: PostNumber) -> Result<(), LogError> {
-        if !self.waiting.remove(&number) {
+        if self.waiting.remove(&number).is_none() {
             return Ok(());
         }
         self.append(&Record::Done(number))?;
@@ -154,6 +156,15 @@ impl Outbox {
             remove(&old)?;
         }
         Ok(())
+    }
+
+    /// Writes down that all posts of a webhook are over: it was deleted.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget(&mut self, hook: &str) -> Result<(), LogError> {
+        let of_hook = self.waiting.iter().filter(|(_, of)| *of == hook).map(|(number, _)| *number);
+        of_hook.collect::<Vec<_>>().into_iter().try_for_each(|number| self.done(number))
     }
 
     /// Writes down that webhooks have heard of all events up to this one, and waits for the disk: a webhook that is made
@@ -209,7 +220,7 @@ fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, V
     }
     let Some(heard) = heard else { return Ok(None) };
     let (log, _torn) = records.into_log()?;
-    let waiting = found.keys().copied().collect();
+    let waiting = found.iter().map(|(number, waiting): (_, &Waiting)| (*number, waiting.hook.clone())).collect();
     let outbox = Outbox { folder: folder.to_owned(), generation, log, written, waiting, heard };
     Ok(Some((outbox, found.into_values().collect())))
 }
@@ -343,5 +354,27 @@ mod tests {
         let (outbox, waiting) = Outbox::open(folder.path()).unwrap();
         assert_eq!((outbox.heard(), shown(&waiting)), (10, vec!["10.0 a {}".to_owned()]));
         assert_eq!(generations(folder.path()).unwrap(), [2]);
+    }
+
+    /// A webhook that is deleted takes its posts with it: the log does not wait for them for ever.
+    #[test]
+    fn posts_of_a_deleted_webhook_hold_up_no_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outbox, _) = Outbox::open(folder.path()).unwrap();
+        let long = body(&"x".repeat(1 << 20));
+        outbox.fired(1, &[delivery("a", &long), delivery("b", &long)]).unwrap();
+        drop(outbox);
+        let (mut outbox, _) = Outbox::open(folder.path()).unwrap();
+        for event in 2..=9 {
+            outbox.fired(event, &[delivery("a", &long), delivery("b", &long)]).unwrap();
+            outbox.done(number(event, 1)).unwrap();
+        }
+        outbox.done(number(1, 1)).unwrap();
+        assert_eq!(generations(folder.path()).unwrap(), [1], "nine posts wait");
+        outbox.forget("b").unwrap();
+        assert_eq!(outbox.waiting.len(), 9, "those of another webhook");
+        outbox.forget("a").unwrap();
+        assert_eq!(generations(folder.path()).unwrap(), [2]);
+        assert_eq!(Outbox::open(folder.path()).unwrap().1, []);
     }
 }

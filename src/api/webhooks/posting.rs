@@ -32,6 +32,11 @@ impl SharedOutbox {
         self.told(|outbox| outbox.done(number));
     }
 
+    /// Writes down that all posts of a webhook are over.
+    pub fn forget(&self, hook: &str) {
+        self.told(|outbox| outbox.forget(hook));
+    }
+
     /// Writes down that all events up to this one were heard of.
     ///
     /// # Errors

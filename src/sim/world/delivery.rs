@@ -7,7 +7,7 @@ use super::{
     sending::ANSWER_TIME,
 };
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, SimTime, Stimulus, ahead::Ahead},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Ahead},
     sim::{plan, queue::Soon},
 };
 
@@ -67,7 +67,8 @@ impl World {
             Next::Copy { to, generation, .. }
             | Next::Wake { to, generation, .. }
             | Next::Item(&Item::Input { to, generation, .. }) => (to, self.nodes.reach(to.node, generation, self.now)),
-            Next::Item(&Item::Stimulus { to, .. }) if self.nodes.is_up(to.node) => {
+            // A pool may be kept while its node is down: it is the same one afterwards.
+            Next::Item(&Item::Stimulus { to, .. }) if self.nodes.is_up(to.node) || to.role == Role::Pool => {
                 (to, Reach::Now(self.nodes.clock(to.node).local(self.now)))
             }
             Next::Item(_) => return self.done(),
@@ -86,7 +87,7 @@ impl World {
     /// Does what an item that no actor hears says.
     fn done(&mut self) -> Option<(ActorId, SimTime)> {
         match self.queue.item()? {
-            // A node that is down hears nothing; when it comes back, it is told anew what makes it deviate.
+            // A node that is down hears nothing; its new actors are told when they begin what makes them deviate.
             Item::Input { .. } | Item::Stimulus { .. } => {}
             Item::Post { from, to, message } => {
                 if self.nodes.is_up(from.node) {

@@ -72,6 +72,13 @@ impl Faults {
         self.state[index] == State::Over
     }
 
+    /// What has to be gone when no fault is in force.
+    #[cfg(test)]
+    pub fn leftovers(&self) -> String {
+        let deviations: Vec<_> = self.deviations.iter().map(|(_, to, deviation)| (to, deviation)).collect();
+        format!("deviations {deviations:?}, without pool {:?}", self.without_pool)
+    }
+
     /// The deviations of a node's actors.
     pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
         self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
@@ -172,7 +179,7 @@ impl World {
             Held::Down { keep_pool } => concerned.iter().for_each(|node| self.crash_over(*node, keep_pool)),
             Held::Still => concerned.iter().for_each(|node| self.resume(*node)),
             Held::Slowed(by) => concerned.iter().for_each(|node| self.nodes.speed_up(*node, by)),
-            Held::Skewed => concerned.iter().for_each(|node| self.nodes.set_right(*node)),
+            Held::Skewed => concerned.iter().for_each(|node| self.set_right(*node)),
         }
         self.network.interference.end(index);
         self.stop_deviating(index, |deviation| !deviation.ends_by_rounds());
@@ -330,6 +337,21 @@ impl World {
         let call = self.nodes.resume(node);
         self.tell_whether_live(node, was_live, DownCause::Pause);
         self.call(node, call);
+    }
+
+    /// A node's clock is as wrong as the faults in force make it, those that began before one another first.
+    fn set_right(&mut self, node: NodeId) {
+        self.nodes.set_right(node);
+        let mut skews = Vec::new();
+        for (state, fault) in self.faults.state.iter().zip(&self.plan.faults) {
+            if let (State::On { since, nodes, held: Held::Skewed }, FaultKind::ClockSkew(skew)) = (state, &fault.kind)
+                && nodes.contains(&node)
+            {
+                skews.push((*since, skew.offset_ms.saturating_mul(1_000), skew.drift_ppm));
+            }
+        }
+        skews.sort_by_key(|(since, ..)| *since);
+        skews.into_iter().for_each(|(since, offset, drift)| self.nodes.skew(node, since, offset, drift));
     }
 
     // By a delegate, its relay or its pool.

@@ -275,6 +275,20 @@ impl Nodes {
         self.state[node.0 as usize].resume()
     }
 
+    /// What faults have changed of a node, but for its clock.
+    #[cfg(test)]
+    pub fn shown(&self, node: NodeId) -> String {
+        let NodeState { down, pauses, step, busy_until, waiting, is_called, .. } = &self.state[node.0 as usize];
+        let busy = *busy_until > SimTime::default();
+        format!("down {down}, pauses {pauses}, step {step:?}, busy {busy}, {} wait, called {is_called}", waiting.len())
+    }
+
+    /// The time that one event takes a node.
+    #[cfg(test)]
+    pub fn step(&self, node: NodeId) -> Duration {
+        self.state[node.0 as usize].step
+    }
+
     /// From now on each event takes a node so much longer.
     pub fn slow_down(&mut self, node: NodeId, by: Duration) {
         self.brief[node.0 as usize].special = true;

@@ -1,6 +1,6 @@
 //! A delegate and its relay: what has to be there before a block is made, and what goes wrong. Source: consensus.md 2.
 
-use super::cluster::{Cluster, Seen, Setup, message, rules};
+use super::cluster::{Cluster, Lone, Seen, Setup, message, rules};
 use dposlab::{
     actors::{
         ActorId, Delegate, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
@@ -361,4 +361,55 @@ fn rounds_are_off_alike_whether_the_plan_says_so_or_somebody_outside() {
     );
     assert!(of_all.iter().any(is_off), "or nothing is shown: {of_all:?}");
     assert_eq!((own, planned.tip(0).id()), (of_added, added.tip(0).id()));
+}
+
+/// The window is `[2 s, bt-2 s]` in whole seconds, both ends included, and begins at once after an empty slot.
+/// Source: consensus.md 2.1, 2.4.
+#[test]
+fn a_slot_can_be_used_from_its_second_second_to_its_last_but_one() {
+    let micros = |micros: u64| Duration::from_micros(micros);
+    let first = |tip_slot: u32, later: Duration| {
+        let mut cluster = Setup { rules: rules(Rules::reference()), ..Setup::default() }.build();
+        cluster.now = Cluster::at(8 * 50);
+        let genesis = cluster.tree.genesis().clone();
+        let tip = cluster.chain(&genesis, Slot(tip_slot), 1).pop().expect("one block");
+        let mut alone = Alone::owner(cluster, &tip, Slot(50), later);
+        let round = alone.round_after(&tip);
+        alone.step(Input::Start);
+        let asked = asks(&alone.hear(Message::Round(round.into())), for_network);
+        (asked, alone.next.map(|(at, _)| at.since(Cluster::at(8 * 50))))
+    };
+    for (later, used) in
+        [(0, false), (1_000_000, false), (1_999_999, false), (2_000_000, true), (2_000_001, true), (7_000_000, true)]
+    {
+        let (asked, next) = first(49, micros(later));
+        assert_eq!(asked, used, "{later} µs after the slot has begun");
+        assert!(used || next == Some(micros(2_000_000)), "it looks again as soon as it may: {next:?}");
+        assert!(first(48, micros(later)).0, "{later} µs into a slot after an empty one");
+    }
+    for (later, forged) in
+        [(5_000_000, true), (6_000_000, true), (6_999_999, true), (7_000_000, false), (7_999_999, false)]
+    {
+        let mut alone = Alone::new();
+        alone.step(Input::Start);
+        alone.hear(Message::Round(alone.round().into()));
+        alone.hear(Message::NetworkState(alone.network(NetworkStatus::Default, 4, 0).into()));
+        let began = alone.now;
+        alone.now = began + micros(later);
+        let effects = alone.hear(Message::ForgingTransactions(Vec::new().into()));
+        let block = message(&effects, |message| match message {
+            Message::Forged(block) => Some(block.clone()),
+            _ => None,
+        });
+        assert_eq!(block.is_some(), forged, "{later} µs after the slot has begun");
+        // The relay makes the same test again.
+        let Some((_, block)) = block else { continue };
+        let genesis = alone.cluster.tree.genesis().clone();
+        for (later, taken) in [(6_999_999, true), (7_000_000, false)] {
+            let mut lone = Lone::new(&alone.cluster.tree, &genesis, 0, &[1, 2], began + micros(later));
+            let from = ActorId { node: NodeId(0), role: Role::Delegate };
+            lone.step(Input::Message { from, message: Message::Forged(block.clone()) });
+            assert_eq!(lone.peer.tip().id() == block.id, taken, "{later} µs after the slot has begun");
+        }
+    }
 }

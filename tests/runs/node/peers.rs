@@ -282,17 +282,17 @@ fn a_peer_asks_its_peers_for_more_until_it_has_three_quarters_of_what_they_know(
 // Verification.
 
 /// A chain on which a peer of our number 0 stands, and what another node claims to have.
-struct Claim {
-    cluster: Cluster,
-    own: Arc<Link>,
+pub struct Claim {
+    pub cluster: Cluster,
+    pub own: Arc<Link>,
     /// Blocks above the common one.
-    his: Vec<Arc<Block>>,
+    pub his: Vec<Arc<Block>>,
     common: u32,
 }
 
 impl Claim {
     /// Both have `common` blocks; then the peer has some of its own, made by `makers` in their slots.
-    fn new(common: u32, more: u32, change: impl FnOnce(&mut NodeRules), stranger_from: Option<u32>) -> Self {
+    pub fn new(common: u32, more: u32, change: impl FnOnce(&mut NodeRules), stranger_from: Option<u32>) -> Self {
         let cluster = quiet(change);
         let genesis = cluster.tree.genesis().clone();
         let shared = cluster.chain(&genesis, Slot(1), common - 1).pop().unwrap_or(genesis);
