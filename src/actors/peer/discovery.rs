@@ -237,7 +237,8 @@ impl Peer {
 
     /// A round trip of a connection is over: the next one begins, or the node is asked where it stands.
     pub(super) fn connected_by(&mut self, now: SimTime, node: NodeId, trip: u8, effects: &mut Vec<Effect>) {
-        let Some(meeting) = self.newcomers.get_mut(&node).filter(|meeting| **meeting == Meeting::Connecting(trip)) else {
+        let Some(meeting) = self.newcomers.get_mut(&node).filter(|meeting| **meeting == Meeting::Connecting(trip))
+        else {
             return;
         };
         if trip < CONNECTING_TRIPS {

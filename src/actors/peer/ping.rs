@@ -177,8 +177,7 @@ impl Peer {
             self.network_known(effects);
         }
         let late = self.neighbours.all().iter().filter(|neighbour| neighbour.answered < number);
-        let silent: Vec<NodeId> =
-            late.map(|late| late.node).filter(|node| !self.probes.contains_key(node)).collect();
+        let silent: Vec<NodeId> = late.map(|late| late.node).filter(|node| !self.probes.contains_key(node)).collect();
         for node in silent {
             self.verification_failed(now, node, effects);
         }

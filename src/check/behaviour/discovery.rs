@@ -48,8 +48,7 @@ impl PeerModel {
 
     /// Connections that begin in the step, whoever named the nodes.
     pub(super) fn begins_connections(&mut self, case: &mut Case<'_>) {
-        let begun =
-            case.left.take_all_to(|to, message| matches!(message, Message::Connect { trip: 1 }).then_some(to));
+        let begun = case.left.take_all_to(|to, message| matches!(message, Message::Connect { trip: 1 }).then_some(to));
         for node in begun {
             self.calls.note_connection(case.step.local, node);
             self.connecting.insert(node, (1, case.step.local));

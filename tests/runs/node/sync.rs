@@ -33,7 +33,11 @@ fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
     let height = cluster.height(0);
     assert!(height > 990, "five of five forge");
     let knows = |node: &u32| cluster.peer(*node).connected().any(|peer| peer.0 == IDLE);
-    assert_eq!(cluster.numbers().filter(|node| *node != IDLE).filter(knows).count(), 0, "all see that the node is gone");
+    assert_eq!(
+        cluster.numbers().filter(|node| *node != IDLE).filter(knows).count(),
+        0,
+        "all see that the node is gone"
+    );
     let begun = cluster.now;
     cluster.restart(IDLE);
     cluster.run_until(cluster.now + Duration::from_millis(300));

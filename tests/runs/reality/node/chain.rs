@@ -182,7 +182,7 @@ impl<'a> Chain<'a> {
             over_height: decision.over_height,
             forked: decision.forked,
         };
-        let mut delegate = Delegate::new(node, Some(keys.clone()), self.tree.clone());
+        let mut delegate = Delegate::new(node, Some(keys.clone()), self.tree.clone(), 0);
         let relay = ActorId { node, role: Role::Peer };
         let mut effects = Vec::new();
         delegate.step(now, Input::Start, &mut effects);
