@@ -25,6 +25,7 @@ mod fuzzed;
 mod honest;
 mod importing;
 mod in_order;
+mod keys;
 mod lab;
 mod layering;
 mod ledger_laws;
