@@ -36,7 +36,7 @@ impl PeerModel {
                 self.comes_back(case.step.local);
                 self.calls_all_it_knows(case);
             }
-            Cause::Deviates(_) => {}
+            Cause::Deviates(_) | Cause::Spare(..) => {}
             Cause::Wake(wake) => self.woken(case, *wake),
             Cause::Submit(transactions) => {
                 self.hands_in(case, transactions, true);
