@@ -1,6 +1,7 @@
 //! Every key of a scenario, each with values that are taken and values that are refused by name: at its bounds and one beyond. The
 //! keys are those of the schema, so that a new key without a row here fails.
 
+use crate::support::run;
 use dposlab::scenario::Scenario;
 use serde_json::Value;
 use std::{collections::BTreeSet, path::Path};
@@ -363,4 +364,30 @@ fn a_number_one_past_the_last_is_refused_in_the_same_words_everywhere() {
         none.ends_with("key 'assert[0].after_fault': found 0, allowed is none: there is nothing to be named"),
         "{none}"
     );
+}
+
+/// A file without `rules.base` has the reference's rules, whatever command takes it, and the first line says so.
+#[test]
+fn a_file_is_searched_and_swept_under_the_rules_that_it_is_played_under() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (file, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+    let (file, out) = (file.display().to_string(), out.display().to_string());
+    let text = |rules: &str| format!("version = 1\nrounds = 2\ncrypto = \"modelled\"\n{FIVE}{rules}");
+    let first = |arguments: &[&str]| {
+        let output = run(arguments);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        told.lines().next().unwrap_or_default().to_owned()
+    };
+    for (rules, base) in [("", "reference"), ("[rules]\nbase = \"corrected\"\n", "corrected")] {
+        std::fs::write(&file, text(rules)).expect("a folder of our own");
+        let said = format!("; rules '{base}'");
+        let search = ["check", &file, "--runs", "1", "--rounds", "1", "--budget", "0", "--out", &out];
+        for arguments in [&["run", &file][..], &search] {
+            let line = first(arguments);
+            assert!(line.ends_with(&said), "{arguments:?}: {line}");
+        }
+        let swept = format!("{out}-{base}");
+        let line = first(&["sweep", &file, "--seeds", "0..1", "--out", &swept]);
+        assert!(line.ends_with(&said), "sweep: {line}");
+    }
 }
