@@ -583,8 +583,7 @@ fn a_late_delegate_forges_up_to_the_cliff_of_the_slot_and_not_past_it() {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let seen = Into8Seconds(Arc::new(Mutex::new(Vec::new())));
         scenario.play(&plan, StageKind::Inline, vec![Box::new(seen.clone())], |_| {}).expect("no actor dies");
-        let seen = seen.0.lock().expect("nobody panics").clone();
-        seen
+        seen.0.lock().expect("nobody panics").clone()
     };
     let plain = late(None);
     let made = *plain.first().expect("it forges");

@@ -271,12 +271,12 @@ fn keys() -> BTreeSet<String> {
     let definitions = schema["$defs"].as_object().expect("it has definitions").iter();
     let root = ("Scenario".to_owned(), schema.clone());
     for (name, definition) in definitions.map(|(name, of)| (name.clone(), of.clone())).chain([root]) {
-        collect(&schema, &name, &definition, &mut keys);
+        collect(&name, &definition, &mut keys);
     }
     keys
 }
 
-fn collect(root: &Value, owner: &str, schema: &Value, keys: &mut BTreeSet<String>) {
+fn collect(owner: &str, schema: &Value, keys: &mut BTreeSet<String>) {
     let properties = schema["properties"].as_object();
     let kind = properties.and_then(|all| all.get("kind")).and_then(|kind| kind["const"].as_str());
     let of_kind = kind.map(|kind| format!("{owner}({kind})"));
@@ -288,7 +288,7 @@ fn collect(root: &Value, owner: &str, schema: &Value, keys: &mut BTreeSet<String
     }
     for list in ["oneOf", "anyOf", "allOf"] {
         for alternative in schema[list].as_array().into_iter().flatten() {
-            collect(root, owner, alternative, keys);
+            collect(owner, alternative, keys);
         }
     }
 }
