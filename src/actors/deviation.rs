@@ -10,7 +10,7 @@ pub use hosted::{Hosted, Stimulus};
 
 use crate::{
     ledger::saved::{saved, shared},
-    protocol::{Address, KeyPair, Round},
+    protocol::{Address, KeyPair, PublicKey, Round},
 };
 use serde::{Deserialize, Serialize};
 use std::{ops::RangeInclusive, time::Duration};
@@ -23,7 +23,7 @@ pub(super) const ALL_ROUNDS: RangeInclusive<Round> = Round(0)..=Round(u32::MAX);
 pub enum Deviation {
     /// Delegate: forges nothing in these rounds of its relay's chain. In all rounds, it hears nothing either.
     Offline(Vec<RangeInclusive<Round>>),
-    /// Delegate: begins to forge so much later than it could.
+    /// Delegate: makes its block so much later than it could. Several at once add up.
     LateForging(Duration),
     /// Delegate: makes two blocks for each of its slots. The second goes straight to every other one of the peers, so it
     /// is there before the first.
@@ -40,6 +40,8 @@ pub enum Deviation {
     Censor(Address),
     /// Peer: says that it stands on another block than it does.
     LieAboutTip(Lie),
+    /// Delegate: forges with this key, too, by the rules.
+    Spare(KeyPair),
 }
 
 impl Deviation {
@@ -56,6 +58,14 @@ impl Deviation {
     /// A delegate that so deviates never forges.
     pub fn is_always_off(&self) -> bool {
         matches!(self, Self::Offline(rounds) if rounds.contains(&ALL_ROUNDS))
+    }
+
+    /// The key of a spare forger, which breaks no rule.
+    pub fn spare(&self) -> Option<&PublicKey> {
+        match self {
+            Self::Spare(keys) => Some(keys.public()),
+            _ => None,
+        }
     }
 
     /// Each actor sees on its own chain when it is over: nobody has to tell it.
@@ -166,6 +176,7 @@ saved!(enum Deviation {
     6 RefuseTransactions,
     7 Censor(sender),
     8 LieAboutTip(lie),
+    9 Spare(keys),
 });
 shared!(Deviation);
 saved!(struct Lie { claim, by, keys });

@@ -108,6 +108,11 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.deviant)
 }
 
+/// The nodes that forge for one delegate beside each other, by a fault. Each follows the rules.
+pub fn paired(scenario: &Scenario) -> BTreeSet<NodeId> {
+    touched(scenario, |facts| facts.paired)
+}
+
 /// The nodes whose clocks a scenario sets, or that it makes slow: what is due by a time is not asked of them.
 pub fn untimely(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.timing != Timing::True)
@@ -157,6 +162,8 @@ pub fn faults_over(scenario: &Scenario) -> Option<f64> {
             | Trigger::Slot(_)
             | Trigger::Height(_)
             | Trigger::Round(_)
+            | Trigger::HeightAtAny(_)
+            | Trigger::RoundAtAny(_)
             | Trigger::Event(_) => None,
         })
     };

@@ -291,7 +291,9 @@ fn keep_who_is_there(scenario: &mut Scenario) {
         }
         whole
     });
-    scenario.network.model.links.retain(|link| link.between.0.max(link.between.1) < nodes);
+    let has_both = |(a, b): &(u32, u32)| *a.max(b) < nodes;
+    let links = &mut scenario.network.model.links;
+    links.retain(|link| link.directions().is_ok_and(|(_, directions)| directions.iter().all(has_both)));
     scenario.actions.retain(|action| is_there(&action.by) && action.to.as_deref().is_none_or(is_there));
     for action in &mut scenario.actions {
         action.node %= nodes;
@@ -443,15 +445,18 @@ mod tests {
     fn fault() -> impl Strategy<Value = Fault> {
         let lists = (prop::collection::vec(nodes(8), 4), prop::collection::vec(nodes(6), 4));
         let time = (1..300_u32, 1..300_u32, any::<bool>());
-        (0..FaultKind::NAMES.len(), lists, time).prop_map(|(number, (nodes, delegates), (from, later, by_height))| {
-            let mut fault = example(number);
-            for (index, (key, named)) in fault.kind.nodes_mut().into_iter().enumerate() {
-                *named = if key == "delegates" { &delegates[index] } else { &nodes[index] }.clone();
-            }
-            fault.from = if by_height { Trigger::Height(1 + from % 45) } else { Trigger::Seconds(from.into()) };
-            fault.until = fault.until.map(|_| Trigger::Seconds((from + later).into()));
-            fault
-        })
+        (0..FaultKind::NAMES.len(), lists, time)
+            .prop_map(|(number, (nodes, delegates), (from, later, by_height))| {
+                let mut fault = example(number);
+                for (index, (key, named)) in fault.kind.nodes_mut().into_iter().enumerate() {
+                    *named = if key == "delegates" { &delegates[index] } else { &nodes[index] }.clone();
+                }
+                fault.from =
+                    if by_height { Trigger::HeightAtAny(1 + from % 45) } else { Trigger::Seconds(from.into()) };
+                fault.until = fault.until.map(|_| Trigger::Seconds((from + later).into()));
+                fault
+            })
+            .prop_filter("a file may say it", |fault| with_fault(fault).is_allowed())
     }
 
     /// Returns a finding that lets its scenario be made smaller.

@@ -50,7 +50,7 @@ pub(super) fn actions(action: &Action) -> Vec<Action> {
 
 /// A fault that begins with a height, at an earlier one, or over sooner.
 pub(super) fn faults(fault: &Fault) -> Vec<Fault> {
-    let (Trigger::Height(from), Some(Trigger::Seconds(until))) = (&fault.from, &fault.until) else {
+    let (Trigger::HeightAtAny(from), Some(Trigger::Seconds(until))) = (&fault.from, &fault.until) else {
         return Vec::new();
     };
     let sooner = super::shrink::smaller(*until as u32, 1).into_iter();

@@ -16,7 +16,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Finding, Sometimes, Watch, check_all, liveness::deviants, swarm::set};
+use super::{
+    Finding, Sometimes, Watch, check_all,
+    liveness::{deviants, paired},
+    swarm::set,
+};
 use crate::{
     actors::{NodeId, SimTime},
     ledger::{BlockTree, Link, State},
@@ -130,9 +134,15 @@ impl Simulation {
     /// # Errors
     /// The first thing that does not hold.
     pub fn play(self) -> Result<Played, Broken> {
+        // The mode is the thread's: the run has that of its network.
+        self.scenario.crypto.during(|| self.play_all())
+    }
+
+    fn play_all(self) -> Result<Played, Broken> {
         let Self { scenario, plan, testnet, always, mut eventually } = self;
         let (seed, seats, slots) = (plan.seeds.seed(), scenario.network.delegates, plan.tree.slots());
-        let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(&scenario));
+        let watch =
+            Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(&scenario), &paired(&scenario));
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
         let mut stage = InlineStage::new(&plan, observers);
         let first = slots.slot(plan.start.seconds()).0;
@@ -327,7 +337,8 @@ impl Builder {
         self
     }
 
-    /// A scenario file instead of all that was said before, its seed apart.
+    /// A scenario file instead of all that was said before, its seed apart. Its signatures are treated as its key `crypto` says, in
+    /// whatever way this thread treats others.
     ///
     /// # Errors
     /// The file is no scenario.
@@ -344,8 +355,10 @@ impl Builder {
         let Self { scenario, seed } = self;
         let scenario = Scenario::parse(&scenario.to_toml(), Path::new("simulation"))?;
         let seeds = SeedTree::new(seed);
-        let testnet = scenario.testnet(seeds);
-        let plan = scenario.plan(&testnet, seeds);
+        let (plan, testnet) = scenario.crypto.during(|| {
+            let testnet = scenario.testnet(seeds);
+            (scenario.plan(&testnet, seeds), testnet)
+        });
         Ok(Simulation { scenario, plan, testnet, always: Vec::new(), eventually: Vec::new() })
     }
 }

@@ -114,6 +114,9 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     scenario.actions.extend(Actions::new(draw, &scenario.network, troubled * seats).draw(deeds));
     let more = if is_whole(&scenario.network.model) { rounds_to_converge(seats) + 1 } else { 2 };
     scenario.rounds = scenario.rounds.max(rounds_for(&scenario.network, (troubled + more) * seats));
+    // The turn of an action above the last height never comes.
+    let last = scenario.last_height().0;
+    scenario.actions.retain(|action| action.height <= last);
     scenario.crypto = frame.crypto.unwrap_or(scenario.crypto);
     scenario
 }

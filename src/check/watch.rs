@@ -10,7 +10,7 @@ mod pools;
 use super::{
     Finding, Sometimes,
     conduct::{self, Conduct},
-    liveness::{Alive, Liveness, deviants},
+    liveness::{Alive, Liveness, deviants, paired},
     sights::Sights,
     step::check_step,
     story::Told,
@@ -68,6 +68,8 @@ struct Node {
     moved: Option<SimTime>,
     /// Does what a fault tells it; its conduct is not judged.
     deviant: bool,
+    /// Another node forges for its delegate beside it, so its relay may have that one's block before its own.
+    paired: bool,
     /// The last block its delegate made.
     forged: Option<(Slot, BlockId)>,
     /// Its relay has taken that one: what becomes of it when it comes back from others is nothing of the delegate's.
@@ -84,7 +86,7 @@ struct Node {
 impl Watch {
     /// A watch over a run of a scenario, which asks for liveness if it is told when.
     pub fn of(scenario: &Scenario, plan: &Plan, liveness: Option<Liveness>) -> Self {
-        let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
+        let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &paired(scenario));
         let slots = plan.tree.slots();
         let round_seconds = scenario.network.delegates * slots.blocktime();
         let mut seen = watch.seen();
@@ -95,12 +97,20 @@ impl Watch {
         watch
     }
 
-    /// A watch over a run of so many nodes that begin on `tip`; the conduct of `deviants` is not judged.
-    pub fn new(tree: Arc<BlockTree>, tip: &Arc<Link>, nodes: usize, deviants: &BTreeSet<NodeId>) -> Self {
+    /// A watch over a run of so many nodes that begin on `tip`; the conduct of `deviants` is not judged, and of the `paired` not
+    /// that their relays take their blocks.
+    pub fn new(
+        tree: Arc<BlockTree>,
+        tip: &Arc<Link>,
+        nodes: usize,
+        deviants: &BTreeSet<NodeId>,
+        paired: &BTreeSet<NodeId>,
+    ) -> Self {
         let node = |index: usize| Node {
             tip: tip.clone(),
             moved: None,
             deviant: deviants.contains(&NodeId(index as u32)),
+            paired: paired.contains(&NodeId(index as u32)),
             forged: None,
             forged_taken: false,
             pending: BTreeMap::new(),
@@ -341,7 +351,7 @@ impl Seen {
         self.sometimes.count(conduct::REFUSED);
         let known = &self.nodes[node.0 as usize];
         let own = !known.forged_taken && known.forged.is_some_and(|(_, id)| id == refused_id(why));
-        if own && !known.deviant {
+        if own && !known.deviant && !known.paired {
             let cause = match why {
                 BlockRejected::NotApplicable { source: ApplyError::NotEnoughDelegates, .. } => {
                     &conduct::RELAY_RESIGNATION

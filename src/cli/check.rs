@@ -36,6 +36,8 @@ use std::{
 
 /// Runs of which it is looked how much memory they need: by then most kinds of networks have been drawn.
 const DRAWN: u64 = 16;
+/// The rules of networks that are drawn, if no others are asked for: what breaks under these is no quirk of the reference.
+const DRAWN_RULES: &str = "corrected";
 /// Runs that are played if neither their number nor a time is given.
 const RUNS: u64 = 200;
 
@@ -62,9 +64,9 @@ pub struct Check {
     /// The first run is drawn from this seed, the second from the next one, and so on.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The rules of all nodes.
-    #[arg(long, default_value = "corrected", value_parser = ["reference", "corrected"])]
-    rules: String,
+    /// The rules of all nodes, whatever the scenario says; if not given, those of the scenario, and 'corrected' without a scenario.
+    #[arg(long, value_parser = ["reference", "corrected"])]
+    rules: Option<String>,
     /// The treatment of signatures; modelled, if not given, or as the scenario says.
     #[arg(long, value_enum, value_name = "MODE")]
     crypto: Option<CryptoMode>,
@@ -143,9 +145,9 @@ impl Check {
         let interrupted = stop.load(Ordering::Relaxed) && summary.runs < search.runs;
         let told = self.write_all(&summary, files, &known, &search, &networks, &stop)?;
         if self.json {
-            output::line(&self.as_json(&summary, &told, interrupted).to_string());
+            output::line(&self.as_json(&search, &summary, &told, interrupted).to_string());
         } else {
-            output::line(&self.as_text(&summary, &told));
+            output::line(&self.as_text(&search, &summary, &told));
         }
         self.outcome(&summary, &told, interrupted)
     }
@@ -169,14 +171,24 @@ impl Check {
     }
 
     fn search(&self) -> Result<Search, Failure> {
-        let base = self.scenario.as_deref().map(Scenario::load).transpose().map_err(Failure::usage)?;
+        let mut base = self.scenario.as_deref().map(Scenario::load).transpose().map_err(Failure::usage)?;
         if let (Some(base), Some(file)) = (&base, &self.scenario) {
             let seeds = SeedTree::new(RUN_SEED);
             let judged = base.crypto.during(|| judge(base, &base.plan(&base.testnet(seeds), seeds)).map(drop));
             judged.map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?;
         }
         let mut rules = toml::Table::new();
-        rules.insert("base".to_owned(), self.rules.clone().into());
+        match (&mut base, &self.rules) {
+            // A file is searched under the rules that it is played under.
+            (Some(_), None) => {}
+            (Some(base), Some(asked)) => {
+                base.rules.insert("base".to_owned(), asked.clone().into());
+            }
+            (None, asked) => {
+                let asked = asked.clone().unwrap_or_else(|| DRAWN_RULES.to_owned());
+                rules.insert("base".to_owned(), asked.into());
+            }
+        }
         Rules::from_toml(&rules).map_err(Failure::usage)?;
         // Rules are looked for and not curves: the model of a signature is refused where the signature would be.
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));

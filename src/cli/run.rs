@@ -230,6 +230,7 @@ impl Run {
             version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
             set: self.set.iter().map(ToString::to_string).collect(),
+            rules: scenario.rules_in_words(),
             digest: outcome.digest.to_string(),
             events: outcome.events,
             delivered: outcome.delivered,
@@ -273,9 +274,10 @@ impl Run {
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
-            "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
+            "{}{title}; {}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
              {} events\n{}{notes}{down}{ended}{healed}{asserted}digest:  {}{}",
             self.scenario.display(),
+            scenario.rules_in_words(),
             table::render(&figures.chain),
             self.seed,
             total.height,
@@ -310,6 +312,7 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
         "version": about.version,
         "seed": about.seed,
         "set": about.set,
+        "rules": about.rules,
         "digest": about.digest,
         "reproduce": about.reproduce,
         "ended": about.ended,

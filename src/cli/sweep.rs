@@ -245,6 +245,26 @@ pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<()
     }
 }
 
+/// Describes the runs in which an assertion held, did not hold, and was left undecided, where it did not simply hold in all.
+fn held(cell: &CellSummary) -> Vec<String> {
+    let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}, ")).collect();
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let assertions = cell.assertions.iter().filter_map(|held| {
+        let (holds, bounds) = (held.holds.map_or((0, 0), |holds| (holds.so, holds.of)), held.bounds?);
+        let ((so, of), open) = (holds, held.undecided);
+        if open == 0 && so == of {
+            return None;
+        }
+        let share = match open {
+            0 => percent(bounds.low),
+            _ => format!("{} to {} of all, by what those are", percent(bounds.low), percent(bounds.high)),
+        };
+        let text = &held.assertion;
+        Some(format!("{}{text}: held in {so} runs, not in {}, undecided in {open}: {share}", varied.concat(), of - so))
+    });
+    assertions.collect()
+}
+
 /// Describes the time that the network took to converge after a fault, if it took any; censored runs are counted apart.
 fn time_to_converge(cell: &CellSummary) -> Option<String> {
     let times = cell.converged_seconds.filter(|times| times.watched_max > SLOT_SECONDS)?;
@@ -275,7 +295,8 @@ fn text(summary: &Summary, folder: &Path) -> String {
         0 => String::new(),
         some => format!(" ({some} of them died, which says nothing of their networks)"),
     };
-    let head = format!("{}: {} runs, {} failed{died}{censored}", manifest.scenario, summary.runs, summary.failed);
+    let (runs, failed, rules) = (summary.runs, summary.failed, &summary.rules);
+    let head = format!("{}: {runs} runs, {failed} failed{died}{censored}; {rules}", manifest.scenario);
     let mut lines = vec![head, String::new()];
     let mut table = comfy_table::Table::new();
     table.load_preset(comfy_table::presets::NOTHING);
@@ -314,6 +335,7 @@ fn text(summary: &Summary, folder: &Path) -> String {
     let notes: BTreeSet<&String> = summary.cells.iter().flat_map(|cell| &cell.notes).collect();
     lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
     for cell in &summary.cells {
+        lines.extend(held(cell));
         lines.extend(time_to_converge(cell));
     }
     lines.push(

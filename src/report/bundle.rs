@@ -23,6 +23,8 @@ pub struct About {
     pub seed: u64,
     /// Values set beside the scenario's, as `path=value`.
     pub set: Vec<String>,
+    /// The rules of the nodes, in words.
+    pub rules: String,
     pub digest: String,
     pub events: u64,
     /// Inputs delivered to actors.

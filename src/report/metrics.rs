@@ -120,9 +120,10 @@ impl Account {
         }
         match event {
             Event::BlockForged(block) => {
-                self.propagation.forged(now, block, &self.tips);
+                self.propagation.forged(now, node, block, &self.tips);
                 self.orphans.forged(now, node, block, self.slots.slot(block.header.timestamp));
             }
+            Event::BlockReceived(block) => self.propagation.pushed(now, node, block),
             Event::BlockApplied(link) if self.propagation.applied(now, node, link) => {
                 let confirmed = self.traffic.confirmed(now, link.block());
                 self.time.transactions(confirmed);
@@ -269,6 +270,8 @@ impl Account {
             propagation_ms: self.propagation.each(),
             propagation_half_ms: self.propagation.half(),
             propagation_all_ms: self.propagation.all(),
+            gossip_ms: self.propagation.gossip(),
+            gossip_all_ms: self.propagation.gossip_all(),
             transactions: self.traffic.total,
             transactions_per_second: if seconds > 0.0 { self.traffic.total as f64 / seconds } else { 0.0 },
             transaction_latency_ms: self.traffic.latency(),

@@ -43,6 +43,26 @@ impl Share {
     }
 }
 
+/// The share of runs in which something was so, where some runs leave it open: it lies between the share if it was so in none of
+/// these, and the share if it was so in all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    pub low: f64,
+    pub high: f64,
+    /// From the lower end of the interval of the lowest share to the upper end of that of the highest.
+    pub confidence: Interval,
+}
+
+impl Bounds {
+    /// The bounds of a share of decided runs beside so many others; `None` of no runs.
+    pub fn of(Share { of, so }: Share, open: u64) -> Option<Self> {
+        let least = Share { of: of + open, so }.report()?;
+        let most = Share { of: of + open, so: so + open }.report()?;
+        let confidence = Interval { low: least.confidence.low, high: most.confidence.high };
+        Some(Self { low: least.share, high: most.share, confidence })
+    }
+}
+
 /// A distribution of numbers from 0 on.
 #[derive(Clone)]
 pub struct Distribution {
@@ -131,6 +151,18 @@ mod tests {
 
     fn close(found: f64, expected: f64) -> bool {
         (found - expected).abs() < 5e-4
+    }
+
+    #[test]
+    fn what_is_left_open_widens_a_share_to_both_sides() {
+        let bounds = Bounds::of(Share { of: 13, so: 13 }, 17).expect("of 30 runs");
+        assert_eq!((bounds.low, bounds.high), (13.0 / 30.0, 1.0));
+        assert!(bounds.confidence.low < bounds.low && bounds.confidence.high == 1.0, "{bounds:?}");
+        let decided = Share { of: 10, so: 4 };
+        let (bounds, share) = (Bounds::of(decided, 0).expect("of 10"), decided.report().expect("of 10"));
+        assert_eq!((bounds.low, bounds.high, bounds.confidence), (0.4, 0.4, share.confidence));
+        assert_eq!(Bounds::of(Share::default(), 0), None);
+        assert_eq!(Bounds::of(Share::default(), 2).map(|bounds| (bounds.low, bounds.high)), Some((0.0, 1.0)));
     }
 
     #[test]

@@ -42,12 +42,13 @@ pub struct SurvivalReport {
     pub watched_max: f64,
 }
 
-/// The estimated share that has not seen the event by a time, with its interval.
-struct Estimate {
-    time: f64,
-    share: f64,
-    low: f64,
-    high: f64,
+/// A step of the estimate: the share that has not seen the event by a time, with its log-log interval at 95 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    pub seconds: f64,
+    pub share: f64,
+    pub low: f64,
+    pub high: f64,
 }
 
 impl Survival {
@@ -69,7 +70,7 @@ impl Survival {
         let steps = self.steps(seen + censored);
         let first = |below: f64, of: fn(&Estimate) -> f64| {
             // Rounding may leave a share a hair above what it is.
-            steps.iter().find(|step| of(step) <= below + 1e-9).map(|step| step.time)
+            steps.iter().find(|step| of(step) <= below + 1e-9).map(|step| step.seconds)
         };
         let quantile = |quantile: f64| first(1.0 - quantile, |step| step.share);
         Some(SurvivalReport {
@@ -84,6 +85,11 @@ impl Survival {
             p95: quantile(0.95),
             watched_max: self.counts.last_key_value().map_or(0.0, |(millis, _)| *millis as f64 / 1e3),
         })
+    }
+
+    /// The steps of the estimate, ascending: one for each time at which a run saw the event.
+    pub fn curve(&self) -> Vec<Estimate> {
+        self.steps(self.counts.values().map(|(seen, censored)| seen + censored).sum())
     }
 
     /// One for each time at which one of so many runs saw the event, ascending.
@@ -105,7 +111,7 @@ impl Survival {
                     }
                     false => (0.0, 0.0),
                 };
-                steps.push(Estimate { time: *millis as f64 / 1e3, share, low, high });
+                steps.push(Estimate { seconds: *millis as f64 / 1e3, share, low, high });
             }
             // A run that is censored at a time was still watched then.
             at_risk -= seen + censored;

@@ -40,7 +40,7 @@ use std::{
 /// The file in a sweep's folder that says what it is.
 const MANIFEST: &str = "sweep.json";
 /// The version of that file and of `rows.bin`, and of what the digests in it are made of.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Runs of a sweep; `rows.bin` has then some 30 gigabytes.
 const RUNS_LIMIT: u64 = 100_000_000;
 /// Combinations of varied values; the scenario of each is in memory.

@@ -76,6 +76,7 @@ impl FaultDesk {
             forgers: plan.nodes.iter().filter(|node| node.forger.is_some()).count() as u32,
             usernames: Usernames::Listed(usernames),
             accounts,
+            faults: plan.faults.len() as u32,
             rounds: ROUNDS_LIMIT,
             last_height: u32::MAX,
         };

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     actors::{ActorId, Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
-    protocol::Slot,
+    protocol::{Height, Slot},
     sim::{
         Act, Fault, NetworkEvent, Observer, Plan, Tips, Trigger, Weights,
         fault::{EventKind, NodeRef},
@@ -106,6 +106,8 @@ struct Case {
     /// Slots of `eventually within` a round.
     slots_per_round: u32,
     tips: Tips,
+    /// The greatest height that any node has applied.
+    best: Height,
     weights: Weights,
     pools: Vec<i64>,
     counts: Counts,
@@ -201,6 +203,7 @@ impl Judge {
             start: slots.slot(plan.start.seconds()),
             slots_per_round: scenario.network.delegates,
             tips: Tips::new(plan.nodes.len(), &plan.tip),
+            best: plan.tip.height(),
             weights: Weights::new(plan),
             pools: vec![0; plan.nodes.len()],
             counts: Counts::default(),
@@ -211,6 +214,7 @@ impl Judge {
         };
         let judge = Self(Arc::new(Mutex::new(case)));
         judge.lock().moment_passed(plan.start);
+        judge.lock().chains_passed();
         judge
     }
 
@@ -264,6 +268,10 @@ impl Observer for Judge {
         case.tips.follow(node, event);
         case.count(node, event);
         case.event_passed(node, event);
+        if let Event::BlockApplied(link) = event {
+            case.best = case.best.max(link.height());
+            case.chains_passed();
+        }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
@@ -272,7 +280,9 @@ impl Observer for Judge {
         if let Some(expert) = &mut case.expert {
             expert.observe_network(now, event);
         }
-        case.tips.follow_network(event);
+        if case.tips.follow_network(event) {
+            case.chains_passed();
+        }
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
@@ -456,23 +466,26 @@ impl Case {
     fn event_passed(&mut self, node: NodeId, event: &Event) {
         let kind = EventKind::of(event);
         let slot = self.slot;
-        let height = match event {
-            Event::BlockApplied(link) => Some(link.height()),
-            _ => None,
-        };
         for watched in self.assertions.iter_mut().filter(|watched| watched.since.is_none()) {
-            let From::Trigger { trigger, seen, node: wanted } = &mut watched.from else { continue };
-            let has_come = match (&*trigger, height) {
-                (Trigger::Height(wanted), Some(height)) => height.0 >= *wanted,
-                (Trigger::Round(wanted), Some(height)) => self.tree.schedule().at(height.next()).round.0 >= *wanted,
-                (Trigger::Event(event), _) if event.kind == kind && wanted.is_none_or(|wanted| wanted == node) => {
-                    *seen += 1;
-                    *seen >= event.count
-                }
-                _ => false,
+            let From::Trigger { trigger: Trigger::Event(event), seen, node: wanted } = &mut watched.from else {
+                continue;
             };
-            if has_come {
-                watched.since = Some(slot);
+            if event.kind == kind && wanted.is_none_or(|wanted| wanted == node) {
+                *seen += 1;
+                if *seen >= event.count {
+                    watched.since = Some(slot);
+                }
+            }
+        }
+    }
+
+    /// Begins the assertions whose height or round has come.
+    fn chains_passed(&mut self) {
+        let Self { tips, best, tree, slot, .. } = self;
+        for watched in self.assertions.iter_mut().filter(|watched| watched.since.is_none()) {
+            let From::Trigger { trigger, .. } = &watched.from else { continue };
+            if trigger.has_come(tips, *best, tree) {
+                watched.since = Some(*slot);
             }
         }
     }

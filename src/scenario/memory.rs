@@ -217,8 +217,10 @@ impl Scenario {
             Trigger::Start => 0.0,
             Trigger::Seconds(seconds) => *seconds,
             Trigger::After(seconds) => begun + seconds,
-            Trigger::Slot(number) | Trigger::Height(number) => f64::from(*number) * SLOT_SECONDS as f64,
-            Trigger::Round(number) => {
+            Trigger::Slot(number) | Trigger::Height(number) | Trigger::HeightAtAny(number) => {
+                f64::from(*number) * SLOT_SECONDS as f64
+            }
+            Trigger::Round(number) | Trigger::RoundAtAny(number) => {
                 f64::from(number.saturating_sub(1)) * f64::from(self.network.delegates) * SLOT_SECONDS as f64
             }
             Trigger::Event(_) => of_event,

@@ -1,5 +1,6 @@
 //! Values that a scenario may not have, and the checks of numbers.
 
+use crate::protocol::Arktoshi;
 use std::{fmt::Display, ops::RangeInclusive};
 
 /// A value that is not allowed.
@@ -42,4 +43,13 @@ pub fn ratio(key: &str, found: f64) -> Checked {
 pub fn rate(key: &str, found: f64) -> Checked {
     let allowed = 1e-6..=1e6;
     if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 1000000 a second")) }
+}
+
+/// An amount in arktoshi: no more than there can be.
+pub fn amount(key: &str, found: u64, least: u64) -> Checked {
+    let most = Arktoshi::MAX.value();
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(Mistake::new(key, found, format!("{least} to {most} arktoshi")))
 }

@@ -95,6 +95,17 @@ impl Scenario {
         vec![note]
     }
 
+    /// The rules that its nodes follow: the set of rules it names, and the rules it sets beside. A file that names no set has the
+    /// reference's, whatever command plays it.
+    pub fn rules_in_words(&self) -> String {
+        let base = self.rules.get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE);
+        let set: Vec<&str> = self.rules.keys().map(String::as_str).filter(|key| *key != "base").collect();
+        match set.is_empty() {
+            true => format!("rules '{base}'"),
+            false => format!("rules '{base}', which set {}", set.join(", ")),
+        }
+    }
+
     fn rules_of_file(&self) -> Rules {
         Rules::from_toml(&self.rules).expect("the rules were checked when the file was read")
     }

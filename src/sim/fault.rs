@@ -18,7 +18,7 @@ pub(crate) use parameters::is_zero;
 pub use parameters::{
     Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
     ForgeOutOfTurn, Heal, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, Offline, Partition, Restart,
-    Slow, SomeDelegates, SomeNodes, SpamPool, Told, VoteSwing, Withhold,
+    Slow, SomeDelegates, SomeNodes, SpamPool, SpareForger, Told, VoteSwing, Withhold,
 };
 pub use rounds::{Rounds, Span};
 pub use said::Said;

@@ -8,7 +8,7 @@ pub mod interference;
 pub mod latency;
 pub mod topology;
 
-pub use latency::{Distribution, Latency, Per};
+pub use latency::{Distribution, Latency, Per, Profile};
 pub use topology::{Links, Topology};
 
 use super::{SeedTree, fault::MessageKind};
@@ -36,7 +36,8 @@ pub struct NetworkModel {
     /// Links with latencies of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkLatency>,
-    /// The part of all messages that is lost, from 0 to 1.
+    /// The part of all messages that is lost for good, from 0 to 1. Packets that TCP loses it sends again: their loss is latency, and
+    /// the latency `profile = "tcp-loss-20"` is that of a network that loses a fifth of them.
     pub loss: f64,
     /// The part of all messages that arrives twice, from 0 to 1; the second takes a latency of its own.
     pub duplication: f64,
@@ -64,13 +65,52 @@ pub struct Regions {
     pub spread: f64,
 }
 
-/// The latency of a link in both directions.
+/// The latency of a link: in both directions (`between`) or in one (`from` and `to`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkLatency {
-    /// The numbers of its nodes.
-    pub between: (u32, u32),
+    /// The numbers of its nodes: messages take this time in both directions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(u32, u32)>,
+    /// The number of the node that sends: messages from it to `to` take this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u32>,
+    /// The number of the node that receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u32>,
     pub latency: Latency,
+}
+
+/// The key and the directions, or the key, what was found and what is allowed.
+type Directions = Result<(&'static str, Vec<(u32, u32)>), (&'static str, String, &'static str)>;
+
+impl LinkLatency {
+    /// The latency of a link in both directions.
+    pub fn between(a: u32, b: u32, latency: Latency) -> Self {
+        Self { between: Some((a, b)), from: None, to: None, latency }
+    }
+
+    /// The latency of a link in one direction.
+    pub fn one_way(from: u32, to: u32, latency: Latency) -> Self {
+        Self { between: None, from: Some(from), to: Some(to), latency }
+    }
+
+    /// The directions that it speaks of, each from a node to a node, and the key that says so.
+    ///
+    /// # Errors
+    /// It says neither `between` nor `from` and `to`, or both.
+    pub fn directions(&self) -> Directions {
+        match (self.between, self.from, self.to) {
+            (Some((a, b)), None, None) => Ok(("between", vec![(a, b), (b, a)])),
+            (None, Some(from), Some(to)) => Ok(("from", vec![(from, to)])),
+            (Some(_), ..) => Err(("between", "it beside 'from' or 'to'".to_owned(), "one or the other")),
+            (None, from, to) => {
+                let found = [("from", from), ("to", to)].into_iter().find(|(_, node)| node.is_some());
+                let found = found.map_or_else(|| "no nodes".to_owned(), |(key, _)| format!("'{key}' alone"));
+                Err(("", found, "'between', or 'from' and 'to'"))
+            }
+        }
+    }
 }
 
 /// Messages that others overtake.
@@ -150,13 +190,13 @@ impl MessageNetwork {
     pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
         let seed = seeds.number("network/latency");
         let of_sender = |node: u32| Xoshiro256PlusPlus::from_seed(seeds.bytes(&format!("network/messages/{node}")));
-        let both_ways = |link: &LinkLatency| {
-            let ((a, b), latency) = (link.between, link.latency);
-            [((a, b), latency), ((b, a), latency)]
+        let directions = |link: &LinkLatency| {
+            let (latency, directions) = (link.latency, link.directions().map(|(_, directions)| directions));
+            directions.unwrap_or_default().into_iter().map(move |direction| (direction, latency))
         };
         Self {
             regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
-            special: model.links.iter().flat_map(both_ways).collect(),
+            special: model.links.iter().flat_map(directions).collect(),
             seed,
             random: if model.draws_for_messages() { (0..nodes).map(of_sender).collect() } else { Vec::new() },
             known: Known::new(nodes),

@@ -178,6 +178,12 @@ impl Tips {
         (self.live > 0).then(|| f64::from(self.agreeing()) / f64::from(self.live))
     }
 
+    /// Returns true if more than half of the live nodes stand on blocks of which this is true; never while no node is live.
+    pub fn most_are(&self, mut such: impl FnMut(&Arc<Link>) -> bool) -> bool {
+        let count: u32 = self.counts.iter().filter(|(tip, _)| such(tip)).map(|(_, count)| *count).sum();
+        u64::from(count) * 2 > u64::from(self.live)
+    }
+
     /// Returns true if at least one node is live and all live nodes stand on one block. A node one block behind is not there yet.
     pub fn is_converged(&self) -> bool {
         self.counts.len() == 1

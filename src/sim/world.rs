@@ -256,7 +256,7 @@ impl World {
     fn observe(&mut self, node: NodeId, event: &Event) {
         self.nodes.rise(event);
         if self.agenda.is_waiting() {
-            for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
+            for due in self.agenda.observe(node, event) {
                 self.schedule(self.now, due);
             }
         }
@@ -267,6 +267,9 @@ impl World {
             observer.observe(self.now, node, event);
         }
         self.nodes.stand(node, event);
+        if let Event::BlockApplied(_) = event {
+            self.chains_moved();
+        }
         self.ahead.observe(self.now, node, event);
     }
 

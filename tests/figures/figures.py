@@ -266,6 +266,8 @@ class Figures:
             "propagation_ms": quantiles(delays.each),
             "propagation_half_ms": quantiles(delays.half),
             "propagation_all_ms": quantiles(delays.all),
+            "gossip_ms": quantiles(delays.gossip),
+            "gossip_all_ms": quantiles(delays.gossip_all),
             "transactions": len(delays.confirmed),
             "transactions_per_second": len(delays.confirmed) / seconds if seconds else 0,
             "transaction_latency_ms": quantiles(delays.latency),

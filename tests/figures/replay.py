@@ -78,6 +78,8 @@ class Replay:
         # Blocks whose empty slots before them belong to others than the line says.
         self.wrong_owners = 0
         self.parents = set()
+        # By node: when a block was last pushed to it, and which.
+        self.received = {}
         self.confirmed_in_slot = 0
         self.ended_at = None
         self._enter_round()
@@ -146,12 +148,15 @@ class Replay:
         if block.at is not None:
             return
         block.at, block.node, block.fees, block.holds = now, line["node"], line["fees"], line["holds"]
-        self.delays.forged(now, block.id, self.network.live_nodes())
+        self.delays.forged(now, block.id, line["node"], self.network.live_nodes())
         # An invalid block may have no parent: that is no fork.
         if block.previous is not None and block.previous in self.parents:
             self.forks += 1
             self.rounds[self.round].forks += 1
         self.parents.add(block.previous)
+
+    def _received(self, now, line):
+        self.received[line["node"]] = (now, line["block"]["id"])
 
     def _applied(self, now, line):
         block = self.tree.add(line["block"])
@@ -159,10 +164,11 @@ class Replay:
         assert self.network.tips[node] == block.previous, f"{line}: the node stood on {self.network.tips[node]}"
         self._check_missed(block, line["missed"])
         self.network.move(node, block.id)
-        delay, latencies, confirmed = self.delays.applied(now, node, block)
+        # A block that was pushed is taken in at that instant; one that is downloaded comes unannounced.
+        pushed = self.received.get(node) == (now, block.id)
+        delays, latencies, confirmed = self.delays.applied(now, node, block, pushed)
         now_round = self.rounds[self.round]
-        if delay is not None:
-            now_round.delays.append(delay)
+        now_round.delays += delays
         now_round.latencies += latencies
         now_round.transactions += confirmed
         self.confirmed_in_slot += confirmed
@@ -233,6 +239,7 @@ class Replay:
 
     HANDLERS = {
         "block.forged": _forged,
+        "block.received": _received,
         "block.applied": _applied,
         "block.reverted": _reverted,
         "chain.rolled-back": _rolled_back,

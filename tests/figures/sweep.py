@@ -17,6 +17,8 @@ OF_TOTALS = {
     "propagation_p50_ms": ("propagation_ms", "p50"),
     "propagation_p99_ms": ("propagation_ms", "p99"),
     "propagation_all_p50_ms": ("propagation_all_ms", "p50"),
+    "gossip_p50_ms": ("gossip_ms", "p50"),
+    "gossip_p99_ms": ("gossip_ms", "p99"),
     "transaction_latency_p50_ms": ("transaction_latency_ms", "p50"),
     "transaction_latency_p99_ms": ("transaction_latency_ms", "p99"),
 }
@@ -152,6 +154,17 @@ def compare_survival(comparison, where, found, rows):
             comparison.differ(name, where, there, value)
 
 
+def compare_curve(comparison, where, found, rows):
+    """Each step of the estimate, with its interval."""
+    _, _, steps = survival(rows)
+    comparison.value("sweep.converged_curve.steps", where, len(found), len(steps))
+    for step, (time, left, low, high) in zip(found, steps):
+        comparison.compared["sweep.converged_curve"] += 1
+        same = abs(step["seconds"] - time) <= 5e-4 * time + 6e-4 and near(step["share"], left)
+        if not (same and near(step["low"], low) and near(step["high"], high)):
+            comparison.differ("sweep.converged_curve", where, step, (time, left, low, high))
+
+
 def compare_status(comparison, where, summary, rows, failures):
     """How runs ended, of the whole sweep."""
     failed = [row for row in rows if row["status"] in FAILED]
@@ -179,6 +192,19 @@ def compare_assertions(comparison, where, cell, rows):
         decided = len(judged) - undecided
         comparison.value("sweep.assertions.undecided", where, assertion["undecided"], undecided)
         compare_share(comparison, "sweep.assertions", where, assertion["holds"], decided - broken, decided)
+        compare_bounds(comparison, where, assertion["bounds"], decided - broken, undecided, len(judged))
+
+
+def compare_bounds(comparison, where, found, held, undecided, judged):
+    """The shares if it had held in none of the runs that left it open, and in all of them."""
+    if found is None or not judged:
+        comparison.value("sweep.assertions.bounds", where, found, None if not judged else "bounds")
+        return
+    least, most = share(held, judged), share(held + undecided, judged)
+    comparison.value("sweep.assertions.bounds.low_mean", where, found["low"], least["share"])
+    comparison.value("sweep.assertions.bounds.high_mean", where, found["high"], most["share"])
+    expected = {"low": least["confidence"]["low"], "high": most["confidence"]["high"]}
+    compare_interval(comparison, "sweep.assertions.bounds.confidence", where, found["confidence"], expected)
 
 
 def load(folder):
@@ -206,6 +232,7 @@ def compare(where, found, varied, totals):
         compare_share(comparison, "sweep.ok", at, cell["ok"], sum(row["status"] == "ok" for row in told), len(told))
         compare_assertions(comparison, at, cell, some)
         compare_survival(comparison, at, cell["converged_seconds"], some)
+        compare_curve(comparison, at, cell["converged_curve"], some)
         for name in columns:
             values = [row[name] for row in some if row[name] is not None]
             if name in TIMES_TO_AN_EVENT or not values:

@@ -3,13 +3,17 @@
 use crate::support::{run, scenario};
 use dposlab::{
     actors::NodeId,
+    check::Simulation,
     ledger::Link,
-    protocol::{Block, Transaction, crypto::CryptoMode},
+    protocol::{Block, Height, Transaction, crypto::CryptoMode},
     report::Rounds,
     scenario::{Scenario, StageKind},
     sim::{Observer, SeedTree},
 };
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 /// The chain a scenario gives, genesis first.
 fn chain(scenario: &Scenario, crypto: CryptoMode) -> Vec<Arc<Block>> {
@@ -88,4 +92,38 @@ fn the_command_takes_a_mode() {
     assert_eq!(real, every);
     assert_ne!(real.0, modelled.0);
     assert_eq!(real.1, modelled.1, "who forged and missed is the same");
+}
+
+/// The mode is a thread's, and a network's signatures are of one mode: a simulation plays a file in the mode that the file says, and
+/// not in the thread's.
+#[test]
+fn a_simulation_plays_a_file_with_the_signatures_that_the_file_says() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let tenth = |mode: &str, of_thread: CryptoMode| {
+        let file = folder.path().join(format!("{mode}.toml"));
+        let text = format!("version = 1\nrounds = 2\ncrypto = \"{mode}\"\n[network]\ndelegates = 5\n");
+        std::fs::write(&file, text).expect("a folder of our own");
+        let builder = Simulation::builder().scenario(&file).expect("the test writes a scenario").seed(3);
+        let found = Arc::new(Mutex::new(None));
+        let seen = found.clone();
+        of_thread.during(|| {
+            let mut simulation = builder.build().expect("it can be played");
+            simulation.always("it goes on", move |network| {
+                let link = network.tip(NodeId(0)).and_then(|tip| tip.ancestor(Height(10)));
+                let mut seen = seen.lock().expect("nobody panics");
+                *seen = link.map(|link| link.block().header.signature.clone()).or(seen.take());
+                true
+            });
+            assert_eq!(simulation.play().expect("it holds").height, Height(10), "{mode}");
+        });
+        found.lock().expect("nobody panics").take().expect("the chain is so high")
+    };
+    let text = "version = 1\nrounds = 2\n[network]\ndelegates = 5\n";
+    let scenario = Scenario::parse(text, Path::new("crypto")).expect("the test writes a scenario");
+    for (mode, crypto) in [("modelled", CryptoMode::Modelled), ("real", CryptoMode::Real)] {
+        let expected = chain(&scenario, crypto).last().expect("a chain").header.signature.clone();
+        for of_thread in [CryptoMode::Real, CryptoMode::Modelled] {
+            assert_eq!(tenth(mode, of_thread), expected, "{mode} on a thread of {of_thread:?}");
+        }
+    }
 }

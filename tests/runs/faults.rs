@@ -4,13 +4,13 @@ use crate::support::play;
 use dposlab::{
     actors::{Event, InvalidBlock, NodeId, SimTime},
     check,
-    protocol::Height,
+    protocol::{BlockId, Height},
     scenario::{Scenario, StageKind, Verdict},
-    sim::{NetworkEvent, Observer, SeedTree, world::DownCause},
+    sim::{NetworkEvent, Observer, Plan, SeedTree, Tips, world::DownCause},
 };
 use std::{
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
 fn scenario(text: &str) -> Scenario {
@@ -368,6 +368,250 @@ impl Observer for PoolsLost {
     fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
         if matches!(event, NetworkEvent::PoolLost { .. }) {
             *self.0.lock().expect("no one panics while holding it") += 1;
+        }
+    }
+}
+
+/// The number of live nodes at each height when the first fault begins, and the forgers of all blocks.
+#[derive(Clone)]
+struct AtBeginning(Arc<Mutex<Seen>>);
+
+struct Seen {
+    tips: Tips,
+    began: Option<(SimTime, Vec<u32>)>,
+    forged: Vec<(u32, NodeId, BlockId)>,
+}
+
+impl AtBeginning {
+    fn new(plan: &Plan) -> Self {
+        let tips = Tips::new(plan.nodes.len(), &plan.tip);
+        Self(Arc::new(Mutex::new(Seen { tips, began: None, forged: Vec::new() })))
+    }
+}
+
+impl Observer for AtBeginning {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        let mut seen = self.0.lock().expect("nobody panics");
+        seen.tips.follow(node, event);
+        if let Event::BlockForged(block) = event {
+            seen.forged.push((block.header.height.0, node, block.id));
+        }
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let mut seen = self.0.lock().expect("nobody panics");
+        seen.tips.follow_network(event);
+        if let NetworkEvent::FaultBegan { .. } = event
+            && seen.began.is_none()
+        {
+            seen.began = Some((now, seen.tips.of_live().map(|(_, tip)| tip.height().0).collect()));
+        }
+    }
+}
+
+/// Plays a scenario; answers what was seen, and the ids of the chain on which most nodes end.
+fn seen_of(scenario: &Scenario) -> (Seen, Vec<BlockId>) {
+    scenario.crypto.during(|| seen_in_mode(scenario))
+}
+
+fn seen_in_mode(scenario: &Scenario) -> (Seen, Vec<BlockId>) {
+    let seeds = SeedTree::new(7);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let seen = AtBeginning::new(&plan);
+    scenario.play(&plan, StageKind::Inline, vec![Box::new(seen.clone())], |_| {}).expect("no actor dies");
+    let seen = Arc::into_inner(seen.0).expect("the run is over").into_inner().expect("nobody panics");
+    let mut chain = vec![seen.tips.winning().clone()];
+    while let Some(parent) = chain.last().and_then(|link| link.parent()) {
+        chain.push(parent);
+    }
+    (seen, chain.iter().map(|link| link.id()).collect())
+}
+
+/// The forger of the block before a round's first has that block alone for half a second. A fault that began then and took this
+/// node away measured a private fork of it, which the network never saw.
+#[test]
+fn a_round_begins_when_most_nodes_are_in_it_and_a_forger_that_crashes_then_has_sent_its_block() {
+    // The reference's relay waits before it pushes a block.
+    let gossip = "gossip = \"reference\"\n";
+    let (plain, _) = seen_of(&scenario(gossip));
+    let (_, forger, id) = *plain.forged.iter().find(|(height, ..)| *height == 11).expect("the first round is full");
+    let crash = |from: &str| {
+        let when = format!("from = {{ {from} }}\nuntil = {{ after = 60 }}\n");
+        seen_of(&scenario(&format!("{gossip}[[fault]]\nkind = \"crash\"\nnodes = [{}]\n{when}", forger.0)))
+    };
+    for from in ["round = 2", "height = 11"] {
+        let (seen, chain) = crash(from);
+        let (_, heights) = seen.began.expect("it begins");
+        let there = heights.iter().filter(|height| **height >= 11).count();
+        assert_eq!((there, heights.len()), (6, 11), "{from}: the first instant at which most are there");
+        assert!(chain.contains(&id), "{from}: the block was sent, and the others built on it");
+    }
+    for from in ["round-at-any = 2", "height-at-any = 11"] {
+        let (seen, chain) = crash(from);
+        let (_, heights) = seen.began.expect("it begins");
+        assert_eq!(heights.iter().filter(|height| **height >= 11).count(), 1, "{from}: the forger alone");
+        assert!(!chain.contains(&id), "{from}: a private fork");
+    }
+}
+
+#[test]
+fn an_end_waits_for_most_nodes_too_and_those_that_are_down_do_not_count() {
+    // Six of eleven crash: the five that are left are all.
+    let text =
+        "[[fault]]\nkind = \"crash\"\nnodes = { from = 0, to = 5 }\nfrom = { seconds = 20 }\nuntil = { height = 9 }\n";
+    let scenario = Scenario { rounds: 2, ..scenario(&format!("{text}[rules]\nminimum_network_reach = 2\n")) };
+    let seeds = SeedTree::new(7);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let rounds = dposlab::report::Rounds::new(&plan);
+    let seen = AtEnd { tips: Tips::new(11, &plan.tip), at_end: None };
+    let seen = Arc::new(Mutex::new(seen));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(EndSeen(seen.clone())), Box::new(rounds)];
+    scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
+    let at_end = seen.lock().expect("nobody panics").at_end.clone().expect("it ends");
+    let there = at_end.iter().filter(|height| **height >= 9).count();
+    assert_eq!((there, at_end.len()), (3, 5), "three of the five live nodes");
+}
+
+struct AtEnd {
+    tips: Tips,
+    at_end: Option<Vec<u32>>,
+}
+
+struct EndSeen(Arc<Mutex<AtEnd>>);
+
+impl Observer for EndSeen {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        self.0.lock().expect("nobody panics").tips.follow(node, event);
+    }
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        let mut seen = self.0.lock().expect("nobody panics");
+        let heights = |seen: &AtEnd| seen.tips.of_live().map(|(_, tip)| tip.height().0).collect();
+        // The first node that comes back tells that the fault is about to end.
+        if let NetworkEvent::NodeUp { .. } = event
+            && seen.at_end.is_none()
+        {
+            seen.at_end = Some(heights(&seen));
+        }
+        seen.tips.follow_network(event);
+    }
+}
+
+/// A network of seven delegates and a relay, node 7, that forges with the key of node 2 in the rounds 2 to 7.
+fn with_a_spare(crypto: &str, more: &str) -> Scenario {
+    let text = format!(
+        "version = 1\nrounds = 10\ncrypto = \"{crypto}\"\n[network]\ndelegates = 7\nrelays = 1\n\
+         latency = {{ distribution = \"constant\", ms = 50 }}\n[rules]\nbase = \"corrected\"\n\
+         [[fault]]\nkind = \"spare-forger\"\ndelegates = [\"genesis_3\"]\nnodes = [7]\nfrom = {{ round = 2 }}\n\
+         until = {{ round = 8 }}\n{more}"
+    );
+    Scenario::parse(&text, Path::new("spare")).expect("the test writes a scenario")
+}
+
+/// Transactions that are handed in at the delegate's own node alone, and reach the spare node a little later.
+const AT_ONE_NODE: &str = "[[workload]]\nkind = \"generate\"\nper_second = 10\nwallets = 8\nnodes = [2]\n\
+                           from = { round = 2 }\nuntil = { round = 8 }\n";
+
+/// The blocks of the two nodes at each height at which both made one.
+fn pairs(seen: &Seen) -> Vec<(BlockId, BlockId)> {
+    let of = |wanted: u32| seen.forged.iter().filter(move |(_, node, _)| node.0 == wanted);
+    let beside = |height: u32| of(7).find(|(other, ..)| *other == height).map(|(.., id)| *id);
+    of(2).filter_map(|(height, _, id)| Some((*id, beside(*height)?))).collect()
+}
+
+#[test]
+fn two_nodes_with_one_key_and_equal_pools_make_one_block() {
+    let (seen, _) = seen_of(&with_a_spare("real", ""));
+    let both = pairs(&seen);
+    assert!(both.len() >= 5, "both forge in the slots of genesis_3: {both:?}");
+    assert!(both.iter().all(|(one, other)| one == other), "signatures are deterministic: {both:?}");
+    assert!(seen.tips.is_converged() && seen.tips.winning().height() == Height(70));
+}
+
+#[test]
+fn two_nodes_with_one_key_and_other_pools_make_two_blocks_and_the_network_splits_and_recovers() {
+    let more = format!(
+        "{AT_ONE_NODE}[[assert]]\nsometimes = \"chains > 1\"\n[[assert]]\neventually = \"converged\"\nafter_fault = 0\n\
+         [[assert]]\nalways = \"invariants\"\n"
+    );
+    let scenario = with_a_spare("modelled", &more);
+    let (seen, _) = seen_of(&scenario);
+    let both = pairs(&seen);
+    assert!(both.iter().any(|(one, other)| one != other), "one pool has what the other lacks: {both:?}");
+    scenario.crypto.during(|| {
+        let seeds = SeedTree::new(7);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let judge = check::judge(&scenario, &plan).expect("no invariant is misspelt");
+        let outcome = scenario.play(&plan, StageKind::Inline, judge.observer().into_iter().collect(), |_| {});
+        let outcome = outcome.expect("no actor dies");
+        for verdict in judge.verdicts(outcome.end, outcome.ended) {
+            assert!(verdict.holds(), "{verdict}");
+        }
+    });
+}
+
+/// Each of the two follows the rules, so nothing of what they do is exempt from judgement.
+#[test]
+fn two_nodes_with_one_key_are_honest_each() {
+    use dposlab::check::{
+        conduct::{MADE, ONE_A_SLOT, RELAY, TURN},
+        search::{Networks, play},
+    };
+    for more in ["", AT_ONE_NODE] {
+        let scenario = with_a_spare("modelled", more);
+        let tried = play(&scenario, &Networks::default(), None, true, &AtomicBool::new(false));
+        let judged = |name: &str| tried.findings.iter().filter(|finding| finding.invariant == name).count();
+        for conduct in [&MADE, &ONE_A_SLOT, &RELAY, &TURN] {
+            assert_eq!(judged(conduct.name), 0, "{}: {:#?}", conduct.name, tried.findings);
+        }
+        assert!(check::liveness::deviants(&scenario).is_empty(), "nobody is exempt");
+    }
+}
+
+/// A block may be made while two whole seconds of its slot are left: the last millisecond is the one before the seventh second.
+/// The relay has answered long before, so the four seconds that it has are nothing to a late delegate. Source: consensus.md 2.1, 2.4.
+#[test]
+fn a_late_delegate_forges_up_to_the_cliff_of_the_slot_and_not_past_it() {
+    let late = |by: Option<u32>| {
+        let fault = by
+            .map_or(String::new(), |by| format!("[[fault]]\nkind = \"late-forging\"\ndelegates = [1]\nby_ms = {by}\n"));
+        let text = format!(
+            "version = 1\nrounds = 4\n[network]\ndelegates = 5\nlatency = {{ distribution = \"constant\", ms = 40 }}\n{fault}"
+        );
+        let scenario = Scenario::parse(&text, Path::new("late")).expect("the test writes a scenario");
+        let seeds = SeedTree::new(7);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let seen = Into8Seconds(Arc::new(Mutex::new(Vec::new())));
+        scenario.play(&plan, StageKind::Inline, vec![Box::new(seen.clone())], |_| {}).expect("no actor dies");
+        seen.0.lock().expect("nobody panics").clone()
+    };
+    let plain = late(None);
+    let made = *plain.first().expect("it forges");
+    assert!(plain.len() >= 3 && plain.iter().all(|at| *at == made), "the same instant in each slot: {plain:?}");
+    // Two seconds and two round trips of a ping and its answer at most.
+    assert!((2_000_000..2_200_000).contains(&made), "{made}");
+    let cliff = (7_000_000 - made) / 1_000;
+    assert!((4_800..5_000).contains(&cliff), "{cliff}");
+    let cliff = cliff as u32;
+    for by in [2_000, 3_999, 4_000, 4_001, cliff - 1] {
+        let late = late(Some(by));
+        assert!(late.iter().all(|at| *at == made + u64::from(by) * 1_000), "{by}: {late:?}");
+        assert!(late.len() >= 3, "{by}: {late:?}");
+    }
+    for by in [cliff, cliff + 1, 6_000, 20_000] {
+        let late = late(Some(by));
+        assert!(late.is_empty(), "{by}: too late, and thrown away: {late:?}");
+    }
+}
+
+/// The microseconds into its slot at which node 1 forges.
+#[derive(Clone)]
+struct Into8Seconds(Arc<Mutex<Vec<u64>>>);
+
+impl Observer for Into8Seconds {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if let (Event::BlockForged(_), NodeId(1)) = (event, node) {
+            self.0.lock().expect("nobody panics").push(now.micros() % 8_000_000);
         }
     }
 }

@@ -80,7 +80,7 @@ fn every_member_and_column_of_a_run_stands_in_the_page_and_no_other_does() {
     hold(&page, "### `delegates`", members(&summary["delegates"][0]));
     let quantiles: Vec<&Map<String, Value>> =
         totals.iter().filter(|(name, _)| name.ends_with("_ms")).filter_map(|(_, value)| value.as_object()).collect();
-    assert_eq!(quantiles.len(), 4, "three of propagation, one of transactions");
+    assert_eq!(quantiles.len(), 6, "three of propagation, two of gossip, one of transactions");
     quantiles.iter().for_each(|members| hold(&page, "### Quantiles", members.keys()));
 }
 
@@ -103,8 +103,49 @@ fn every_member_and_column_of_a_sweep_stands_in_the_page_and_no_other_does() {
     let cell = &summary["cells"][0];
     hold(&page, "### `cells`", members(cell));
     hold(&page, "### Shares", members(&cell["ok"]));
+    hold(&page, "### Bounds", members(&cell["assertions"][0]["bounds"]));
     hold(&page, "### Distributions", members(&cell["figures"]["height"]));
     hold(&page, "### Times to an event", members(&cell["converged_seconds"]));
+}
+
+/// A run of seven delegates on one latency, with this fault: its totals.
+fn totals_with(fault: &str) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (scenario, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+    let latency = "latency = { distribution = \"constant\", ms = 50 }";
+    let text = format!("version = 1\nrounds = 6\n[network]\ndelegates = 7\n{latency}\n{fault}");
+    fs::write(&scenario, text).expect("it is written");
+    let (scenario, out_name) = (scenario.display().to_string(), out.display().to_string());
+    let output = run(&["run", &scenario, "--stage", "inline", "--out", &out_name]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("digest:"), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    json(&out.join("summary.json"))["totals"].clone()
+}
+
+/// A node that no pushed block reaches downloads what it has missed, which is no gossip.
+#[test]
+fn what_is_pushed_and_what_is_downloaded_a_minute_later_are_two_figures() {
+    let totals = totals_with(
+        "[[fault]]\nkind = \"drop\"\nmessages = [\"block\"]\nreceivers = [3]\nfrom = { seconds = 60 }\nuntil = { after = 60 }\n",
+    );
+    let of = |figure: &str, member: &str| totals[figure][member].as_f64().expect("a number");
+    assert!(of("propagation_ms", "max") > 20_000.0 && of("propagation_all_ms", "max") > 20_000.0, "{totals}");
+    assert!(of("gossip_ms", "max") < 3_000.0 && of("gossip_all_ms", "max") < 3_000.0, "{totals}");
+    assert!(of("gossip_ms", "count") < of("propagation_ms", "count"), "{totals}");
+    let plain = totals_with("");
+    assert_eq!(plain["gossip_ms"], plain["propagation_ms"], "nobody has to catch up");
+}
+
+/// A forger that goes down with its own block has sent it to nobody: that is no propagation in no time.
+#[test]
+fn a_block_that_never_left_its_forger_has_no_delays() {
+    let crash = |from: &str| {
+        totals_with(&format!("[[fault]]\nkind = \"crash\"\nnodes = {{ from = 0, to = 6 }}\nfrom = {{ {from} = 20 }}\n"))
+    };
+    // Blocks 2 to 19 are on all seven chains when all go down: as the forger has its own block 20, or as it comes to the others.
+    let count = |totals: &Value| totals["propagation_ms"]["count"].as_u64().expect("a number");
+    assert_eq!(count(&crash("height-at-any")), 18 * 7);
+    assert_eq!(count(&crash("height")), 19 * 7, "the forger's own delay counts with those of the others");
 }
 
 /// A full pool tells at once what gives way, and what a batch has added only after the batch: a transaction that goes and

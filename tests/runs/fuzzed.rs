@@ -25,6 +25,7 @@ use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeSet,
     fs,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
@@ -129,7 +130,7 @@ fn change(random: &mut ChaCha8Rng, bytes: &mut Vec<u8>, other: &[u8]) {
         5 => (at, random.random_range(at..=bytes.len().min(at + 16))),
         _ => (at, (at + 1).min(bytes.len())),
     };
-    let new: Vec<u8> = match random.random_range(0..8) {
+    let new: Vec<u8> = match random.random_range(0..10) {
         0..=2 => NUMBERS.choose(random).expect("there are some").as_bytes().to_vec(),
         3 => WORDS.choose(random).expect("there are some").as_bytes().to_vec(),
         4 if !other.is_empty() => {
@@ -139,9 +140,62 @@ fn change(random: &mut ChaCha8Rng, bytes: &mut Vec<u8>, other: &[u8]) {
         }
         5 => bytes[start..end].repeat(2),
         6 => Vec::new(),
-        _ => vec![random.random()],
+        7 => vec![random.random()],
+        // Things are counted from 0 or from 1: a number beside the one that stands there, or one of those that count things.
+        8 => beside(random, &bytes[start..end]),
+        _ => {
+            let counts = counts(bytes);
+            counts.choose(random).map_or_else(Vec::new, |count| beside(random, count.as_bytes()))
+        }
     };
     bytes.splice(start..end, new);
+}
+
+/// A number, or one less or more than it; nothing of what is none.
+fn beside(random: &mut ChaCha8Rng, number: &[u8]) -> Vec<u8> {
+    let number = std::str::from_utf8(number).ok().and_then(|text| text.parse::<i64>().ok());
+    number.map_or_else(Vec::new, |number| number.saturating_add(random.random_range(-1..=1)).to_string().into_bytes())
+}
+
+/// The numbers that say how many things of a sort there are: delegates, nodes, accounts, rounds, and the tables that are numbered.
+fn counts(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let said = ["delegates = ", "standby = ", "relays = ", "rounds = "].into_iter().filter_map(|key| {
+        let at = text.find(key)? + key.len();
+        let number: String = text[at..].chars().take_while(char::is_ascii_digit).collect();
+        Some(number).filter(|number| !number.is_empty())
+    });
+    let numbers: Vec<String> = said.collect();
+    let nodes: u64 = numbers.iter().take(3).filter_map(|number| number.parse::<u64>().ok()).sum();
+    let tables = ["[[fault]]", "[[workload]]", "[[action]]"].map(|table| text.matches(table).count().to_string());
+    numbers.into_iter().chain([nodes.to_string(), "10".to_owned()]).chain(tables).collect()
+}
+
+/// Every number of a scenario that can be played, each with the numbers beside it and with one past the last node, delegate,
+/// account, round and fault in its place.
+#[test]
+fn no_number_one_past_the_last_panics() {
+    let seeds = seeds("scenario");
+    let good = |file: &Path| file.file_name().is_some_and(|name| name.display().to_string().starts_with("good-s"));
+    let mut tried = 0;
+    for (file, bytes) in seeds.iter().filter(|(file, _)| good(file)) {
+        let counts: BTreeSet<i64> = counts(bytes).iter().filter_map(|count| count.parse().ok()).collect();
+        let mut at = 0;
+        while at < bytes.len() {
+            let (start, end) = token(bytes, at, u8::is_ascii_digit);
+            at = end.max(at + 1);
+            let there = std::str::from_utf8(&bytes[start..end]).ok().and_then(|text| text.parse::<i64>().ok());
+            let Some(there) = there else { continue };
+            let near = counts.iter().chain([&there]).flat_map(|number| [number - 1, *number, number + 1]);
+            for number in near.collect::<BTreeSet<i64>>() {
+                let changed = [&bytes[..start], number.to_string().as_bytes(), &bytes[end..]].concat();
+                let result = catch_unwind(AssertUnwindSafe(|| fuzz::scenario(&changed)));
+                assert!(result.is_ok(), "{}: {number} at byte {start} in place of {there}", file.display());
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 500, "{tried}");
 }
 
 /// The stretch of such bytes around a place, or after it.

@@ -9,13 +9,15 @@ use crate::{
         message::{RoundView, Transactions},
     },
     ledger::saved::saved,
-    protocol::{Block, BlockId, Slot},
+    protocol::{Block, BlockId, KeyPair, Slot},
 };
 use rand_chacha::ChaCha8Rng;
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, ops::Range, sync::Arc, time::Duration};
 
 /// The number of a plan that no delegate ever makes: the wake-ups of one that forges out of turn.
 const OUT_OF_TURN: u64 = u64::MAX;
+/// Another such number: the wake-up of a delegate that makes a block late.
+const LATE: u64 = u64::MAX - 1;
 /// A slot's first two seconds belong to the block before. Source: consensus.md 2.1.
 const INTO_SLOT: Duration = Duration::from_secs(2);
 
@@ -38,6 +40,9 @@ pub struct Hosted {
 }
 
 /// The ways in which an actor deviates.
+///
+/// A delegate that forges late has its transactions in time, and its relay has answered. It takes them later, so the block that it
+/// makes of them is late: [`Deviance::hold`] keeps the answer until then, and keeps the delegate from giving its relay up.
 #[derive(Clone, Default)]
 struct Deviance {
     deviations: Vec<Arc<Deviation>>,
@@ -51,6 +56,12 @@ struct Deviance {
     oversize: forgery::Oversize,
     /// The tip it lies about, and what it claims instead.
     claimed: Option<(BlockId, Arc<Block>)>,
+    /// The delegate has asked for transactions to forge.
+    awaits: bool,
+    /// The transactions of a block that the delegate makes late.
+    held: Option<Input>,
+    /// Forgers of other delegates' keys beside the node's own.
+    spares: Vec<Spare>,
 }
 
 impl From<Actor> for Hosted {
@@ -74,7 +85,12 @@ impl Hosted {
         match stimulus {
             Stimulus::Input(input) => match &mut self.deviance {
                 None => self.actor.step(now, input, effects),
-                Some(deviance) => deviance.step(&mut self.actor, now, input, effects),
+                Some(deviance) => {
+                    deviance.step(&mut self.actor, now, input, effects);
+                    if deviance.is_over() {
+                        self.deviance = None;
+                    }
+                }
             },
             Stimulus::Deviate { deviation, on, peers } => match (&*deviation, &mut self.actor) {
                 (Deviation::Offline(rounds), Actor::Delegate(delegate)) => delegate.switch(now, rounds, on, effects),
@@ -150,23 +166,39 @@ impl Hosted {
         effects: &mut Vec<Effect>,
     ) {
         if !on {
-            return self.mend(&deviation);
+            return self.mend(now, &deviation, effects);
         }
         if let (Some(every), Actor::Delegate(delegate)) = (out_of_turn(&deviation), &self.actor) {
             plan_out_of_turn(delegate, now, every, effects);
         }
         let deviance = self.deviance.get_or_insert_default();
+        if let (Deviation::Spare(keys), Actor::Delegate(delegate)) = (&*deviation, &self.actor) {
+            let mut spare = Spare::new(delegate, keys, &deviance.spares);
+            spare.step(now, Input::Start, effects);
+            deviance.spares.push(spare);
+        }
         deviance.peers = peers;
         deviance.claimed = None;
         deviance.deviations.push(deviation);
     }
 
-    fn mend(&mut self, deviation: &Deviation) {
+    /// Ceases to deviate. A block that is held back is made now: nothing makes it later any more.
+    fn mend(&mut self, now: SimTime, deviation: &Deviation, effects: &mut Vec<Effect>) {
         let Some(deviance) = &mut self.deviance else { return };
         let Some(index) = deviance.deviations.iter().position(|on| **on == *deviation) else { return };
         deviance.deviations.remove(index);
         deviance.claimed = None;
-        if deviance.deviations.is_empty() {
+        if let Deviation::Spare(keys) = deviation
+            && let Some(index) = deviance.spares.iter().position(|spare| spare.delegate.keys() == Some(keys))
+        {
+            deviance.spares.remove(index);
+        }
+        if matches!(deviation, Deviation::LateForging(_))
+            && let Some(held) = deviance.held.take()
+        {
+            deviance.step(&mut self.actor, now, held, effects);
+        }
+        if deviance.is_over() {
             self.deviance = None;
         }
     }
@@ -175,10 +207,15 @@ impl Hosted {
 impl Deviance {
     /// One event in, the effects out: those of the honest actor, as far as the deviations let them be.
     fn step(&mut self, actor: &mut Actor, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
-        let is_off = matches!(actor, Actor::Delegate(delegate) if delegate.is_off());
-        if is_off || self.refuses(&input, effects) {
+        if self.spares_hear(now, &input, effects) {
             return;
         }
+        let is_off = matches!(actor, Actor::Delegate(delegate) if delegate.is_off());
+        if is_off || self.refuses(&input, effects) {
+            self.held = None;
+            return;
+        }
+        let Some(input) = self.hold(now, input, effects) else { return };
         if let Actor::Delegate(delegate) = actor
             && self.went_out_of_turn(delegate, now, &input, effects)
         {
@@ -198,16 +235,53 @@ impl Deviance {
         self.effects = wanted;
     }
 
+    fn is_over(&self) -> bool {
+        self.deviations.is_empty() && self.held.is_none() && self.spares.is_empty()
+    }
+
+    /// Returns what the delegate hears now: the input, the transactions that were held back until now, or nothing.
+    fn hold(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) -> Option<Input> {
+        match input {
+            Input::Wake(Wake::Forge { plan: LATE }) => self.held.take(),
+            // It would give its relay up, which has answered.
+            Input::Wake(Wake::Forge { plan }) if plan != OUT_OF_TURN && self.held.is_some() => None,
+            Input::Message { message: Message::ForgingTransactions(_), .. } if self.awaits => {
+                self.awaits = false;
+                let by = self.deviations.iter().filter_map(|on| match **on {
+                    Deviation::LateForging(by) => Some(by),
+                    _ => None,
+                });
+                let by: Duration = by.sum();
+                if by.is_zero() {
+                    return Some(input);
+                }
+                self.held = Some(input);
+                effects.push(Effect::WakeAt { at: now + by, wake: Wake::Forge { plan: LATE } });
+                None
+            }
+            input => Some(input),
+        }
+    }
+
+    /// Hands an input to the spare forgers of the node. Returns true if it is for one of them alone.
+    fn spares_hear(&mut self, now: SimTime, input: &Input, effects: &mut Vec<Effect>) -> bool {
+        if let Input::Wake(Wake::Forge { plan }) = input {
+            // A wake-up is of one forger.
+            let woken = self.spares.iter_mut().find(|spare| spare.plans().contains(plan));
+            return woken.map(|spare| spare.step(now, input.clone(), effects)).is_some();
+        }
+        self.spares.iter_mut().for_each(|spare| spare.step(now, input.clone(), effects));
+        false
+    }
+
     /// Does an effect, or something else instead.
     fn bend(&mut self, actor: &Actor, now: SimTime, mut effect: Effect, effects: &mut Vec<Effect>) {
         for index in 0..self.deviations.len() {
             let deviation = self.deviations[index].clone();
             match (&*deviation, effect) {
-                (
-                    Deviation::LateForging(by),
-                    Effect::Send { to, message: message @ Message::ForgingTransactionsRequest },
-                ) => {
-                    return effects.push(Effect::SendAt { at: now + *by, to, message });
+                (Deviation::LateForging(_), Effect::Send { to, message: Message::ForgingTransactionsRequest }) => {
+                    self.awaits = true;
+                    effect = Effect::Send { to, message: Message::ForgingTransactionsRequest };
                 }
                 (
                     Deviation::Withhold { release: Some(release) },
@@ -365,6 +439,47 @@ impl Deviance {
     }
 }
 
+/// A forger of another delegate's key on a node, which follows the rules. It asks the node's relay and hears its answers, as the
+/// forger of the node's own key does. What is answered to the one says nothing to the other: each works in slots of its own key only.
+/// Wake-ups are told apart by the numbers of their plans.
+#[derive(Clone)]
+struct Spare {
+    delegate: Delegate,
+    /// The number of its first plan on the node.
+    first: u64,
+}
+
+impl Spare {
+    /// Plans that the node's own forger and each spare one can make.
+    const PLANS: u64 = 1 << 40;
+
+    /// A spare forger beside others on the node of a delegate.
+    fn new(beside: &Delegate, keys: &KeyPair, others: &[Self]) -> Self {
+        let first = others.iter().map(|other| other.first).max().unwrap_or(0) + Self::PLANS;
+        let delegate = Delegate::new(beside.node(), Some(keys.clone()), beside.tree().clone());
+        Self { delegate, first }
+    }
+
+    fn plans(&self) -> Range<u64> {
+        self.first..self.first + Self::PLANS
+    }
+
+    fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
+        let first = self.first;
+        let input = match input {
+            Input::Wake(Wake::Forge { plan }) => Input::Wake(Wake::Forge { plan: plan.saturating_sub(first) }),
+            input => input,
+        };
+        let before = effects.len();
+        self.delegate.step(now, input, effects);
+        for effect in &mut effects[before..] {
+            if let Effect::WakeAt { wake: Wake::Forge { plan }, .. } = effect {
+                *plan += first;
+            }
+        }
+    }
+}
+
 impl std::fmt::Debug for Stimulus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -393,4 +508,5 @@ fn plan_out_of_turn(delegate: &Delegate, now: SimTime, every: u32, effects: &mut
 
 saved!(enum Stimulus { 0 Input(input), 1 Deviate { deviation, on, peers }, 2 Begin(actor) });
 saved!(struct Hosted { actor, deviance });
-saved!(struct Deviance { deviations, peers, own, asked, oversize, claimed; effects = Vec::new() });
+saved!(struct Deviance { deviations, peers, own, asked, oversize, claimed, awaits, held, spares; effects = Vec::new() });
+saved!(struct Spare { delegate, first });

@@ -19,7 +19,10 @@ use std::{sync::Arc, time::Duration};
 /// A model of the knowledge of a node's forger.
 #[derive(Clone)]
 pub(super) struct DelegateModel {
-    key: Option<PublicKey>,
+    /// The key of the node's own delegate.
+    own: Option<PublicKey>,
+    /// That key, and those of others that it forges with by a fault.
+    keys: Vec<PublicKey>,
     /// The slot it asked for the state of the network in, the height of the round it knew, and when.
     asked: Option<(Slot, Height, SimTime)>,
     /// The last report by which it may forge.
@@ -43,8 +46,26 @@ struct Turn {
 }
 
 impl DelegateModel {
-    pub(super) fn new(key: Option<PublicKey>) -> Self {
-        Self { key, asked: None, may: None, gives_up: false, turn: None, slot: None, quiet_until: SimTime::default() }
+    pub(super) fn new(own: Option<PublicKey>) -> Self {
+        Self {
+            own,
+            keys: own.into_iter().collect(),
+            asked: None,
+            may: None,
+            gives_up: false,
+            turn: None,
+            slot: None,
+            quiet_until: SimTime::default(),
+        }
+    }
+
+    /// Begins or ceases to forge with a further key.
+    fn spare(&mut self, on: bool, key: PublicKey) {
+        match (on, self.keys.iter().rposition(|known| *known == key)) {
+            (true, _) => self.keys.push(key),
+            (false, Some(index)) => drop(self.keys.remove(index)),
+            (false, None) => {}
+        }
     }
 
     /// A fault no longer makes an actor of the node deviate.
@@ -56,10 +77,15 @@ impl DelegateModel {
     /// Looks at own slots: where the tip and its round say at the beginning of a slot, and for three seconds, that it is
     /// the delegate's, the delegate asks its relay for the state of the network.
     pub(super) fn time_passes(&mut self, case: &mut Case<'_>, peer: &PeerModel, honest: bool) {
-        let Some(key) = self.key else { return };
+        if self.keys.is_empty() {
+            return;
+        }
         let slots = case.known.tree.slots();
         let timely = case.known.timely[case.step.actor.node.0 as usize];
-        if !honest || !timely || matches!(case.step.cause, Cause::Begins | Cause::Start | Cause::Deviates(_)) {
+        if !honest
+            || !timely
+            || matches!(case.step.cause, Cause::Begins | Cause::Start | Cause::Deviates(_) | Cause::Spare(..))
+        {
             self.turn = None;
             self.slot = None;
             return;
@@ -72,7 +98,7 @@ impl DelegateModel {
                     format!("slot {} was its own, {:?} its tip, and it did not ask its relay", turn.slot, turn.tip)
                 });
                 self.turn = None;
-            } else if !turn.tip.is(&peer.tip) && !owns(case.known, &peer.tip, turn.slot, &key) {
+            } else if !turn.tip.is(&peer.tip) && !owns(case.known, &peer.tip, turn.slot, &self.keys) {
                 self.turn = None;
             }
         }
@@ -81,7 +107,7 @@ impl DelegateModel {
             return;
         }
         // The tip has not moved since the slot began: every move is a step.
-        let own = |slot: Slot| owns(case.known, &peer.tip, slot, &key);
+        let own = |slot: Slot| owns(case.known, &peer.tip, slot, &self.keys);
         let twice = own(Slot(running.0.saturating_sub(1)));
         let first = before.is_some_and(|before| before.0 + 1 == running.0);
         if own(running) && !twice && first {
@@ -90,15 +116,21 @@ impl DelegateModel {
     }
 
     pub(super) fn judge(&mut self, case: &mut Case<'_>) {
-        let Some(key) = self.key else { return };
+        if let Cause::Spare(on, key) = case.step.cause {
+            return self.spare(on, key);
+        }
+        if self.keys.is_empty() {
+            return;
+        }
         match &case.step.cause {
-            Cause::Begins => *self = Self::new(Some(key)),
+            // Of the others it hears anew.
+            Cause::Begins => *self = Self::new(self.own),
             Cause::Message(from, message) if from.node == case.step.actor.node => match message {
                 Message::Round(view) => {
-                    self.asks_for_state(case, &key, view);
+                    self.asks_for_state(case, view);
                 }
                 Message::NetworkState(state) => self.decides(case, state),
-                Message::ForgingTransactions(chosen) => self.makes(case, &key, chosen),
+                Message::ForgingTransactions(chosen) => self.makes(case, chosen),
                 _ => {}
             },
             _ => {}
@@ -125,7 +157,7 @@ impl DelegateModel {
     }
 
     /// It asks only in its own slot, and not before the slot's third second unless slots were missed.
-    fn asks_for_state(&mut self, case: &mut Case<'_>, key: &PublicKey, view: &crate::actors::message::RoundView) {
+    fn asks_for_state(&mut self, case: &mut Case<'_>, view: &crate::actors::message::RoundView) {
         let asks =
             case.left.take_own(Role::Peer, |message| matches!(message, Message::NetworkStateRequest).then_some(()));
         if asks.is_none() {
@@ -133,7 +165,7 @@ impl DelegateModel {
         }
         let slots = case.known.tree.slots();
         let slot = slots.slot(case.step.local.seconds());
-        let own = view.round.owner(slot).public_key == *key && view.tip_slot < slot;
+        let own = self.keys.contains(&view.round.owner(slot).public_key) && view.tip_slot < slot;
         let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + 1;
         case.report.judge(&conduct::TURN, own && case.step.local.seconds().0 > earliest, || {
             format!("it asked to forge in slot {slot}, at {}, on a tip of slot {}", case.step.local, view.tip_slot)
@@ -186,7 +218,7 @@ impl DelegateModel {
         }
     }
 
-    fn makes(&mut self, case: &mut Case<'_>, key: &PublicKey, chosen: &Transactions) {
+    fn makes(&mut self, case: &mut Case<'_>, chosen: &Transactions) {
         let event = case.left.take_event(|event| match event {
             Event::BlockForged(block) => Some(block),
             _ => None,
@@ -215,21 +247,21 @@ impl DelegateModel {
             )
         });
         let Some(block) = sent else { return };
-        let wrong = wrong_in_block(case.known, block, key, slot, tip_height, &state, chosen);
+        let wrong = wrong_in_block(case.known, block, &self.keys, slot, tip_height, &state, chosen);
         case.report.judge(&conduct::MADE, wrong.is_none(), || wrong.unwrap_or_default().to_owned());
     }
 }
 
-/// Returns true if a slot after the tip's belongs to a delegate.
-fn owns(known: &Known, tip: &Arc<Link>, slot: Slot, key: &PublicKey) -> bool {
+/// Returns true if a slot after the tip's belongs to a delegate with one of these keys.
+fn owns(known: &Known, tip: &Arc<Link>, slot: Slot, keys: &[PublicKey]) -> bool {
     let tip_slot = known.tree.slots().slot(tip.block().header.timestamp);
-    slot > tip_slot && known.tree.applied(tip).state.round().owner(slot).public_key == *key
+    slot > tip_slot && keys.contains(&known.tree.applied(tip).state.round().owner(slot).public_key)
 }
 
 fn wrong_in_block(
     known: &Known,
     block: &Arc<Block>,
-    key: &PublicKey,
+    keys: &[PublicKey],
     slot: Slot,
     tip_height: Height,
     state: &NetworkState,
@@ -239,7 +271,7 @@ fn wrong_in_block(
     let terms = milestones.at(Height(tip_height.0 + 1));
     let fees: u64 = chosen.iter().map(|one| one.fee().value()).sum();
     let checks = [
-        (header.generator == *key, "it is not signed by the delegate"),
+        (keys.contains(&header.generator), "it is not signed by the delegate"),
         (header.timestamp == known.tree.slots().start(slot), "its time is not the beginning of its slot"),
         (header.height.0 == state.height.0 + 1, "its height does not follow the relay's"),
         (header.previous == Some(state.tip), "it does not follow the relay's tip"),

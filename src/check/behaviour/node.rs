@@ -40,7 +40,7 @@ impl PeerModel {
                 self.comes_back();
                 self.calls_all_it_knows(case);
             }
-            Cause::Deviates(_) => {}
+            Cause::Deviates(_) | Cause::Spare(..) => {}
             Cause::Wake(wake) => self.woken(case, *wake),
             Cause::Submit(transactions) => {
                 self.hands_in(case, transactions, true);

@@ -2,6 +2,7 @@
 
 use crate::{
     actors::{ActorId, Event, Input, Message, NodeId, Role, SimTime, Submission, Wake, message::Transactions},
+    protocol::PublicKey,
     sim::Heard,
 };
 use smallvec::{SmallVec, smallvec};
@@ -13,6 +14,8 @@ pub(super) enum Cause {
     /// Its node came back.
     Begins,
     Deviates(bool),
+    /// It begins or ceases to forge with a further key, by the rules.
+    Spare(bool, PublicKey),
     Wake(Wake),
     Message(ActorId, Message),
     Submit(Transactions),
@@ -58,7 +61,8 @@ impl ActorStep {
     pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>, did: Vec<Did>) -> Self {
         let cause = match heard {
             Heard::Begins => Cause::Begins,
-            Heard::Deviates { on } => Cause::Deviates(*on),
+            Heard::Deviates { on, spare: Some(key) } => Cause::Spare(*on, **key),
+            Heard::Deviates { on, spare: None } => Cause::Deviates(*on),
             Heard::Wake(wake) => Cause::Wake(*wake),
             Heard::Message { from, message } => Cause::Message(*from, (*message).clone()),
             Heard::Input(input) => match input {

@@ -31,7 +31,8 @@ impl<'a> Actions<'a> {
         let mut actions = Vec::new();
         while actions.len() < count {
             let story = self.story();
-            actions.extend(story);
+            // Stories share the making of actions, of which some say more than their deed has.
+            actions.extend(story.into_iter().map(Action::without_idle));
         }
         actions.sort_by_key(|action| action.height);
         actions

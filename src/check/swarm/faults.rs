@@ -9,7 +9,7 @@ use crate::{
         fault::{
             Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
             ForgeOutOfTurn, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, NodeRef, Nodes, Offline,
-            Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing, Withhold,
+            Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, SpareForger, VoteSwing, Withhold,
         },
     },
 };
@@ -59,7 +59,7 @@ fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, delegates: u32) ->
     let at_time = kind.facts().is_over_at_once() || draw.random_ratio(1, 4);
     match at_time {
         true => fault(kind, Trigger::Seconds(f64::from(seconds + draw.random_range(0..8))), until),
-        false => fault(kind, Trigger::Height(height), until),
+        false => fault(kind, Trigger::HeightAtAny(height), until),
     }
 }
 
@@ -126,12 +126,13 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
             FaultKind::ClockSkew(ClockSkew { nodes: some_nodes.nodes, offset_ms, drift_ppm })
         }
         14 => FaultKind::Offline(Offline { delegates: forgers, rounds: None }),
-        15 => FaultKind::LateForging(LateForging { delegates: forgers, by_ms: draw.random_range(100..=4_000) }),
+        15 => FaultKind::LateForging(LateForging { delegates: forgers, by_ms: draw.random_range(100..=6_000) }),
         16 => FaultKind::Withhold(Withhold {
             delegates: forgers,
             release_ms: draw.random_bool(0.7).then(|| draw.random_range(500..=20_000)),
         }),
-        17 | 18 => FaultKind::DoubleForge(SomeDelegates { delegates: forgers }),
+        17 => FaultKind::DoubleForge(SomeDelegates { delegates: forgers }),
+        18 => FaultKind::SpareForger(spare(&forgers, delegates, nodes)),
         19 => FaultKind::ForgeOutOfTurn(ForgeOutOfTurn { delegates: forgers, every: draw.random_range(1..=5) }),
         20..=22 => {
             let claim = *[FalseClaim::Height, FalseClaim::Height, FalseClaim::Id, FalseClaim::Slot]
@@ -163,6 +164,21 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
             FaultKind::ForgeInvalid(ForgeInvalid { delegates: forgers, error })
         }
     }
+}
+
+/// A spare node of the first of some delegates: a relay by preference, as an operator's spare node is.
+fn spare(forgers: &Nodes, delegates: u32, nodes: u32) -> SpareForger {
+    let one = |number| Nodes::List(vec![NodeRef::Number(number)]);
+    let delegate = match forgers {
+        Nodes::List(list) => list.iter().find_map(|node| match node {
+            NodeRef::Number(number) => Some(*number),
+            NodeRef::Delegate(_) => None,
+        }),
+        Nodes::Span(_) | Nodes::Share(_) => None,
+    };
+    let delegate = delegate.unwrap_or(0);
+    let node = if nodes > delegates { delegates } else { (delegate + 1) % nodes };
+    SpareForger { delegates: one(delegate), nodes: one(node) }
 }
 
 /// All kinds of messages, or a few.

@@ -3,10 +3,11 @@
 
 use super::Draw;
 use crate::{
+    actors::NodeId,
     ledger::rules::Gossip,
     scenario::section::{Change, NetworkSection},
     sim::{
-        Latency, NetworkModel,
+        Latency, NetworkModel, SeedTree,
         network::{Clocks, Distribution, LinkLatency, Per, Regions, Reordering, Topology},
     },
 };
@@ -38,6 +39,7 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
     let mut model = NetworkModel { topology, latency, ..NetworkModel::default() };
     let flaws = *[0, 0, 0, 1, 1, 2, 4].choose(draw).unwrap_or(&0);
     (0..flaws).for_each(|_| flaw(draw, &mut model, nodes));
+    fit(&mut model, nodes);
     // Sent once, a block does not come beyond the forger's own peers. Where all are peers, the copies that the reference
     // sends are nine messages of ten, and show what can be seen without them.
     let once = model.topology == Topology::Mesh && draw.random_bool(0.75);
@@ -51,6 +53,16 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
     network
 }
 
+/// Takes out what a file may not say: latencies of links that are not there, and one of all links beside regions.
+fn fit(model: &mut NetworkModel, nodes: u32) {
+    let links = model.topology.links(nodes, SeedTree::new(1));
+    let is_there = |(a, b): &(u32, u32)| links.connects(NodeId(*a), NodeId(*b));
+    model.links.retain(|link| link.directions().is_ok_and(|(_, directions)| directions.iter().all(is_there)));
+    if model.regions.is_some() {
+        model.latency = Latency::default();
+    }
+}
+
 /// One thing that a network does not do as one would like, now and then to the extreme.
 fn flaw(draw: &mut Draw, model: &mut NetworkModel, nodes: u32) {
     match draw.random_range(0..9) {
@@ -61,8 +73,10 @@ fn flaw(draw: &mut Draw, model: &mut NetworkModel, nodes: u32) {
             for _ in 0..draw.random_range(1..=3) {
                 let (a, b) = (draw.random_range(0..nodes), draw.random_range(0..nodes));
                 let latency = Latency { distribution: slow(draw), per: Per::Link };
-                if a != b {
-                    model.links.push(LinkLatency { between: (a, b), latency });
+                let (one_way, is_given) = (draw.random_ratio(1, 4), |given: &LinkLatency| is_of(given, a, b));
+                if a != b && !model.links.iter().any(is_given) {
+                    let link = if one_way { LinkLatency::one_way } else { LinkLatency::between };
+                    model.links.push(link(a, b, latency));
                 }
             }
         }
@@ -79,6 +93,11 @@ fn flaw(draw: &mut Draw, model: &mut NetworkModel, nodes: u32) {
             model.clocks = Some(Clocks { offset_ms, drift_ppm: if offset_ms == 200 { 0 } else { drift_ppm } });
         }
     }
+}
+
+/// Returns true if a latency is of the link between two nodes, in any direction.
+fn is_of(given: &LinkLatency, a: u32, b: u32) -> bool {
+    given.directions().is_ok_and(|(_, directions)| directions.contains(&(a, b)) || directions.contains(&(b, a)))
 }
 
 fn distribution(draw: &mut Draw) -> Distribution {

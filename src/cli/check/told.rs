@@ -2,14 +2,28 @@
 
 use super::{Check, RUNS, Told};
 use crate::{
-    check::{INTERESTING, conduct::is_modelled, search::Summary},
+    check::{
+        INTERESTING,
+        conduct::is_modelled,
+        search::{Search, Summary},
+    },
+    ledger::Rules,
+    scenario::Scenario,
     statistics::{Interval, interval},
 };
 use serde_json::{Value, json};
 
 impl Check {
-    pub(super) fn as_text(&self, summary: &Summary, told: &[Told]) -> String {
-        let mut text: String = told.iter().map(|told| self.finding_in_words(summary, told)).collect();
+    /// The rules that all runs of a search have.
+    fn rules_of(search: &Search) -> &toml::Table {
+        search.frame.base.as_ref().map_or(&search.frame.rules, |base| &base.rules)
+    }
+
+    pub(super) fn as_text(&self, search: &Search, summary: &Summary, told: &[Told]) -> String {
+        let rules = Scenario { rules: Self::rules_of(search).clone(), ..search.scenario(0) }.rules_in_words();
+        let what = self.scenario.as_ref().map_or("networks as drawn".to_owned(), |file| file.display().to_string());
+        let mut text = format!("{what}; {rules}\n");
+        text.extend(told.iter().map(|told| self.finding_in_words(summary, told)));
         let sometimes: Vec<String> =
             INTERESTING.iter().map(|what| format!("{what} {}", summary.sometimes.of(what))).collect();
         let never: Vec<&str> = INTERESTING.into_iter().filter(|what| summary.sometimes.of(what) == 0).collect();
@@ -24,10 +38,9 @@ impl Check {
             runs => format!(", {runs} with the model of a node"),
         };
         text + &format!(
-            "summary: {}{of} runs{time} from seed {}, rules '{}'{modelled}, {} slots, {} things do not hold{}",
+            "summary: {}{of} runs{time} from seed {}, {rules}{modelled}, {} slots, {} things do not hold{}",
             summary.runs,
             self.seed,
-            self.rules,
             summary.slots,
             told.iter().filter(|told| !told.is_known).count(),
             match told.iter().filter(|told| told.is_known).count() {
@@ -85,7 +98,7 @@ impl Check {
         self.runs.or(self.time.is_none().then_some(RUNS))
     }
 
-    pub(super) fn as_json(&self, summary: &Summary, told: &[Told], interrupted: bool) -> Value {
+    pub(super) fn as_json(&self, search: &Search, summary: &Summary, told: &[Told], interrupted: bool) -> Value {
         let found: Vec<Value> = told
             .iter()
             .map(|told| {
@@ -117,7 +130,7 @@ impl Check {
             .collect();
         json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "rules": self.rules,
+            "rules": Self::rules_of(search).get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE),
             "seed": self.seed,
             "runs": summary.runs,
             "runs_asked": self.runs_asked(),

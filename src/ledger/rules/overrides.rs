@@ -14,6 +14,9 @@ pub enum RulesError {
 }
 
 impl Rules {
+    /// The set of rules of a table that names none.
+    pub const DEFAULT_BASE: &str = "reference";
+
     /// Rules as a file has them: `base = "reference"` (which is what a table without it means) or `"corrected"`, and
     /// whatever differs from it.
     ///
@@ -37,7 +40,7 @@ impl Rules {
     /// The first key that names no rule, or whose value its rule does not allow.
     pub fn from_toml(table: &Table) -> Result<Self, RulesError> {
         let base = match table.get("base") {
-            None => Self::reference(),
+            None => Self::named(Self::DEFAULT_BASE)?,
             Some(Value::String(name)) => Self::named(name)?,
             Some(other) => return Err(no_such_base(other)),
         };

@@ -153,11 +153,16 @@ pub struct Totals {
     pub blocks_refused: u32,
     pub blocks_disregarded: u32,
     pub forging_suspended: u32,
+    /// From forging to a node's chain, pushed or downloaded.
     pub propagation_ms: Percentiles,
     /// From forging until half of the nodes that were live then have the block.
     pub propagation_half_ms: Percentiles,
     /// From forging until all nodes that were live then have the block; blocks that do not get there are left out.
     pub propagation_all_ms: Percentiles,
+    /// From forging to a node's chain, of blocks that were pushed there: no node that catches up by a download is among these.
+    pub gossip_ms: Percentiles,
+    /// From forging until all nodes that were live then have the block, of blocks that were pushed to each of them.
+    pub gossip_all_ms: Percentiles,
     pub transactions: u64,
     pub transactions_per_second: f64,
     pub transaction_latency_ms: Percentiles,

@@ -1,5 +1,10 @@
 //! The time that blocks take from the forger to the chains of its cohort: the nodes that were live at the instant it was forged.
 //! Nodes that were down then catch up later, which is no propagation.
+//!
+//! A block comes onto a chain by gossip, if a node takes it in at the instant at which it is pushed there, or by a download, perhaps
+//! a minute later. `each` and `all` count both, `gossip` and `gossip_all` pushed blocks only. A block that was never on the chain of
+//! another node than its forger's, though others were live, counts nowhere: that forger went down before it had sent it, or is cut
+//! off.
 
 use crate::{
     actors::{NodeId, SimTime},
@@ -83,34 +88,65 @@ pub struct Propagation {
     this_round: Times,
     half: Times,
     all: Times,
+    gossip: Times,
+    gossip_all: Times,
+    /// The block that was last pushed to each node, and when.
+    pushed: Vec<Option<(SimTime, BlockId)>>,
 }
 
 struct Travel {
     forged: SimTime,
+    forger: NodeId,
+    /// The block is on the forger's chain, and on no other so far.
+    own: Option<Arrival>,
+    /// Nodes of the cohort that it was pushed to.
+    by_gossip: u32,
     /// One bit a node: those of the cohort that have not had it yet.
     lacking: Vec<u64>,
     cohort: u32,
     had: u32,
 }
 
+/// A block is on a node's chain.
+#[derive(Clone, Copy)]
+struct Arrival {
+    at: SimTime,
+    by_gossip: bool,
+    /// With it half of the cohort, rounded up, have had the block; or all have.
+    half: bool,
+    all: bool,
+}
+
 impl Propagation {
     pub(super) fn new(nodes: usize) -> Self {
-        let [each, this_round, half, all] = [(); 4].map(|()| Times::default());
+        let [each, this_round, half, all, gossip, gossip_all] = [(); 6].map(|()| Times::default());
         let followed_at_most = (FOLLOWED_BITS / nodes.max(1)).clamp(*FOLLOWED.start(), *FOLLOWED.end());
         let order = std::collections::VecDeque::new();
-        Self { followed_at_most, followed: BTreeMap::new(), order, each, this_round, half, all }
+        let (followed, pushed) = (BTreeMap::new(), vec![None; nodes]);
+        Self { followed_at_most, followed, order, each, this_round, half, all, gossip, gossip_all, pushed }
     }
 
-    pub(super) fn forged(&mut self, now: SimTime, block: &Block, tips: &Tips) {
+    /// A block is pushed to a node, by a peer or by the node's own forger.
+    pub(super) fn pushed(&mut self, now: SimTime, node: NodeId, block: &Block) {
+        if let Some(pushed) = self.pushed.get_mut(node.0 as usize) {
+            *pushed = Some((now, block.id));
+        }
+    }
+
+    /// A node has forged a block. One that two nodes forge counts from the first.
+    pub(super) fn forged(&mut self, now: SimTime, node: NodeId, block: &Block, tips: &Tips) {
+        if self.followed.contains_key(&block.id) {
+            return;
+        }
         let mut lacking = vec![0; tips.nodes().div_ceil(64)];
         for (node, _) in tips.of_live() {
             let (word, bit) = place(node);
             lacking[word] |= bit;
         }
-        let travel = Travel { forged: now, lacking, cohort: tips.live(), had: 0 };
-        if self.followed.insert(block.id, travel).is_none() {
-            self.order.push_back(block.id);
-        }
+        let cohort = tips.live();
+        let travel = Travel { forged: now, forger: node, own: None, by_gossip: 0, lacking, cohort, had: 0 };
+        self.followed.insert(block.id, travel);
+        self.order.push_back(block.id);
         if self.order.len() > self.followed_at_most
             && let Some(oldest) = self.order.pop_front()
         {
@@ -127,16 +163,31 @@ impl Propagation {
         }
         travel.lacking[word] ^= bit;
         travel.had += 1;
-        self.each.add(travel.forged, now);
-        self.this_round.add(travel.forged, now);
+        let by_gossip = self.pushed.get(node.0 as usize).is_some_and(|pushed| *pushed == Some((now, link.id())));
+        travel.by_gossip += u32::from(by_gossip);
         let half = travel.had == travel.cohort.div_ceil(2);
-        if half {
-            self.half.add(travel.forged, now);
+        let arrival = Arrival { at: now, by_gossip, half, all: travel.had == travel.cohort };
+        if node == travel.forger && travel.had == 1 && travel.cohort > 1 {
+            travel.own = Some(arrival);
+            return half;
         }
-        if travel.had == travel.cohort {
-            self.all.add(travel.forged, now);
+        let (forged, own) = (travel.forged, travel.own.take());
+        let all_by_gossip = arrival.all && travel.by_gossip == travel.cohort;
+        for arrival in own.into_iter().chain([arrival]) {
+            self.arrived(forged, arrival);
+        }
+        if all_by_gossip {
+            self.gossip_all.add(forged, now);
         }
         half
+    }
+
+    fn arrived(&mut self, forged: SimTime, Arrival { at, by_gossip, half, all }: Arrival) {
+        let of = [(true, &mut self.each), (true, &mut self.this_round), (by_gossip, &mut self.gossip)];
+        let reached = [(half, &mut self.half), (all, &mut self.all)];
+        for (_, times) in of.into_iter().chain(reached).filter(|(counts, _)| *counts) {
+            times.add(forged, at);
+        }
     }
 
     pub(super) fn close_round(&mut self) -> Percentiles {
@@ -153,6 +204,14 @@ impl Propagation {
 
     pub(super) fn all(&self) -> Percentiles {
         self.all.percentiles()
+    }
+
+    pub(super) fn gossip(&self) -> Percentiles {
+        self.gossip.percentiles()
+    }
+
+    pub(super) fn gossip_all(&self) -> Percentiles {
+        self.gossip_all.percentiles()
     }
 
     pub(super) fn curve(&self) -> Vec<(f64, f64)> {

@@ -120,14 +120,16 @@ if (failed) {
 
 const asserted = [...new Set(cells.flatMap((cell) => cell.assertions.map((held) => held.assertion)))];
 if (asserted.length) {
-  grid.append(card("words", "Assertions", "Share of the runs in which each held, of those in which it was decided, with Wilson's interval at 95 % confidence; of none and of all with the exact one.",
+  grid.append(card("words", "Assertions", "Share of the runs in which each held, with Wilson's interval at 95 % confidence; of none and of all with the exact one. Where runs were ended before it was decided, the lowest and the highest share that is possible.",
     table(["assertion", ...unique], asserted.map((assertion) => [assertion, ...cells.map((cell) => {
       const found = cell.assertions.find((held) => held.assertion === assertion);
       if (!found) return "–";
-      const open = found.undecided ? `${number(found.undecided)} undecided` : "";
-      if (!found.holds) return { class: "bad", text: open };
-      const text = `${percent(found.holds.share)} (${number(found.holds.confidence.low * 100, 1)}–${number(found.holds.confidence.high * 100, 1)})${open ? `, ${open}` : ""}`;
-      return found.holds.so < found.holds.of ? { class: "bad", text } : text;
+      if (!found.bounds) return "–";
+      const { low, high, confidence } = found.bounds;
+      const share = low === high ? percent(low) : `${percent(low)} to ${percent(high)}`;
+      const open = found.undecided ? `, ${number(found.undecided)} undecided` : "";
+      const text = `${share} (${number(confidence.low * 100, 1)}–${number(confidence.high * 100, 1)})${open}`;
+      return low < 1 ? { class: "bad", text } : text;
     })]), "Assertions")));
 }
 

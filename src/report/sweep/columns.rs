@@ -167,7 +167,7 @@ const fn number(name: &'static str, of: fn(&Totals) -> Option<f64>) -> Figure {
 }
 
 /// All figures, in the order of their columns.
-pub const FIGURES: [Figure; 31] = [
+pub const FIGURES: [Figure; 33] = [
     count("height", |totals| Some(totals.height.into())),
     count("blocks", |totals| Some(totals.blocks.into())),
     count("missed_slots", |totals| Some(totals.missed_slots.into())),
@@ -189,6 +189,8 @@ pub const FIGURES: [Figure; 31] = [
     number("propagation_all_p50_ms", |totals| {
         (totals.propagation_all_ms.count > 0).then_some(totals.propagation_all_ms.p50)
     }),
+    number("gossip_p50_ms", |totals| (totals.gossip_ms.count > 0).then_some(totals.gossip_ms.p50)),
+    number("gossip_p99_ms", |totals| (totals.gossip_ms.count > 0).then_some(totals.gossip_ms.p99)),
     count("transactions", |totals| Some(totals.transactions as f64)),
     number("transactions_per_second", |totals| Some(totals.transactions_per_second)),
     number("transaction_latency_p50_ms", |totals| {

@@ -14,7 +14,7 @@ use crate::{
         bundle::pretty,
         page,
         sheet::{Cell, Kind, Sheet, column, write_whole},
-        statistics::{Distribution, Share},
+        statistics::{Bounds, Distribution, Share},
         survival::Survival,
     },
 };
@@ -47,6 +47,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
     let mut failures = Sheet::create(folder, "failures", failure_columns)?;
     let mut summary = Summary {
         manifest: sweep.manifest.clone(),
+        rules: rules_in_words(sweep),
         runs: 0,
         failed: 0,
         censored: 0,
@@ -102,6 +103,15 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
     write_whole(&folder.join("summary.json"), pretty(&summary).as_bytes())?;
     write_whole(&folder.join("report.html"), page::sweep::page(&summary).as_bytes())?;
     Ok(summary)
+}
+
+/// The rules in force, if they are those of all runs.
+fn rules_in_words(sweep: &Sweep) -> String {
+    let all: BTreeSet<String> = sweep.cells.iter().map(|cell| cell.scenario.rules_in_words()).collect();
+    match all.first() {
+        Some(only) if all.len() == 1 => only.clone(),
+        _ => "rules as varied".to_owned(),
+    }
 }
 
 /// Joins the parts of a sweep into a folder, and writes the results of the whole there: the same, byte for byte, as if
@@ -265,10 +275,12 @@ impl CellFigures {
             died: self.died,
             ok: self.ok.report(),
             converged_seconds: self.converged.report(),
+            converged_curve: self.converged.curve(),
             assertions: assertions
                 .map(|(text, held)| AssertionSummary {
                     assertion: text.to_string(),
                     holds: held.share.report(),
+                    bounds: Bounds::of(held.share, held.undecided),
                     undecided: held.undecided,
                 })
                 .collect(),

@@ -2,8 +2,8 @@
 
 use super::Manifest;
 use crate::report::{
-    statistics::{DistributionReport, ShareReport},
-    survival::SurvivalReport,
+    statistics::{Bounds, DistributionReport, ShareReport},
+    survival::{Estimate, SurvivalReport},
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub struct Summary {
     #[serde(flatten)]
     pub manifest: Manifest,
+    /// The rules of the nodes, in words.
+    pub rules: String,
     pub runs: u64,
     pub failed: u64,
     /// Runs that were ended before their end: neither successes nor failures.
@@ -59,6 +61,8 @@ pub struct CellSummary {
     /// The longest time from the end of a fault until all live nodes stood on one block, in seconds; a run that ended before
     /// is right-censored. Empty where no fault ended.
     pub converged_seconds: Option<SurvivalReport>,
+    /// The steps of the estimate that these quantiles are of; none where no run converged.
+    pub converged_curve: Vec<Estimate>,
     /// The distribution of each figure over the runs that have it, censored ones up to their end. Times to converge are in
     /// `converged_seconds`.
     pub figures: BTreeMap<&'static str, DistributionReport>,
@@ -68,8 +72,11 @@ pub struct CellSummary {
 #[derive(Clone, Debug, Serialize)]
 pub struct AssertionSummary {
     pub assertion: String,
-    /// The share of the runs in which it was decided; empty if it was in none.
+    /// The share of the runs in which it was decided; empty if it was in none. Where others leave it undecided, this says nothing of
+    /// them: runs that take long are ended before it is decided.
     pub holds: Option<ShareReport>,
+    /// The lowest and the highest share that is possible of all runs that did not die; empty without any.
+    pub bounds: Option<Bounds>,
     /// Runs that were ended before it was decided.
     pub undecided: u64,
 }

@@ -1,5 +1,6 @@
 //! The vocabulary of a script: an action, its deed, and its flaw if it has one.
 
+use super::parties::threshold;
 use crate::sim::fault::is_zero;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,100 @@ pub struct Action {
     /// The flaw, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<Wrong>,
+}
+
+/// The key within an action, what was found, what is allowed.
+type Idle = (&'static str, String, &'static str);
+
+impl Action {
+    /// The number of owners of the shared wallet that signs; 0 where none does.
+    pub(in crate::scenario) fn owners(&self) -> u8 {
+        match (self.by.strip_prefix("shared_"), self.does, &self.name) {
+            // Its owners agree to it.
+            (_, Deed::Share, name) => threshold(name.as_deref().unwrap_or_default()).1,
+            (Some(name), ..) => threshold(name).1,
+            (None, ..) => 0,
+        }
+    }
+
+    /// The first member that says nothing, because the deed has no such thing; or that the deed lacks.
+    pub(in crate::scenario) fn idle(&self) -> Option<Idle> {
+        let (does, uses) = (self.does, self.does.uses());
+        let said = [
+            (Part::To, "to", self.to.is_some()),
+            (Part::Amount, "amount", self.amount.is_some()),
+            (Part::Name, "name", self.name.is_some()),
+            (Part::Blocks, "blocks", self.blocks > 0),
+            (Part::Blocks, "by_time", self.by_time),
+            (Part::Payments, "payments", self.payments > 0),
+            (Part::Members, "members", !self.members.is_empty()),
+            (Part::Text, "vendor_field", self.vendor_field.is_some()),
+        ];
+        if let Some((_, key, _)) = said.into_iter().find(|(part, _, said)| *said && !uses.contains(part)) {
+            return Some((key, format!("it beside a '{}'", does.name()), "none: it would mean nothing"));
+        }
+        if uses.contains(&Part::Name) && self.name.is_none() && does != Deed::UpdateBusiness {
+            return Some(("name", format!("none beside a '{}'", does.name()), "the name of its object"));
+        }
+        if let Some(member) = self.members.iter().find(|member| !does.members().contains(member)) {
+            let found = serde_json::to_string(member).unwrap_or_default();
+            return Some(("members", found, "members of what the deed is about"));
+        }
+        self.idle_flaw()
+    }
+
+    /// A flaw that its deed cannot have.
+    fn idle_flaw(&self) -> Option<Idle> {
+        let is_shared = self.owners() > 0;
+        let allowed = match self.wrong? {
+            Wrong::NonceAhead | Wrong::NonceUsed | Wrong::Forged | Wrong::NoSecondSignature => return None,
+            Wrong::Overspent if self.does.uses().contains(&Part::Amount) => return None,
+            Wrong::OneSignatureLess if is_shared => return None,
+            Wrong::WrongSecret if self.does == Deed::Claim => return None,
+            Wrong::Expired if self.does == Deed::Transfer => return None,
+            Wrong::Overspent => "it where an amount is sent",
+            Wrong::OneSignatureLess => "it where the owners of a shared wallet sign",
+            Wrong::WrongSecret => "it beside a 'claim'",
+            Wrong::Expired => "it beside a 'transfer'",
+        };
+        Some(("wrong", format!("it beside a '{}'", self.does.name()), allowed))
+    }
+
+    /// The same without the members that say nothing.
+    #[must_use]
+    pub fn without_idle(mut self) -> Self {
+        while let Some((key, ..)) = self.idle() {
+            match key {
+                "to" => self.to = None,
+                "amount" => self.amount = None,
+                "name" if self.name.is_some() => self.name = None,
+                "name" => self.name = Some("it".to_owned()),
+                "blocks" => self.blocks = 0,
+                "by_time" => self.by_time = false,
+                "payments" => self.payments = 0,
+                "members" => self.members = Vec::new(),
+                "vendor_field" => self.vendor_field = None,
+                _ => self.wrong = None,
+            }
+        }
+        if self.owners() == 0 {
+            self.signers = Vec::new();
+        }
+        self
+    }
+}
+
+/// A part of a deed that an action can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    To,
+    Amount,
+    Name,
+    /// How long a lock lasts.
+    Blocks,
+    Payments,
+    Members,
+    Text,
 }
 
 /// A member of a business or a bridgechain.
@@ -139,6 +234,39 @@ impl Deed {
         Self::UpdateBridgechain,
         Self::ResignBridgechain,
     ];
+}
+
+impl Deed {
+    /// The parts that an action with this deed can tell.
+    fn uses(self) -> &'static [Part] {
+        match self {
+            Self::Transfer => &[Part::To, Part::Amount, Part::Text],
+            Self::MultiPayment => &[Part::To, Part::Amount, Part::Payments, Part::Text],
+            Self::Vote | Self::Unvote => &[Part::To],
+            Self::Lock => &[Part::To, Part::Amount, Part::Name, Part::Blocks, Part::Text],
+            Self::Register | Self::Share | Self::Ipfs | Self::Claim | Self::Refund | Self::ResignBridgechain => {
+                &[Part::Name]
+            }
+            Self::Business | Self::UpdateBusiness | Self::Bridgechain | Self::UpdateBridgechain => {
+                &[Part::Name, Part::Members]
+            }
+            Self::SecondSignature | Self::Resign | Self::ResignBusiness => &[],
+        }
+    }
+
+    /// The members that its object has.
+    fn members(self) -> &'static [Member] {
+        match self {
+            Self::Business | Self::UpdateBusiness => &Member::OF_BUSINESS,
+            Self::Bridgechain | Self::UpdateBridgechain => &Member::OF_BRIDGECHAIN,
+            _ => &[],
+        }
+    }
+
+    /// The word in a file.
+    fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    }
 }
 
 /// The flaw of an action's transaction.

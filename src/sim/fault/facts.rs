@@ -5,6 +5,9 @@
 pub struct Facts {
     /// The nodes that it names break the rules or cannot keep them. What they do is not held against them.
     pub deviant: bool,
+    /// Nodes forge for one delegate beside each other, each by the rules. The block of one may come before the other has made its
+    /// own, which its relay refuses then: that is not held against it.
+    pub paired: bool,
     /// Delegates forge other blocks, or at other times, than the rules say. Nobody knows then which blocks can come.
     pub irregular: bool,
     /// Blocks may have to wait for its end.
@@ -37,14 +40,22 @@ pub enum Timing {
 
 impl Facts {
     /// Something happens between nodes.
-    pub(super) const NETWORK: Self =
-        Self { deviant: false, irregular: false, holds_up: true, lasting: Lasting::Spell, timing: Timing::True };
+    pub(super) const NETWORK: Self = Self {
+        deviant: false,
+        paired: false,
+        irregular: false,
+        holds_up: true,
+        lasting: Lasting::Spell,
+        timing: Timing::True,
+    };
     /// Nodes leave something out, as they may.
     pub(super) const OMISSION: Self = Self::NETWORK;
     /// Nodes break the rules, or cannot keep them.
     pub(super) const BREACH: Self = Self { deviant: true, ..Self::NETWORK };
     /// Delegates break the rules of forging.
     pub(super) const IRREGULAR: Self = Self { irregular: true, ..Self::BREACH };
+    /// Honest nodes forge for one delegate beside each other.
+    pub(super) const PAIRED: Self = Self { paired: true, irregular: true, ..Self::NETWORK };
     /// Clients hand in transactions.
     pub(super) const CLIENTS: Self = Self { holds_up: false, ..Self::NETWORK };
 

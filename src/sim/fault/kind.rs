@@ -9,7 +9,7 @@ use super::{
     parameters::{
         Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
         ForgeOutOfTurn, Heal, LateForging, LieAboutTip, LowFeeFlood, Offline, Parameters, Partition, Restart, Slow,
-        SomeDelegates, SomeNodes, SpamPool, VoteSwing, Withhold,
+        SomeDelegates, SomeNodes, SpamPool, SpareForger, VoteSwing, Withhold,
     },
     rounds::Rounds,
     said::Said,
@@ -134,6 +134,9 @@ kinds! {
     "withhold" => Withhold(Withhold), Facts::IRREGULAR, "delegates = [2]\nrelease_ms = 4000";
     /// Delegates that make two blocks in one slot, one for each half of their peers.
     "double-forge" => DoubleForge(SomeDelegates), Facts::IRREGULAR, "delegates = [3]";
+    /// Nodes that forge with the keys of delegates, too, each with a pool and a view of its own: a spare node that its operator
+    /// left on. Equal pools give the same block, because signatures are deterministic; others give two blocks in one slot.
+    "spare-forger" => SpareForger(SpareForger), Facts::PAIRED, "delegates = [3]\nnodes = [4]";
     /// Delegates that forge in slots of others.
     "forge-out-of-turn" => ForgeOutOfTurn(ForgeOutOfTurn), Facts::IRREGULAR, "delegates = [4]\nevery = 3";
     /// Delegates whose blocks break one rule.
@@ -186,6 +189,7 @@ impl FaultKind {
             Said::Number(..)
             | Said::Part(_)
             | Said::Rate(_)
+            | Said::Amount(_)
             | Said::Rounds(_)
             | Said::LaterRound(_)
             | Said::Accounts(_)

@@ -107,31 +107,41 @@ parameters! {
     SomeDelegates [delegates];
     Eclipse [victims, attackers];
     DropMessages [which] |drop| drop.which.said();
-    DelayMessages [which] |delay| delay.which.said();
+    DelayMessages [which] |delay| {
+        let times = [milliseconds("by_ms", delay.by_ms), milliseconds("jitter_ms", delay.jitter_ms)];
+        delay.which.said().into_iter().chain(times).collect()
+    };
     DuplicateMessages [which] |duplicate| {
         let copies = ("copies", Said::Number(duplicate.copies, 1..=100));
-        duplicate.which.said().into_iter().chain([copies]).collect()
+        let within = milliseconds("within_ms", duplicate.within_ms);
+        duplicate.which.said().into_iter().chain([copies, within]).collect()
     };
     Crash [nodes];
     Restart [nodes];
-    Slow [nodes];
+    Slow [nodes] |slow| vec![milliseconds("step_ms", slow.step_ms)];
     ClockSkew [nodes] |skew| {
         let offset = u32::try_from(skew.offset_ms.unsigned_abs()).unwrap_or(u32::MAX);
         let drift = skew.drift_ppm.unsigned_abs();
         vec![
-            ("offset_ms", Said::Number(offset, 0..=1_000_000_000)),
+            ("offset_ms", Said::Number(offset, 0..=MILLISECONDS_LIMIT)),
             ("drift_ppm", Said::Number(drift, 0..=100_000)),
         ]
     };
     Offline [delegates] |offline| offline.rounds.iter().map(|rounds| ("rounds", Said::Rounds(rounds))).collect();
-    LateForging [delegates];
-    Withhold [delegates];
+    LateForging [delegates] |late| vec![milliseconds("by_ms", late.by_ms)];
+    Withhold [delegates] |withhold| {
+        withhold.release_ms.iter().map(|release| milliseconds("release_ms", *release)).collect()
+    };
+    SpareForger [delegates, nodes];
     ForgeOutOfTurn [delegates] |turn| vec![("every", Said::Number(turn.every, 1..=1_000_000))];
     ForgeInvalid [delegates];
     Censor [delegates] |censor| vec![("sender", Said::Party(&censor.sender))];
-    LieAboutTip [nodes] |lie| vec![("by", Said::Number(lie.by.unsigned_abs(), 0..=1_000_000))];
+    LieAboutTip [nodes] |lie| vec![("by", Said::Number(lie.by.unsigned_abs(), 1..=1_000_000))];
     SpamPool [nodes] |spam| vec![("per_second", Said::Rate(spam.per_second))];
-    LowFeeFlood [nodes] |flood| vec![("per_second", Said::Rate(flood.per_second))];
+    LowFeeFlood [nodes] |flood| {
+        let fee = flood.fee.iter().map(|fee| ("fee", Said::Amount(*fee)));
+        fee.chain([("per_second", Said::Rate(flood.per_second))]).collect()
+    };
     VoteSwing [] |swing| vec![
         ("voters", Said::Accounts(swing.voters)),
         ("round", Said::LaterRound(swing.round)),
@@ -153,9 +163,19 @@ impl Partition {
 
 impl Messages {
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        self.chance.iter().map(|chance| ("chance", Said::Part(*chance))).collect()
+        let twice = (1..self.messages.len()).any(|at| self.messages[..at].contains(&self.messages[at]));
+        let clash = twice.then_some(("messages", Said::Clash { found: "a kind twice", allowed: "each kind once" }));
+        self.chance.iter().map(|chance| ("chance", Said::Part(*chance))).chain(clash).collect()
     }
 }
+
+/// The longest time that a fault can name, in milliseconds: eleven days.
+const MILLISECONDS_LIMIT: u32 = 1_000_000_000;
+
+fn milliseconds(key: &'static str, ms: u32) -> (&'static str, Said<'static>) {
+    (key, Said::Number(ms, 0..=MILLISECONDS_LIMIT))
+}
+
 /// The nodes that a partition keeps apart: groups by list, or one cut by share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -365,7 +385,7 @@ pub enum Told {
 #[serde(deny_unknown_fields)]
 pub struct LateForging {
     pub delegates: Nodes,
-    /// In milliseconds after the instant at which it could forge first.
+    /// In milliseconds after the instant at which it could make its block first.
     pub by_ms: u32,
 }
 
@@ -377,6 +397,16 @@ pub struct Withhold {
     /// Sent after so many milliseconds; never, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_ms: Option<u32>,
+}
+
+/// Nodes that forge with the keys of delegates beside those delegates' own nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpareForger {
+    /// The delegates whose keys they have.
+    pub delegates: Nodes,
+    /// The nodes that forge with each of these keys, beside a key of their own if they have one.
+    pub nodes: Nodes,
 }
 
 /// Delegates that forge in slots of others.

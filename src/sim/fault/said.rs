@@ -12,6 +12,8 @@ pub enum Said<'a> {
     Part(f64),
     /// A rate of transactions a second.
     Rate(f64),
+    /// An amount in arktoshi.
+    Amount(u64),
     /// Rounds of the run.
     Rounds(&'a Rounds),
     /// A round of the run, which is not the first.

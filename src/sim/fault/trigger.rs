@@ -3,15 +3,22 @@
 use super::NodeRef;
 use crate::{
     actors::{Event, SimTime},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
-    protocol::Slot,
-    sim::Plan,
+    ledger::{
+        BlockTree,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
+    protocol::{Height, Slot},
+    sim::{Plan, Tips},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A moment of a run. Heights and rounds are those of the highest chain of the network; a trigger fires once.
+/// A moment of a run. A trigger fires once.
+///
+/// A height or a round comes for the network when more than half of the live nodes are there. The first node that is there is as a
+/// rule the forger, which has its own block half a second before anybody else: what begins then finds a private fork of that node.
+/// The triggers that end in `at-any` fire then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
@@ -24,10 +31,15 @@ pub enum Trigger {
     After(f64),
     /// The first instant of the slot of this number, counted from the network's epoch.
     Slot(u32),
-    /// A node has applied the block of this height.
+    /// More than half of the live nodes stand at this height or above it.
     Height(u32),
-    /// A node has applied the block before this round's first one.
+    /// More than half of the live nodes are in this round or a later one: each stands on the block before the round's first one,
+    /// or above it.
     Round(u32),
+    /// Any node has applied a block of this height: as a rule its forger, which has not sent it yet.
+    HeightAtAny(u32),
+    /// Any node has applied the block before this round's first one: as a rule its forger, which has not sent it yet.
+    RoundAtAny(u32),
     /// Something happened at a node.
     Event(EventTrigger),
 }
@@ -41,7 +53,22 @@ impl Trigger {
             Self::Seconds(seconds) => Some(after(plan.start, *seconds)),
             Self::After(seconds) => begun.map(|begun| after(begun, *seconds)),
             Self::Slot(slot) => Some(SimTime::from_seconds(plan.tree.slots().start(Slot(*slot)))),
-            Self::Height(_) | Self::Round(_) | Self::Event(_) => None,
+            Self::Height(_) | Self::Round(_) | Self::HeightAtAny(_) | Self::RoundAtAny(_) | Self::Event(_) => None,
+        }
+    }
+
+    /// Returns true if it waits for a height or a round, and that has come. `best` is the greatest height that any node has
+    /// applied, whether it is live or down.
+    pub fn has_come(&self, tips: &Tips, best: Height, tree: &BlockTree) -> bool {
+        let is_there = |tip: Height| match self {
+            Self::Height(height) | Self::HeightAtAny(height) => tip.0 >= *height,
+            Self::Round(round) | Self::RoundAtAny(round) => tree.schedule().at(tip.next()).round.0 >= *round,
+            Self::Start | Self::Seconds(_) | Self::After(_) | Self::Slot(_) | Self::Event(_) => false,
+        };
+        match self {
+            Self::HeightAtAny(_) | Self::RoundAtAny(_) => is_there(best),
+            // The best chain is looked at first, for it is there before most are.
+            _ => is_there(best) && tips.most_are(|tip| is_there(tip.height())),
         }
     }
 }

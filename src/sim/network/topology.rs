@@ -73,19 +73,28 @@ impl Topology {
                 let found = format!("{reach} neighbours on either side of each of {nodes} nodes");
                 refused("ring", found, format!("1 to {}", (nodes / 2).max(1)))
             }
-            Self::Edges(edges) => match edges.iter().position(|(a, b)| *a.max(b) >= nodes) {
-                Some(at) => {
-                    let (a, b) = edges[at];
-                    let allowed = format!("0 to {}", nodes.saturating_sub(1));
-                    refused(&format!("edges[{at}]"), format!("nodes {a} and {b}"), allowed)
+            Self::Edges(edges) => {
+                let mut seen = BTreeSet::new();
+                for (at, (a, b)) in edges.iter().enumerate() {
+                    let part = format!("edges[{at}]");
+                    if *a.max(b) >= nodes {
+                        let allowed = format!("0 to {}", nodes.saturating_sub(1));
+                        return refused(&part, format!("nodes {a} and {b}"), allowed);
+                    }
+                    if a == b {
+                        return refused(&part, format!("node {a} twice"), "two nodes".to_owned());
+                    }
+                    if !seen.insert((a.min(b), a.max(b))) {
+                        return refused(&part, format!("nodes {a} and {b} again"), "each edge once".to_owned());
+                    }
                 }
-                None => Ok(()),
-            },
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
-    /// Neighbours of so many nodes, all together: two for each link, and those counted twice that an edge gives twice.
+    /// Neighbours of so many nodes, all together: two for each link.
     pub fn neighbours(&self, nodes: u32) -> u64 {
         let nodes = u64::from(nodes);
         let others = nodes.saturating_sub(1);
@@ -108,7 +117,11 @@ impl Topology {
                 Self::Regular(if is_regular(nodes, degree) { degree } else { degree + 1 })
             }
             Self::Ring(reach) => Self::Ring(reach.clamp(1, (nodes / 2).max(1))),
-            Self::Edges(edges) => Self::Edges(edges.into_iter().filter(|(a, b)| *a.max(b) < nodes).collect()),
+            Self::Edges(edges) => {
+                let mut seen = BTreeSet::new();
+                let is_new = |(a, b): &(u32, u32)| *a.max(b) < nodes && a != b && seen.insert((*a.min(b), *a.max(b)));
+                Self::Edges(edges.into_iter().filter(is_new).collect())
+            }
             Self::Mesh | Self::Star => self,
         }
     }
@@ -371,6 +384,10 @@ mod tests {
         assert_eq!(ring, "`ring`: found 7 neighbours on either side of each of 13 nodes, allowed is 1 to 6");
         let edge = refused(Topology::Edges(vec![(0, 1), (3, 1)]), 3);
         assert_eq!(edge, "`edges[1]`: found nodes 3 and 1, allowed is 0 to 2");
+        let again = refused(Topology::Edges(vec![(0, 1), (1, 2), (1, 0)]), 3);
+        assert_eq!(again, "`edges[2]`: found nodes 1 and 0 again, allowed is each edge once");
+        let itself = refused(Topology::Edges(vec![(0, 1), (1, 1)]), 3);
+        assert_eq!(itself, "`edges[1]`: found node 1 twice, allowed is two nodes");
         assert_eq!(Topology::Mesh.check(1), Ok(()));
         for nodes in 1..=60 {
             for wanted in 0..=70 {

@@ -6,10 +6,10 @@
 use super::{Item, World};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link, saved::saved},
+    ledger::{BlockTree, saved::saved},
     protocol::Height,
     sim::{
-        Fault, Plan, PlannedSource,
+        Fault, Plan, PlannedSource, Tips,
         fault::{EventKind, Rounds, Trigger},
     },
 };
@@ -101,20 +101,27 @@ impl Agenda {
     }
 
     /// Returns the beginnings and ends that an event triggers.
-    pub fn observe(&mut self, at: NodeId, event: &Event, best: &Link, tree: &BlockTree) -> Vec<Item> {
-        let mut due = Vec::new();
+    pub fn observe(&mut self, at: NodeId, event: &Event) -> Vec<Item> {
         let kind = EventKind::of(event);
+        self.take(|waiting| match &waiting.trigger {
+            Trigger::Event(wanted) if wanted.kind == kind && waiting.node.is_none_or(|node| node == at) => {
+                waiting.seen += 1;
+                waiting.seen >= wanted.count
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns the beginnings and ends whose height or round has come.
+    pub fn reached(&mut self, tips: &Tips, best: Height, tree: &BlockTree) -> Vec<Item> {
+        self.take(|waiting| waiting.trigger.has_come(tips, best, tree))
+    }
+
+    /// Takes out what has waited for this.
+    fn take(&mut self, mut happens: impl FnMut(&mut Waiting) -> bool) -> Vec<Item> {
+        let mut due = Vec::new();
         self.waiting.retain_mut(|waiting| {
-            let happened = match &waiting.trigger {
-                Trigger::Event(wanted) if wanted.kind == kind && waiting.node.is_none_or(|node| node == at) => {
-                    waiting.seen += 1;
-                    waiting.seen >= wanted.count
-                }
-                Trigger::Height(_) | Trigger::Round(_) if kind == EventKind::BlockApplied => {
-                    is_reached(&waiting.trigger, best.height(), tree)
-                }
-                _ => false,
-            };
+            let happened = happens(waiting);
             if happened {
                 due.push(if waiting.ends { Item::End(waiting.entry) } else { Item::Begin(waiting.entry) });
             }
@@ -144,15 +151,6 @@ fn whole_span(rounds: &Rounds) -> Span {
     (Trigger::Round(first), Some(Trigger::Round(last.saturating_add(1))))
 }
 
-/// Returns true if a chain of this height has reached the height or round of a trigger.
-fn is_reached(trigger: &Trigger, best: Height, tree: &BlockTree) -> bool {
-    match trigger {
-        Trigger::Height(height) => best.0 >= *height,
-        Trigger::Round(round) => tree.schedule().at(best.next()).round.0 >= *round,
-        _ => false,
-    }
-}
-
 impl World {
     /// Plans every beginning.
     pub(super) fn plan_agenda(&mut self) {
@@ -169,7 +167,7 @@ impl World {
 
     /// Sees to it that a beginning or an end comes when its trigger fires; at once, if that is over.
     fn arm(&mut self, entry: Entry, ends: bool, trigger: Trigger) {
-        let is_reached = is_reached(&trigger, self.best().height(), &self.plan.tree);
+        let is_reached = trigger.has_come(self.tips(), self.best().height(), &self.plan.tree);
         let at = trigger.instant(&self.plan, Some(self.now)).or_else(|| is_reached.then_some(self.now));
         match at {
             Some(at) => self.schedule(at.max(self.now), if ends { Item::End(entry) } else { Item::Begin(entry) }),
@@ -179,6 +177,15 @@ impl World {
                     _ => None,
                 };
                 self.agenda.waiting.push(Waiting { entry, ends, trigger, node, seen: 0 });
+            }
+        }
+    }
+
+    /// Plans what waited for a height or a round that has come. A node has applied a block, has gone down or has come back.
+    pub(super) fn chains_moved(&mut self) {
+        if self.agenda.is_waiting() {
+            for due in self.agenda.reached(self.nodes.tips(), self.nodes.best().height(), &self.plan.tree) {
+                self.schedule(self.now, due);
             }
         }
     }

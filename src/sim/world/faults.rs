@@ -5,7 +5,7 @@ use crate::{
     actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
     ledger::saved::saved,
     sim::{
-        fault::{FaultKind, LieAboutTip, Messages, Nodes, Partition, Told},
+        fault::{FaultKind, LieAboutTip, Messages, Nodes, Partition, SpareForger, Told},
         network::interference::{Action, Cut, MessageRule, NodeSet},
     },
 };
@@ -144,6 +144,7 @@ impl World {
                 self.deviate(index, concerned, Role::Delegate, &Deviation::LateForging(millis(late.by_ms)))
             }
             FaultKind::DoubleForge(_) => self.deviate(index, concerned, Role::Delegate, &Deviation::DoubleForge),
+            FaultKind::SpareForger(spare) => self.forge_beside(index, spare),
             FaultKind::ForgeOutOfTurn(turn) => {
                 self.deviate(index, concerned, Role::Delegate, &Deviation::OutOfTurn { every: turn.every })
             }
@@ -282,6 +283,7 @@ impl World {
         self.nodes.follow_network(&event);
         self.ahead.turn(self.now);
         self.tell(&event);
+        self.chains_moved();
     }
 
     /// A crash is over: its node comes back, unless another crash in force keeps it down.
@@ -360,6 +362,18 @@ impl World {
     pub(super) fn deviate(&mut self, index: usize, nodes: &[NodeId], role: Role, deviation: &Deviation) -> Held {
         for node in nodes {
             self.begin_deviating(index, ActorId { node: *node, role }, deviation.clone());
+        }
+        Held::Nothing
+    }
+
+    /// Nodes forge with the keys of delegates from now on; none with its own a second time.
+    fn forge_beside(&mut self, index: usize, spare: &SpareForger) -> Held {
+        for delegate in self.resolve(&spare.delegates) {
+            let Some(keys) = self.plan.nodes[delegate.0 as usize].forger.clone() else { continue };
+            for node in self.resolve(&spare.nodes).into_iter().filter(|node| *node != delegate) {
+                let to = ActorId { node, role: Role::Delegate };
+                self.begin_deviating(index, to, Deviation::Spare(keys.clone()));
+            }
         }
         Held::Nothing
     }

@@ -4,7 +4,7 @@ use super::{Item, World, coming::Next};
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
     ledger::Link,
-    protocol::SignedTransaction,
+    protocol::{PublicKey, SignedTransaction},
     sim::network::Route,
 };
 use std::sync::Arc;
@@ -65,9 +65,11 @@ pub enum Heard<'a> {
     Wake(Wake),
     /// Its node comes back, and this is a new actor.
     Begins,
-    /// A fault makes it deviate from the protocol from now on, or no longer.
+    /// A fault makes it deviate from the protocol from now on, or no longer; or it makes a delegate forge with the key of another one,
+    /// which is no deviation.
     Deviates {
         on: bool,
+        spare: Option<&'a PublicKey>,
     },
 }
 
@@ -128,7 +130,9 @@ impl World {
                 Heard::Input(input)
             }
             Next::Item(Item::Stimulus { stimulus: Stimulus::Begin(_), .. }) => Heard::Begins,
-            Next::Item(Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. }) => Heard::Deviates { on: *on },
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Deviate { deviation, on, .. }, .. }) => {
+                Heard::Deviates { on: *on, spare: deviation.spare() }
+            }
             // Nobody hears these.
             Next::Item(
                 Item::Post { .. }

@@ -142,10 +142,26 @@ fn regions_have_the_latency_of_their_ends_and_spread_it_evenly() {
 #[test]
 fn a_link_with_a_latency_of_its_own_has_it_in_both_directions() {
     let own = Latency { distribution: Distribution::Constant { ms: 7.0 }, per: Per::Link };
-    let links = vec![LinkLatency { between: (4, 2), latency: own }];
+    let links = vec![LinkLatency::between(4, 2, own)];
     let network = network(6, &NetworkModel { links, ..NetworkModel::default() }, 1);
     for (a, b) in pairs(6) {
         let is_own = [(2, 4), (4, 2)].contains(&(a.0, b.0));
         assert_eq!(network.delay(a, b).as_micros() == 7_000, is_own, "{a} to {b}");
+    }
+}
+
+#[test]
+fn a_direction_of_a_link_has_a_latency_of_its_own_and_the_other_direction_another() {
+    let constant = |ms| Latency { distribution: Distribution::Constant { ms }, per: Per::Link };
+    let links = vec![LinkLatency::one_way(4, 2, constant(7.0)), LinkLatency::one_way(2, 4, constant(9.0))];
+    let network = network(6, &NetworkModel { links, ..NetworkModel::default() }, 1);
+    for (a, b) in pairs(6) {
+        let expected = match (a.0, b.0) {
+            (4, 2) => Some(7_000),
+            (2, 4) => Some(9_000),
+            _ => None,
+        };
+        let found = network.delay(a, b).as_micros();
+        assert!(expected.map_or(![7_000, 9_000].contains(&found), |micros| found == micros), "{a} to {b}: {found}");
     }
 }

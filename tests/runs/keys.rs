@@ -1,0 +1,393 @@
+//! Every key of a scenario, each with values that are taken and values that are refused by name: at its bounds and one beyond. The
+//! keys are those of the schema, so that a new key without a row here fails.
+
+use crate::support::run;
+use dposlab::scenario::Scenario;
+use serde_json::Value;
+use std::{collections::BTreeSet, path::Path};
+
+/// A key of the schema, a scenario with `@` in place of its value, values that are taken, and values that are refused.
+type Row = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+/// Five delegates, three rounds: heights 1 to 15.
+const HEAD: &str = "version = 1\nrounds = 3\n";
+const FIVE: &str = "[network]\ndelegates = 5\n";
+
+/// The number one above what 32 bits hold.
+const BEYOND_U32: &str = "4294967296";
+
+#[rustfmt::skip]
+const SCENARIO: &[Row] = &[
+    ("Scenario.version", "version = @\nrounds = 3", &["1"], &["0", "2", "-1", "'1'"]),
+    ("Scenario.rounds", "version = 1\nrounds = @", &["1", "100000"], &["0", "100001", "1.5"]),
+    ("Scenario.description", "H description = @", &["''", "'one line'"], &["1", "[]"]),
+    ("Scenario.include", "H include = @", &["[]"], &["[1]", "1"]),
+    ("Scenario.stall", "H stall = @", &["'off'", "{ rounds = 1 }"], &["'of'", "{ slots = 1 }", "4"]),
+    ("StallRule.rounds", "H stall = { rounds = @ }", &["1", "100000"], &["0", "100001"]),
+    ("StallRule.seconds", "H stall = { seconds = @ }", &["1", "3200000000"], &["0", "3200000001"]),
+    ("Scenario.time_limit_seconds", "H time_limit_seconds = @", &["1", "3200000000"], &["0", "3200000001"]),
+    ("Scenario.crypto", "H crypto = @", &["'real'", "'every-node'", "'modelled'"], &["'none'", "true"]),
+    ("Scenario.network", "H network = @", &["{}"], &["1", "{ node = 1 }"]),
+    ("Scenario.rules", "H rules = @", &["{}", "{ base = 'corrected' }"], &["{ base = 'other' }", "{ no_rule = 1 }", "1"]),
+    ("Scenario.fault", "H fault = @", &["[]", "[{ kind = 'heal' }]"], &["[1]", "[{}]", "[{ kind = 'none' }]"]),
+    ("Scenario.action", "H action = @", &["[]"], &["[{}]", "1"]),
+    ("Scenario.workload", "H workload = @", &["[]"], &["[{}]", "1"]),
+    ("Scenario.assert", "H assert = @", &["[]"], &["[{}]", "1"]),
+];
+
+#[rustfmt::skip]
+const NETWORK: &[Row] = &[
+    ("NetworkSection.delegates", "H network.delegates = @", &["1", "1000"], &["0", "1001", BEYOND_U32]),
+    ("NetworkSection.standby", "5 standby = @", &["0", "1000"], &["1001", "-1"]),
+    ("NetworkSection.relays", "5 relays = @", &["0", "10000"], &["10001"]),
+    ("NetworkSection.reward", "5 reward = @", &["0", "100000000000000"], &["100000000000001"]),
+    ("NetworkSection.milestones", "5 milestones = @", &["[]", "[{ height = 2, reward = 0 }]"], &["[{ height = 2 }]", "[{ height = 3, reward = 1 }, { height = 3, reward = 2 }]"]),
+    ("Change.height", "5 milestones = [{ height = @, delegates = 4 }]", &["6", "11"], &["1", "7", BEYOND_U32]),
+    ("Change.reward", "5 milestones = [{ height = 2, reward = @ }]", &["0", "100000000000000"], &["100000000000001"]),
+    ("Change.delegates", "5 milestones = [{ height = 6, delegates = @ }]", &["1", "5"], &["0", "6"]),
+    ("NetworkSection.gossip", "5 gossip = @", &["'once'", "'reference'"], &["'twice'", "'once'\n[rules]\ngossip = 'reference'"]),
+    ("NetworkSection.topology", "5 topology = @", &["'mesh'", "'star'"], &["'bus'", "1"]),
+    ("Topology.regular", "5 topology = { regular = @ }", &["2", "4"], &["0", "3", "5"]),
+    ("Topology.ring", "5 topology = { ring = @ }", &["1", "2"], &["0", "3"]),
+    ("Topology.edges", "5 topology = { edges = @ }", &["[[0, 4]]", "[[0, 1], [1, 2]]"], &["[[0, 5]]", "[[5, 0]]", "[[1, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 1]]"]),
+    ("NetworkSection.latency", "5 latency = @", &["{ min_ms = 0, max_ms = 0 }", "{ profile = 'tcp-loss-20' }"], &["{}", "{ distribution = 'normal' }", "20", "{ min_ms = 2, max_ms = 3 }\nregions = { shares = [1], latency_ms = [[1]] }"]),
+    ("Latency.profile", "5 latency = { profile = @ }", &["'tcp-loss-20'"], &["'tcp-loss-21'", "'tcp-loss-20', ms = 1", "'tcp-loss-20', distribution = 'constant'", "'tcp-loss-20', per = 'link'"]),
+    ("Latency.distribution", "5 latency = { distribution = @, ms = 1 }", &["'constant'"], &["'even'", "'uniform'", "'normal'", "'log-normal'"]),
+    ("Latency.ms", "5 latency = { distribution = 'constant', ms = @ }", &["0", "600000"], &["-0.1", "600000.1", "nan", "inf", "1, sigma = 1"]),
+    ("Latency.min_ms", "5 latency = { min_ms = @, max_ms = 9 }", &["0", "9"], &["10", "-1"]),
+    ("Latency.max_ms", "5 latency = { min_ms = 9, max_ms = @ }", &["9", "600000"], &["8", "600001"]),
+    ("Latency.mean_ms", "5 latency = { distribution = 'normal', mean_ms = @, deviation_ms = 1 }", &["0", "600000"], &["-1", "600001"]),
+    ("Latency.deviation_ms", "5 latency = { distribution = 'normal', mean_ms = 1, deviation_ms = @ }", &["0", "600000"], &["-1", "600001"]),
+    ("Latency.median_ms", "5 latency = { distribution = 'log-normal', median_ms = @, sigma = 1 }", &["0.001", "600000"], &["0", "600001"]),
+    ("Latency.sigma", "5 latency = { distribution = 'log-normal', median_ms = 1, sigma = @ }", &["0", "600000"], &["-1", "600001"]),
+    ("Latency.per", "5 latency = { min_ms = 1, max_ms = 2, per = @ }", &["'link'", "'message'"], &["'node'"]),
+    ("NetworkSection.regions", "5 regions = @", &["{ shares = [1], latency_ms = [[1]] }"], &["{}", "{ shares = [1, 1], latency_ms = [[1]] }"]),
+    ("Regions.shares", "5 regions = { shares = @, latency_ms = [[1, 2], [3, 4]] }", &["[1, 2]"], &["[]", "[1]", "[1, 0]", "[1, -1]", "[1, inf]", "[1, 2, 3]"]),
+    ("Regions.latency_ms", "5 regions = { shares = [1, 2], latency_ms = @ }", &["[[0, 600000], [1, 1]]"], &["[[1, 2]]", "[[1, 2], [3]]", "[[1, -1], [1, 1]]", "[[1, 600001], [1, 1]]"]),
+    ("Regions.spread", "5 regions = { shares = [1], latency_ms = [[1]], spread = @ }", &["0", "1"], &["-0.1", "1.1"]),
+    ("NetworkSection.links", "5 links = @", &["[]", "[{ between = [0, 1], latency = L }, { between = [1, 2], latency = L }]", "[{ from = 0, to = 1, latency = L }, { from = 1, to = 0, latency = L }]"],
+        &["[{ between = [0, 1], latency = L }, { between = [1, 0], latency = L }]", "[{ between = [0, 1], latency = L }, { from = 1, to = 0, latency = L }]", "[{ latency = L }]"]),
+    ("LinkLatency.between", "5 links = [{ between = @, latency = L }]", &["[0, 4]", "[4, 0]"], &["[0, 5]", "[5, 0]", "[1, 1]", "[1]", "[0, 1], from = 0, to = 1", "[0, 2], latency = L }]\ntopology = { ring = 1 }\n#"]),
+    ("LinkLatency.from", "5 links = [{ from = @, to = 1, latency = L }]", &["0", "4"], &["5", "1", "-1"]),
+    ("LinkLatency.to", "5 links = [{ from = 1, to = @, latency = L }]", &["0", "4"], &["5", "1", "-1"]),
+    ("LinkLatency.latency", "5 links = [{ between = [0, 1], latency = @ }]", &["L", "{ profile = 'tcp-loss-20' }"], &["1", "{}"]),
+    ("NetworkSection.loss", "5 loss = @", &["0", "1"], &["-0.01", "1.01", "nan"]),
+    ("NetworkSection.duplication", "5 duplication = @", &["0", "1"], &["-0.01", "1.01"]),
+    ("NetworkSection.reordering", "5 reordering = @", &["{ chance = 0.5, by_ms = 1 }"], &["{}", "{ chance = 0.5 }"]),
+    ("Reordering.chance", "5 reordering = { chance = @, by_ms = 1 }", &["0", "1"], &["-0.1", "1.1"]),
+    ("Reordering.by_ms", "5 reordering = { chance = 1, by_ms = @ }", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("NetworkSection.bandwidth", "5 bandwidth = @", &["1", "9223372036854775807"], &["0", "-1"]),
+    ("NetworkSection.clocks", "5 clocks = @", &["{}"], &["{ offset = 1 }", "1"]),
+    ("Clocks.offset_ms", "5 clocks = { offset_ms = @ }", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("Clocks.drift_ppm", "5 clocks = { drift_ppm = @ }", &["0", "100000"], &["100001", "-1"]),
+];
+
+/// Of a list of nodes, wherever there is one.
+#[rustfmt::skip]
+const WHO: &[Row] = &[
+    ("NodeSpan.from", "5F kind = 'crash'\nnodes = { from = @, to = 3 }", &["0", "3", "'genesis_1'"], &["4", "5", "'genesis_5'", "'genesis_6'"]),
+    ("NodeSpan.to", "5F kind = 'crash'\nnodes = { from = 3, to = @ }", &["3", "4", "'genesis_5'"], &["5", "2", "'genesis_1'", "'genesis_0'"]),
+    ("Share.share", "5F kind = 'crash'\nnodes = { share = @ }", &["0", "1"], &["-0.1", "1.1", "nan"]),
+    ("Share.of", "5F kind = 'crash'\nnodes = { share = 0.5, of = @ }", &["'nodes'", "'vote-weight'"], &["'delegates'"]),
+    ("Trigger.seconds", "5F kind = 'heal'\nfrom = { seconds = @ }", &["0", "3200000000"], &["-1", "3200000001", "inf"]),
+    ("Trigger.after", "5F kind = 'crash'\nnodes = [1]\nfrom = { seconds = 1 }\nuntil = { after = @ }", &["1", "3200000000"], &["-1", "3200000001"]),
+    ("Trigger.slot", "5F kind = 'heal'\nfrom = { slot = @ }", &["0", "4294967295"], &["-1", BEYOND_U32]),
+    ("Trigger.height", "5F kind = 'heal'\nfrom = { height = @ }", &["1", "15"], &["0", "16"]),
+    ("Trigger.height-at-any", "5F kind = 'heal'\nfrom = { height-at-any = @ }", &["1", "15"], &["0", "16"]),
+    ("Trigger.round", "5F kind = 'heal'\nfrom = { round = @ }", &["1", "4"], &["0", "5"]),
+    ("Trigger.round-at-any", "5F kind = 'heal'\nfrom = { round-at-any = @ }", &["1", "4"], &["0", "5"]),
+    ("Trigger.event", "5F kind = 'heal'\nfrom = { event = @ }", &["{ kind = 'block-forged' }"], &["{}", "'block-forged'"]),
+    ("EventTrigger.kind", "5F kind = 'heal'\nfrom = { event = { kind = @ } }", &["'block-forged'"], &["'forged'"]),
+    ("EventTrigger.node", "5F kind = 'heal'\nfrom = { event = { kind = 'block-forged', node = @ } }", &["0", "4", "'genesis_5'"], &["5", "'genesis_6'"]),
+    ("EventTrigger.count", "5F kind = 'heal'\nfrom = { event = { kind = 'block-forged', count = @ } }", &["1", "4294967295"], &["0", BEYOND_U32]),
+    ("Span.from", "5F kind = 'offline'\ndelegates = [1]\nrounds = { from = @, to = 2 }", &["1", "2"], &["0", "3"]),
+    ("Span.to", "5F kind = 'offline'\ndelegates = [1]\nrounds = { from = 2, to = @ }", &["2", "3"], &["1", "4"]),
+];
+
+const NODES: &[&str] = &["[0, 4]", "['genesis_1', 'genesis_5']", "{ from = 0, to = 4 }", "{ share = 0.5 }"];
+const NO_NODES: &[&str] = &[
+    "[]",
+    "[5]",
+    "['genesis_6']",
+    "['genesis_0']",
+    "['genesis_01']",
+    "[1, 1]",
+    "[0, 'genesis_1']",
+    "{ from = 1 }",
+    "1",
+];
+
+#[rustfmt::skip]
+const FAULTS: &[Row] = &[
+    ("Fault.from", "5F kind = 'crash'\nnodes = [1]\nfrom = @", &["'start'", "{ round = 2 }"], &["'end'", "{ after = 1 }", "{ round = 2, height = 1 }", "2"]),
+    ("Fault.until", "5F kind = 'crash'\nnodes = [1]\nfrom = { round = 2 }\nuntil = @", &["{ round = 3 }", "{ after = 1 }"], &["'start'", "{ round = 2 }", "{ round = 1 }"]),
+    ("Fault.kind", "5F kind = @", &["'heal'"], &["'none'", "1"]),
+    ("Fault(partition).groups", "5F kind = 'partition'\ngroups = @", &["[[0]]", "[[0, 1], [2]]", "[[0], ['genesis_2']]"], &["[]", "[[]]", "[[5]]", "[[0], [0]]", "[[0], ['genesis_1']]", "[{ from = 0, to = 4 }]", "[[0], [1]]\none_way = true"]),
+    ("Fault(partition).share", "5F kind = 'partition'\nshare = @", &["{ share = 0 }", "{ share = 1, of = 'vote-weight' }"], &["{ share = 1.1 }", "0.5", "{ share = 0.5 }\ngroups = [[0]]"]),
+    ("Fault(partition).one_way", "5F kind = 'partition'\ngroups = [[0]]\none_way = @", &["true", "false"], &["1"]),
+    ("Fault(isolate).nodes", "5F kind = 'isolate'\nnodes = @", NODES, NO_NODES),
+    ("Fault(eclipse).victims", "5F kind = 'eclipse'\nattackers = [1]\nvictims = @", NODES, NO_NODES),
+    ("Fault(eclipse).attackers", "5F kind = 'eclipse'\nvictims = [1]\nattackers = @", NODES, NO_NODES),
+    ("Fault(drop).messages", "5F kind = 'drop'\nmessages = @", &["[]", "['block', 'hang-up']"], &["['blok']", "['block', 'block']", "'block'"]),
+    ("Fault(drop).senders", "5F kind = 'drop'\nsenders = @", NODES, NO_NODES),
+    ("Fault(drop).receivers", "5F kind = 'drop'\nreceivers = @", NODES, NO_NODES),
+    ("Fault(drop).chance", "5F kind = 'drop'\nchance = @", &["0", "1"], &["-0.1", "1.1"]),
+    ("Fault(delay).by_ms", "5F kind = 'delay'\nby_ms = @", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("Fault(delay).jitter_ms", "5F kind = 'delay'\nby_ms = 1\njitter_ms = @", &["0", "1000000000"], &["1000000001"]),
+    ("Fault(delay).messages", "5F kind = 'delay'\nby_ms = 1\nmessages = @", &["['status']"], &["['status', 'status']"]),
+    ("Fault(delay).senders", "5F kind = 'delay'\nby_ms = 1\nsenders = @", NODES, NO_NODES),
+    ("Fault(delay).receivers", "5F kind = 'delay'\nby_ms = 1\nreceivers = @", NODES, NO_NODES),
+    ("Fault(delay).chance", "5F kind = 'delay'\nby_ms = 1\nchance = @", &["0", "1"], &["-0.1", "1.1"]),
+    ("Fault(duplicate).copies", "5F kind = 'duplicate'\ncopies = @", &["1", "100"], &["0", "101"]),
+    ("Fault(duplicate).within_ms", "5F kind = 'duplicate'\nwithin_ms = @", &["0", "1000000000"], &["1000000001"]),
+    ("Fault(duplicate).messages", "5F kind = 'duplicate'\nmessages = @", &["['peers']"], &["['peers', 'peers']"]),
+    ("Fault(duplicate).senders", "5F kind = 'duplicate'\nsenders = @", NODES, NO_NODES),
+    ("Fault(duplicate).receivers", "5F kind = 'duplicate'\nreceivers = @", NODES, NO_NODES),
+    ("Fault(duplicate).chance", "5F kind = 'duplicate'\nchance = @", &["0", "1"], &["-0.1", "1.1"]),
+    ("Fault(crash).nodes", "5F kind = 'crash'\nnodes = @", NODES, NO_NODES),
+    ("Fault(crash).keep_pool", "5F kind = 'crash'\nnodes = [1]\nkeep_pool = @", &["true", "false"], &["0"]),
+    ("Fault(restart).nodes", "5F kind = 'restart'\nnodes = @", NODES, &["[5]", "[]", "[1]\nuntil = { after = 1 }"]),
+    ("Fault(restart).keep_pool", "5F kind = 'restart'\nnodes = [1]\nkeep_pool = @", &["true", "false"], &["0"]),
+    ("Fault(pause).nodes", "5F kind = 'pause'\nnodes = @", NODES, NO_NODES),
+    ("Fault(slow).nodes", "5F kind = 'slow'\nstep_ms = 1\nnodes = @", NODES, NO_NODES),
+    ("Fault(slow).step_ms", "5F kind = 'slow'\nnodes = [1]\nstep_ms = @", &["0", "1000000000"], &["1000000001"]),
+    ("Fault(clock-skew).nodes", "5F kind = 'clock-skew'\nnodes = @", NODES, NO_NODES),
+    ("Fault(clock-skew).offset_ms", "5F kind = 'clock-skew'\nnodes = [1]\noffset_ms = @", &["-1000000000", "1000000000"], &["-1000000001", "1000000001"]),
+    ("Fault(clock-skew).drift_ppm", "5F kind = 'clock-skew'\nnodes = [1]\ndrift_ppm = @", &["-100000", "100000"], &["-100001", "100001"]),
+    ("Fault(offline).delegates", "5F kind = 'offline'\ndelegates = @", NODES, NO_NODES),
+    ("Fault(offline).rounds", "5F kind = 'offline'\ndelegates = [1]\nrounds = @", &["1", "3", "[1, 3]"], &["0", "4", "[]", "[1, 4]", "[2, 2]", "2\nfrom = { round = 2 }", "2\nuntil = { round = 3 }"]),
+    ("Fault(late-forging).delegates", "5F kind = 'late-forging'\nby_ms = 1\ndelegates = @", NODES, NO_NODES),
+    ("Fault(late-forging).by_ms", "5F kind = 'late-forging'\ndelegates = [1]\nby_ms = @", &["0", "1000000000"], &["1000000001"]),
+    ("Fault(withhold).delegates", "5F kind = 'withhold'\ndelegates = @", NODES, NO_NODES),
+    ("Fault(withhold).release_ms", "5F kind = 'withhold'\ndelegates = [1]\nrelease_ms = @", &["0", "1000000000"], &["1000000001"]),
+    ("Fault(double-forge).delegates", "5F kind = 'double-forge'\ndelegates = @", NODES, NO_NODES),
+    ("Fault(spare-forger).delegates", "5F kind = 'spare-forger'\nnodes = [4]\ndelegates = @", &["[0, 3]", "['genesis_1']"], &["[]", "[5]", "[4]", "['genesis_5']"]),
+    ("Fault(spare-forger).nodes", "5F kind = 'spare-forger'\ndelegates = [4]\nnodes = @", &["[0, 3]", "['genesis_1']"], &["[]", "[5]", "[4]", "['genesis_5']"]),
+    ("Fault(forge-out-of-turn).delegates", "5F kind = 'forge-out-of-turn'\ndelegates = @", NODES, NO_NODES),
+    ("Fault(forge-out-of-turn).every", "5F kind = 'forge-out-of-turn'\ndelegates = [1]\nevery = @", &["1", "1000000"], &["0", "1000001"]),
+    ("Fault(forge-invalid).delegates", "5F kind = 'forge-invalid'\nerror = 'reward'\ndelegates = @", NODES, NO_NODES),
+    ("Fault(forge-invalid).error", "5F kind = 'forge-invalid'\ndelegates = [1]\nerror = @", &["'reward'"], &["'rewards'"]),
+    ("Fault(censor).delegates", "5F kind = 'censor'\nsender = 'account_1'\ndelegates = @", NODES, NO_NODES),
+    ("Fault(censor).sender", "5F kind = 'censor'\ndelegates = [1]\nsender = @", &["'account_1'", "'account_10'", "'genesis_5'"], &["'account_0'", "'account_11'", "'account_01'", "'account_+1'", "'genesis_6'", "'shared_x'", "''"]),
+    ("Fault(refuse-transactions).nodes", "5F kind = 'refuse-transactions'\nnodes = @", NODES, NO_NODES),
+    ("Fault(lie-about-tip).nodes", "5F kind = 'lie-about-tip'\nnodes = @", NODES, NO_NODES),
+    ("Fault(lie-about-tip).claim", "5F kind = 'lie-about-tip'\nnodes = [1]\nclaim = @", &["'height'", "'id'", "'slot'"], &["'time'"]),
+    ("Fault(lie-about-tip).by", "5F kind = 'lie-about-tip'\nnodes = [1]\nby = @", &["1", "-1", "1000000", "-1000000"], &["0", "1000001", "-1000001"]),
+    ("Fault(lie-about-tip).signed", "5F kind = 'lie-about-tip'\nnodes = [1]\nsigned = @", &["true", "false"], &["1"]),
+    ("Fault(spam-pool).nodes", "5F kind = 'spam-pool'\nper_second = 1\nnodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
+    ("Fault(spam-pool).per_second", "5F kind = 'spam-pool'\nper_second = @", &["0.000001", "1000000"], &["0", "1000001", "-1"]),
+    ("Fault(low-fee-flood).nodes", "5F kind = 'low-fee-flood'\nper_second = 1\nnodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
+    ("Fault(low-fee-flood).per_second", "5F kind = 'low-fee-flood'\nper_second = @", &["0.000001", "1000000"], &["0", "1000001"]),
+    ("Fault(low-fee-flood).fee", "5F kind = 'low-fee-flood'\nper_second = 1\nfee = @", &["0", "9223372036854775807"], &["-1", "9223372036854775808"]),
+    ("Fault(vote-swing).voters", "5F kind = 'vote-swing'\ndelegate = 'genesis_1'\nround = 2\nblock = 'first'\nvoters = @", &["1", "10"], &["0", "11"]),
+    ("Fault(vote-swing).delegate", "5F kind = 'vote-swing'\nvoters = 1\nround = 2\nblock = 'first'\ndelegate = @", &["'genesis_5'"], &["'genesis_6'", "1"]),
+    ("Fault(vote-swing).round", "5F kind = 'vote-swing'\nvoters = 1\ndelegate = 'genesis_1'\nblock = 'first'\nround = @", &["2", "3"], &["1", "4"]),
+    ("Fault(vote-swing).block", "5F kind = 'vote-swing'\nvoters = 1\ndelegate = 'genesis_1'\nround = 2\nblock = @", &["'first'", "'last'"], &["'middle'"]),
+    ("Fault(mass-resignation).delegates", "5F kind = 'mass-resignation'\ndelegates = @", NODES, NO_NODES),
+];
+
+const PARTIES: &[&str] = &["'account_1'", "'account_10'", "'genesis_5'", "'shared_x-2-of-3'"];
+const NO_PARTIES: &[&str] =
+    &["'account_0'", "'account_11'", "'genesis_0'", "'genesis_6'", "'nobody'", "'shared_'", "''"];
+
+#[rustfmt::skip]
+const ACTIONS: &[Row] = &[
+    ("Action.height", "5A height = @", &["0", "15"], &["16", "-1"]),
+    ("Action.node", "5A node = @", &["0", "4"], &["5", "-1", BEYOND_U32]),
+    ("Action.by", "5[[action]]\ndoes = 'transfer'\nby = @", PARTIES, NO_PARTIES),
+    ("Action.to", "5A to = @", PARTIES, NO_PARTIES),
+    ("Action.does", "5[[action]]\nby = 'account_1'\ndoes = @", &["'transfer'", "'resign'"], &["'steal'", "'lock'", "'register'"]),
+    ("Action.amount", "5A amount = @", &["1", "9223372036854775807"], &["0", "-1", "9223372036854775808"]),
+    ("Action.fee", "5A fee = @", &["0", "9223372036854775807"], &["-1", "9223372036854775808"]),
+    ("Action.name", "5[[action]]\nby = 'account_1'\ndoes = 'register'\nname = @", &["'one'"], &["1", "'one'\nto = 'account_2'", "'one'\n[[action]]\nby = 'account_1'\ndoes = 'transfer'\nname = 'one'"]),
+    ("Action.blocks", "5[[action]]\nby = 'account_1'\ndoes = 'lock'\nname = 'l'\nblocks = @", &["0", "1000000"], &["1000001", "-1"]),
+    ("Action.signers", "5[[action]]\nby = 'shared_x-2-of-3'\ndoes = 'transfer'\nsigners = @", &["[]", "[0, 2]", "[1, 1]"], &["[3]", "[256]", "[-1]"]),
+    ("Action.by_time", "5[[action]]\nby = 'account_1'\ndoes = 'lock'\nname = 'l'\nby_time = @", &["true", "false"], &["1", "true\n[[action]]\nby = 'account_1'\ndoes = 'vote'\nby_time = true"]),
+    ("Action.payments", "5[[action]]\nby = 'account_1'\ndoes = 'multi-payment'\npayments = @", &["0", "2", "65535"], &["1", "65536"]),
+    ("Action.members", "5[[action]]\nby = 'account_1'\ndoes = 'business'\nname = 'b'\nmembers = @", &["[]", "['vat']"], &["['seed-nodes']", "['vats']"]),
+    ("Action.vendor_field", "5A vendor_field = @", &["'x'"], &["''", "1", "'x'\n[[action]]\nby = 'account_1'\ndoes = 'vote'\nvendor_field = 'x'"]),
+    ("Action.wrong", "5A wrong = @", &["'overspent'", "'expired'"], &["'right'", "'wrong-secret'", "'one-signature-less'"]),
+];
+
+#[rustfmt::skip]
+const WORKLOADS: &[Row] = &[
+    ("Workload.from", "5G from = @", &["'start'", "{ height = 2 }"], &["{ after = 1 }", "{ round = 5 }"]),
+    ("Workload.until", "5G from = { seconds = 9 }\nuntil = @", &["{ after = 1 }", "{ seconds = 10 }"], &["{ seconds = 9 }", "'start'"]),
+    ("Workload.kind", "5[[workload]]\nper_second = 1\nkind = @", &["'generate'"], &["'make'", "'list'", "'chain'"]),
+    ("Workload(generate).per_second", "5[[workload]]\nkind = 'generate'\nper_second = @", &["0.000001", "1000000"], &["0", "1000001", "nan"]),
+    ("Workload(generate).arrivals", "5G arrivals = @", &["'poisson'", "'even'"], &["'odd'"]),
+    ("Workload(generate).wallets", "5G wallets = @", &["1", "10000"], &["0", "10001"]),
+    ("Workload(generate).funding", "5G funding = @", &["1", "1000000"], &["0", "1000001"]),
+    ("Workload(generate).mix", "5G mix = @", &["{}", "{ transfer = 1 }"], &["{ transfer = 0 }", "{ transfer = -1 }", "{ gift = 1 }"]),
+    ("Workload(generate).amount", "5G amount = @", &["0", "100000000"], &["-1", "100000001"]),
+    ("Workload(generate).fee", "5G fee = @", &["0", "100000000"], &["-1", "100000001"]),
+    ("Workload(generate).nodes", "5G nodes = @", NODES, &["[]", "[5]", "{ share = 0 }", "{ share = 1.1 }"]),
+    ("Uniform.min", "5G amount = { min = @, max = 5 }", &["0", "5"], &["-1", "5.1"]),
+    ("Uniform.max", "5G amount = { min = 5, max = @ }", &["5", "100000000"], &["4.9", "100000001"]),
+    ("Around.median", "5G amount = { median = @, sigma = 1 }", &["0.1", "100000000"], &["0", "100000001"]),
+    ("Around.sigma", "5G amount = { median = 1, sigma = @ }", &["0", "10"], &["-1", "10.1"]),
+    ("Workload(list).transactions", "5[[workload]]\nkind = 'list'\nper_second = 1\ntransactions = @", &["['00']"], &["[]", "['0']", "['xy']"]),
+    ("Workload(list).per_second", "5[[workload]]\nkind = 'list'\ntransactions = ['00']\nper_second = @", &["0.000001", "1000000"], &["0", "1000001"]),
+    ("Workload(list).nodes", "5[[workload]]\nkind = 'list'\nper_second = 1\ntransactions = ['00']\nnodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
+    ("Workload(chain).file", "5[[workload]]\nkind = 'chain'\nfile = @", &["'Cargo.lock.blocks'"], &["'no such file'", "1"]),
+    ("Workload(chain).nodes", "5[[workload]]\nkind = 'chain'\nfile = 'Cargo.lock.blocks'\nnodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
+];
+
+#[rustfmt::skip]
+const ASSERTIONS: &[Row] = &[
+    ("Assertion.always", "5[[assert]]\nalways = @", &["'converged'", "'height >= 1'"], &["'convergd'", "'height'", "'height >= inf'", "''"]),
+    ("Assertion.sometimes", "5[[assert]]\nsometimes = @", &["'converged'"], &["'hight > 1'", "'converged'\nafter = { seconds = 1 }"]),
+    ("Assertion.eventually", "5[[assert]]\neventually = @", &["'converged'"], &["'hight > 1'", "'converged'\nalways = 'converged'"]),
+    ("Assertion.finally", "5[[assert]]\nfinally = @", &["'converged'"], &["'hight > 1'", "'converged'\nafter_fault = 0"]),
+    ("Assertion.within_rounds", "5[[assert]]\neventually = 'converged'\nwithin_rounds = @", &["0", "100000"], &["100001", "-1"]),
+    ("Assertion.after", "5[[assert]]\nalways = 'converged'\nafter = @", &["'start'", "{ round = 3 }"], &["{ round = 5 }", "{ after = 1 }", "{ event = { kind = 'block-forged', node = 5 } }"]),
+    ("Assertion.after_fault", "5F kind = 'heal'\n[[assert]]\neventually = 'converged'\nafter_fault = @", &["0"], &["1", "-1", "0\nafter = { seconds = 1 }"]),
+];
+
+fn tables() -> impl Iterator<Item = &'static Row> {
+    [SCENARIO, NETWORK, WHO, FAULTS, ACTIONS, WORKLOADS, ASSERTIONS].into_iter().flatten()
+}
+
+/// The text of a row with a value in its place; what it begins with is spelt out.
+fn text(template: &str, value: &str, chain: &str) -> String {
+    let heads = [
+        ("5F ", format!("{HEAD}{FIVE}[[fault]]\n")),
+        ("5A ", format!("{HEAD}{FIVE}[[action]]\nby = 'account_1'\ndoes = 'transfer'\n")),
+        ("5G ", format!("{HEAD}{FIVE}[[workload]]\nkind = 'generate'\nper_second = 1\n")),
+        ("5[", format!("{HEAD}{FIVE}[")),
+        ("5 ", format!("{HEAD}{FIVE}")),
+        ("H ", HEAD.to_owned()),
+        ("", String::new()),
+    ];
+    let (short, head) = heads.iter().find(|(short, _)| template.starts_with(short)).expect("the last one fits");
+    let text = format!("{head}{}", &template[short.len()..]).replace('@', value);
+    text.replace("Cargo.lock.blocks", chain).replace("latency = L", "latency = { min_ms = 1, max_ms = 2 }")
+}
+
+/// The keys of the schema: of each definition, and of each kind of a tagged one.
+fn keys() -> BTreeSet<String> {
+    let schema = Scenario::schema();
+    let mut keys = BTreeSet::new();
+    let definitions = schema["$defs"].as_object().expect("it has definitions").iter();
+    let root = ("Scenario".to_owned(), schema.clone());
+    for (name, definition) in definitions.map(|(name, of)| (name.clone(), of.clone())).chain([root]) {
+        collect(&name, &definition, &mut keys);
+    }
+    keys
+}
+
+fn collect(owner: &str, schema: &Value, keys: &mut BTreeSet<String>) {
+    let properties = schema["properties"].as_object();
+    let kind = properties.and_then(|all| all.get("kind")).and_then(|kind| kind["const"].as_str());
+    let of_kind = kind.map(|kind| format!("{owner}({kind})"));
+    for key in properties.into_iter().flat_map(|all| all.keys()) {
+        match (&of_kind, key.as_str()) {
+            (Some(_), "kind") | (None, _) => keys.insert(format!("{owner}.{key}")),
+            (Some(of_kind), _) => keys.insert(format!("{of_kind}.{key}")),
+        };
+    }
+    for list in ["oneOf", "anyOf", "allOf"] {
+        for alternative in schema[list].as_array().into_iter().flatten() {
+            collect(owner, alternative, keys);
+        }
+    }
+}
+
+#[test]
+fn every_key_has_a_row_and_every_row_a_key() {
+    let rows: BTreeSet<String> = tables().map(|(key, ..)| (*key).to_owned()).collect();
+    let keys = keys();
+    let without: Vec<_> = keys.difference(&rows).collect();
+    let gone: Vec<_> = rows.difference(&keys).collect();
+    assert!(without.is_empty() && gone.is_empty(), "keys without a row: {without:?}; rows without a key: {gone:?}");
+    assert!(tables().all(|(.., good, bad)| !good.is_empty() && !bad.is_empty()), "each has values of both sorts");
+}
+
+#[test]
+fn each_key_takes_its_bounds_and_refuses_what_is_beyond_by_name() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let chain = folder.path().join("blocks");
+    std::fs::write(&chain, "").expect("a folder of our own");
+    let chain = chain.display().to_string();
+    let read = |template: &str, value: &str| {
+        let text = text(template, value, &chain);
+        (Scenario::parse(&text, Path::new("keys.toml")).map_err(|error| error.to_string()), text)
+    };
+    let mut wrong = Vec::new();
+    for (key, template, good, bad) in tables() {
+        for value in *good {
+            if let (Err(why), text) = read(template, value) {
+                wrong.push(format!("{key} = {value}: {why}\n{text}"));
+            }
+        }
+        for value in *bad {
+            match read(template, value) {
+                (Ok(_), text) => wrong.push(format!("{key} = {value} is taken\n{text}")),
+                (Err(why), text) if !why.starts_with("keys.toml") => {
+                    wrong.push(format!("{key} = {value}: {why}\n{text}"))
+                }
+                (Err(_), _) => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A number that names a thing is refused with the thing's key, what was found, and what there is.
+#[test]
+fn a_number_one_past_the_last_is_refused_in_the_same_words_everywhere() {
+    let refused = |template: &str, value: &str| {
+        let text = text(template, value, "");
+        Scenario::parse(&text, Path::new("keys.toml")).expect_err(&text).to_string()
+    };
+    let tail = "found 5, allowed is 0 to 4";
+    for (key, template, value) in [
+        ("action[0].node", "5A node = @", "5"),
+        ("fault[0].nodes", "5F kind = 'crash'\nnodes = @", "[5]"),
+        ("fault[0].delegates", "5F kind = 'offline'\ndelegates = @", "[5]"),
+        ("fault[0].groups", "5F kind = 'partition'\ngroups = @", "[[0], [5]]"),
+        ("fault[0].from.event.node", "5F kind = 'heal'\nfrom = { event = { kind = 'block-forged', node = @ } }", "5"),
+        ("workload[0].nodes", "5G nodes = @", "[5]"),
+        ("network.links[0].between", "5 links = [{ between = @, latency = L }]", "[5, 1]"),
+        ("network.links[0].from", "5 links = [{ from = @, to = 1, latency = L }]", "5"),
+        (
+            "assert[0].after.event.node",
+            "5[[assert]]\nalways = 'converged'\nafter = { event = { kind = 'block-forged', node = @ } }",
+            "5",
+        ),
+    ] {
+        let why = refused(template, value);
+        assert!(why.ends_with(&format!("key '{key}': {tail}")), "{why}");
+    }
+    let none = refused("5[[assert]]\neventually = 'converged'\nafter_fault = @", "0");
+    assert!(
+        none.ends_with("key 'assert[0].after_fault': found 0, allowed is none: there is nothing to be named"),
+        "{none}"
+    );
+}
+
+/// A file without `rules.base` has the reference's rules, whatever command takes it, and the first line says so.
+#[test]
+fn a_file_is_searched_and_swept_under_the_rules_that_it_is_played_under() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (file, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+    let (file, out) = (file.display().to_string(), out.display().to_string());
+    let text = |rules: &str| format!("version = 1\nrounds = 2\ncrypto = \"modelled\"\n{FIVE}{rules}");
+    let first = |arguments: &[&str]| {
+        let output = run(arguments);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        told.lines().next().unwrap_or_default().to_owned()
+    };
+    for (rules, base) in [("", "reference"), ("[rules]\nbase = \"corrected\"\n", "corrected")] {
+        std::fs::write(&file, text(rules)).expect("a folder of our own");
+        let said = format!("; rules '{base}'");
+        let search = ["check", &file, "--runs", "1", "--rounds", "1", "--budget", "0", "--out", &out];
+        for arguments in [&["run", &file][..], &search] {
+            let line = first(arguments);
+            assert!(line.ends_with(&said), "{arguments:?}: {line}");
+        }
+        let swept = format!("{out}-{base}");
+        let line = first(&["sweep", &file, "--seeds", "0..1", "--out", &swept]);
+        assert!(line.ends_with(&said), "sweep: {line}");
+    }
+}
