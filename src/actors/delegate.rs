@@ -10,6 +10,8 @@
 //! succeed and sleeps until then, so an idle delegate costs nothing. A relay that does not answer costs it the slot and
 //! nothing more.
 
+mod waits;
+
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
     deviation::ALL_ROUNDS,

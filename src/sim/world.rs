@@ -17,6 +17,7 @@ mod moment;
 mod nodes;
 mod observer;
 mod offline;
+mod outlook;
 mod reorganise;
 mod requests;
 mod saved;
@@ -46,6 +47,7 @@ pub use delivery::Delivery;
 pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
+pub use outlook::{Outlook, Sort, ToCome};
 
 /// An event in the queue.
 #[derive(Clone, Debug)]
@@ -96,6 +98,8 @@ pub struct World {
     tells_messages: bool,
     /// Some observer wants to hear of acts.
     tells_acts: bool,
+    /// Some observer wants to look at the run.
+    onlookers: bool,
     answers: Vec<(RequestId, Submission)>,
     /// Requests whose answers nobody waits for any more.
     abandoned: BTreeSet<RequestId>,
@@ -135,6 +139,7 @@ impl World {
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
             tells_acts: observers.iter().any(|observer| observer.wants_acts()),
+            onlookers: observers.iter().any(|observer| observer.looks()),
             observers,
             answers: Vec::new(),
             abandoned: BTreeSet::new(),
@@ -156,6 +161,7 @@ impl World {
     pub(super) fn watch(&mut self, observer: Box<dyn Observer>) {
         self.tells_messages |= observer.wants_messages();
         self.tells_acts |= observer.wants_acts();
+        self.onlookers |= observer.looks();
         self.observers.push(observer);
     }
 
