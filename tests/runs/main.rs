@@ -51,6 +51,7 @@ mod support;
 mod sweeps;
 mod testnet;
 mod tips;
+mod wakers;
 mod watch;
 mod webhooks;
 mod workload;

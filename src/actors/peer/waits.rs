@@ -123,7 +123,11 @@ impl Peer {
     /// The peers that have not answered a ping.
     fn awaited(&self, ping: &Ping) -> impl Iterator<Item = NodeId> {
         let number = ping.number;
-        self.neighbours.all().iter().filter(move |neighbour| neighbour.answered < number).map(|neighbour| neighbour.node)
+        self.neighbours
+            .all()
+            .iter()
+            .filter(move |neighbour| neighbour.answered < number)
+            .map(|neighbour| neighbour.node)
     }
 
     /// The end of a ping of all peers that runs for a reason.

@@ -64,7 +64,9 @@ impl<'w> Outlook<'w> {
         let is_now = |to: ActorId, generation| self.world.nodes.generation(to.node) == generation;
         let (to, what) = match next {
             Next::Wake { wake, to, generation } if is_now(to, generation) => (to, Some(Sort::Wake(wake))),
-            Next::Item(Item::Input { to, generation, input }) if is_now(*to, *generation) => (*to, Sort::of(input, *to)),
+            Next::Item(Item::Input { to, generation, input }) if is_now(*to, *generation) => {
+                (*to, Sort::of(input, *to))
+            }
             Next::Item(Item::Stimulus { to, stimulus }) => match stimulus {
                 Stimulus::Input(input) => (*to, Sort::of(input, *to)),
                 Stimulus::Begin(_) => (*to, Some(Sort::Start)),
@@ -128,6 +130,15 @@ impl<'w> Outlook<'w> {
     /// The delegate of a node.
     pub fn delegate(&self, node: NodeId) -> Option<&'w Delegate> {
         self.actor(node, Role::Delegate)?.delegate()
+    }
+
+    /// The same without one of the things to come, by its place, and what that is; `None` beyond the last.
+    #[cfg(test)]
+    pub(crate) fn without(&self, place: usize) -> Option<(Sort, Self)> {
+        let (_, lost) = *self.to_come.get(place)?;
+        let mut to_come = self.to_come.clone();
+        to_come.remove(place);
+        Some((lost.what, Self { to_come, called: self.called.clone(), ..*self }))
     }
 
     fn actor(&self, node: NodeId, role: Role) -> Option<&'w Hosted> {
