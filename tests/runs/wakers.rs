@@ -3,13 +3,18 @@
 
 use crate::support::{Onlooker, root};
 use dposlab::{
-    actors::{ActorId, Event, NodeId, Role, SimTime},
-    check::swarm::{Frame, draw},
+    actors::{ActorId, Event, NodeId, Role, SimTime, Wake},
+    check::{
+        swarm::{Frame, draw, set},
+        wakers,
+    },
+    ledger::rules::Gossip,
     protocol::Height,
     scenario::{Scenario, StageKind},
-    sim::{Observer, Outlook, SeedTree, stage::inline::InlineStage},
+    sim::{Observer, Outlook, SeedTree, stage::inline::InlineStage, world::Sort},
 };
 use std::{
+    collections::BTreeMap,
     fs,
     path::Path,
     sync::{Arc, Mutex},
@@ -39,23 +44,91 @@ fn nobody_waits_for_nothing_in_the_scenarios_of_findings() {
     }
 }
 
-/// A search looks at the ends of slots only. Timers, alarms and answers of shorter lives come and go between these.
+/// Plays a drawn scenario in steps of so many milliseconds, not slot by slot: timers, alarms and answers of short lives come and go
+/// within a slot.
+fn step_through(drawn: &Scenario, step: u64, steps: u64, observer: impl Observer + 'static) {
+    let seeds = SeedTree::new(1);
+    drawn.crypto.during(|| {
+        let plan = drawn.plan(&drawn.testnet(seeds), seeds);
+        let mut stage = InlineStage::new(&plan, vec![Box::new(observer)]);
+        for number in 1..=steps {
+            stage.run_until(plan.start + Duration::from_millis(step * number));
+        }
+    });
+}
+
+fn rules(base: &str) -> toml::Table {
+    toml::Table::from_iter([("base".to_owned(), base.into())])
+}
+
 #[test]
 fn nobody_waits_for_nothing_at_any_time_of_a_slot() {
     for base in ["reference", "corrected"] {
-        let rules = toml::Table::from_iter([("base".to_owned(), base.into())]);
-        for seed in 1..=25 {
-            let drawn = draw(&Frame { rules: rules.clone(), rounds: Some(2), ..Frame::default() }, seed);
-            let (seeds, onlooker) = (SeedTree::new(1), Onlooker::default());
-            drawn.crypto.during(|| {
-                let plan = drawn.plan(&drawn.testnet(seeds), seeds);
-                let mut stage = InlineStage::new(&plan, vec![Box::new(onlooker.clone())]);
-                for step in 1..=6_000 {
-                    stage.run_until(plan.start + Duration::from_millis(170 * step));
-                }
-            });
+        for seed in 1..=16 {
+            let onlooker = Onlooker::default();
+            let drawn = draw(&Frame { rules: rules(base), delegates: Some(6), ..Frame::default() }, seed);
+            step_through(&drawn, 170, 6_000, onlooker.clone());
             assert_eq!(onlooker.stuck(), [] as [&str; 0], "seed {seed}, {base}");
         }
+    }
+}
+
+/// At each look takes away one event after the other, and counts by kind of wake-up: how often, and how often that was noticed.
+#[derive(Clone, Default)]
+struct Taker(Arc<Mutex<BTreeMap<&'static str, (u32, u32)>>>);
+
+impl Observer for Taker {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn look(&mut self, outlook: &Outlook<'_>) {
+        let mut counts = self.0.lock().expect("nobody panics");
+        for (lost, rest) in (0..).map_while(|place| outlook.without(place)) {
+            if let Sort::Wake(wake) = lost {
+                let (taken, noticed) = counts.entry(kind(wake)).or_default();
+                *taken += 1;
+                *noticed += u32::from(!wakers::stuck(&rest).is_empty());
+            }
+        }
+    }
+
+    fn looks(&self) -> bool {
+        true
+    }
+}
+
+fn kind(wake: Wake) -> &'static str {
+    match wake {
+        Wake::Forge { .. } => "forge",
+        Wake::Gossip(_) => "gossip",
+        Wake::PingOver { .. } => "ping over",
+        Wake::PingAgain { .. } => "ping again",
+        Wake::WakeUp => "wake up",
+        Wake::Unanswered => "unanswered",
+        Wake::Throttled => "throttled",
+        Wake::Discover => "discover",
+        Wake::DiscoveryOver { .. } => "discovery over",
+        Wake::Bundle => "bundle",
+    }
+}
+
+/// Of each kind of wake-up, one that somebody needs is missed when it is gone; of those that are always needed, each.
+#[test]
+fn each_kind_of_wake_up_is_missed_when_it_is_gone() {
+    let taker = Taker::default();
+    for seed in 1..=12 {
+        let base = ["reference", "corrected"][seed % 2];
+        let mut drawn = draw(&Frame { rules: rules(base), delegates: Some(5), ..Frame::default() }, seed as u64);
+        set(&mut drawn.rules, "node.transactions_in_order", seed % 3 == 0);
+        set(&mut drawn.rules, "node.rate_limits", true);
+        drawn.network.gossip = Some(Gossip::Reference);
+        step_through(&drawn, 310, 2_000, taker.clone());
+    }
+    let counts = taker.0.lock().expect("nobody panics");
+    let unnoticed: Vec<_> = counts.iter().filter(|(_, (_, noticed))| *noticed == 0).collect();
+    assert!(counts.len() == 10 && unnoticed.is_empty(), "{counts:?}");
+    for needed in ["discover", "throttled", "bundle"] {
+        let (taken, noticed) = counts[needed];
+        assert_eq!(taken, noticed, "{needed}");
     }
 }
 

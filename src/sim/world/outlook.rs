@@ -132,9 +132,9 @@ impl<'w> Outlook<'w> {
         self.actor(node, Role::Delegate)?.delegate()
     }
 
-    /// The same without one of the things to come, by its place, and what that is; `None` beyond the last.
-    #[cfg(test)]
-    pub(crate) fn without(&self, place: usize) -> Option<(Sort, Self)> {
+    /// The same without one of the things to come, by its place, and what that is; `None` beyond the last. For tests of what
+    /// notices that it is gone.
+    pub fn without(&self, place: usize) -> Option<(Sort, Self)> {
         let (_, lost) = *self.to_come.get(place)?;
         let mut to_come = self.to_come.clone();
         to_come.remove(place);
