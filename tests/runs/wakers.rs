@@ -132,14 +132,16 @@ fn each_kind_of_wake_up_is_missed_when_it_is_gone() {
     }
 }
 
-/// A node left its chain and kept asking nobody: it waited for peers that it had asked already.
+/// A node left its chain and asked its peers where they stand. All of them were on other chains, so it had nobody to download from,
+/// and waited for nothing from then on.
 #[test]
 fn a_node_that_left_its_chain_goes_on_though_all_its_peers_are_on_others() {
-    let text = "version = 1\nrounds = 30\ncrypto = \"modelled\"\n[network]\ndelegates = 50\ngossip = \"reference\"\n\
-                [[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { seconds = 200 }\nuntil = { after = 1600 }\n\
-                [[assert]]\nalways = \"invariant no wait without a waker\"\n";
+    let text = "version = 1\nrounds = 6\ncrypto = \"modelled\"\n[network]\ndelegates = 50\ngossip = \"reference\"\n\
+                [[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { seconds = 400 }\nuntil = { after = 1600 }\n";
     let scenario = Scenario::parse(text, Path::new("halves.toml")).expect("it is valid");
-    assert_eq!(stuck(&scenario, 12, StageKind::Inline), [] as [&str; 0]);
+    for seed in [12, 85] {
+        assert_eq!(stuck(&scenario, seed, StageKind::Inline), [] as [&str; 0], "seed {seed}");
+    }
 }
 
 /// What an onlooker sees of each actor, in words.
