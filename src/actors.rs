@@ -17,6 +17,7 @@ pub mod observation;
 pub mod peer;
 pub mod pool;
 pub mod time;
+pub mod wait;
 pub mod webhook;
 
 pub use delegate::Delegate;
@@ -26,6 +27,7 @@ pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
 pub use pool::{PoolError, Submission, TransactionPool};
 pub use time::SimTime;
+pub use wait::Wait;
 pub use webhook::{Webhook, WebhookDispatcher};
 
 use crate::ledger::saved::saved;

@@ -29,6 +29,7 @@ mod story;
 pub mod strategies;
 pub mod swarm;
 pub mod trial;
+pub mod wakers;
 pub mod watch;
 pub mod watchers;
 

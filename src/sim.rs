@@ -45,4 +45,4 @@ pub use stage::Stage;
 pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
 pub use weights::Weights;
-pub use world::{Act, DownCause, Heard, NetworkEvent, Observer, World};
+pub use world::{Act, DownCause, Heard, NetworkEvent, Observer, Outlook, World};

@@ -11,6 +11,8 @@
 //! for each slot. A relay that does not answer costs it the slot and
 //! nothing more.
 
+mod waits;
+
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
     deviation::ALL_ROUNDS,

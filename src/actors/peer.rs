@@ -26,6 +26,7 @@ mod relay;
 mod size;
 mod sync;
 mod verification;
+mod waits;
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,

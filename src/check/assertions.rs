@@ -2,7 +2,7 @@
 
 use super::{
     Behaviour, CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all,
-    conduct::is_modelled,
+    conduct::{self, is_modelled},
     liveness::{is_liveness, liveness, untimely},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         assertion::{Claim, Condition},
         judge::Expert,
     },
-    sim::{Act, NetworkEvent, Observer, Plan},
+    sim::{Act, NetworkEvent, Observer, Outlook, Plan},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,7 +25,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// An assertion names an invariant that there is not: which one, and which there are. Or it asks for liveness once all
 /// faults are over, and nothing says when that is.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
-    let (mut asked, mut asked_conduct) = (false, false);
+    let (mut asked, mut asked_conduct, mut looks) = (false, false, false);
     for (index, assertion) in scenario.assertions.iter().enumerate() {
         let Ok(claim) = assertion.claim() else { continue };
         let (Claim::Always(condition)
@@ -35,6 +35,7 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
         if let Condition::Invariants(name) = condition {
             asked = true;
             asked_conduct |= name.as_ref().is_some_and(|name| is_modelled(name));
+            looks |= name.as_ref().is_some_and(|name| name == conduct::WAKER.name);
             if let Some(name) = name.as_ref().filter(|name| names().all(|known| known != name.as_str())) {
                 let known: Vec<&str> = names().collect();
                 return Err(format!(
@@ -53,7 +54,7 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
     let expert = asked.then(|| {
         let watch = Watch::of(scenario, plan, liveness(scenario));
         let behaviour = asked_conduct.then(|| Behaviour::new(plan, &untimely(scenario)));
-        Box::new(Witness { watch, behaviour, checked: BTreeMap::new() }) as Box<dyn Expert>
+        Box::new(Witness { watch, behaviour, looks, checked: BTreeMap::new() }) as Box<dyn Expert>
     });
     Ok(Judge::new(scenario, plan, expert))
 }
@@ -70,6 +71,8 @@ struct Witness {
     watch: Watch,
     /// The model of nodes, if an assertion is about conduct.
     behaviour: Option<Behaviour>,
+    /// An assertion is about what nodes wait for.
+    looks: bool,
     checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
 }
 
@@ -102,7 +105,7 @@ impl Expert for Witness {
 
     fn apart(&self) -> Box<dyn Expert> {
         let behaviour = self.behaviour.as_ref().map(Behaviour::apart);
-        Box::new(Self { watch: self.watch.apart(), behaviour, checked: self.checked.clone() })
+        Box::new(Self { watch: self.watch.apart(), behaviour, looks: self.looks, checked: self.checked.clone() })
     }
 }
 
@@ -132,5 +135,13 @@ impl Observer for Witness {
 
     fn wants_acts(&self) -> bool {
         self.behaviour.is_some()
+    }
+
+    fn look(&mut self, outlook: &Outlook<'_>) {
+        self.watch.look(outlook);
+    }
+
+    fn looks(&self) -> bool {
+        self.looks
     }
 }

@@ -71,6 +71,9 @@ conduct! {
     /// After all faults are over, the chain grows.
     PROGRESS: "the chain grows once all faults are over", "consensus.md 7.2";
 
+    /// A phase that only an event ends has such an event ahead.
+    WAKER: "no wait without a waker", "consensus.md 2.1, 3.5, 6";
+
     // Acts of a node after each input, judged by a model of its own (`behaviour`).
     /// A question gets one answer of its kind, and the node's chain and peers decide what it says.
     ANSWERED: "a question gets one answer, and the right one", "consensus.md 6";

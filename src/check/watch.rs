@@ -14,13 +14,14 @@ use super::{
     sights::Sights,
     step::check_step,
     story::Told,
+    wakers::stuck,
 };
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
     protocol::{BlockId, Height, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     scenario::Scenario,
-    sim::{NetworkEvent, Observer, Plan, Tips, network::Tally, tips::common_height},
+    sim::{NetworkEvent, Observer, Outlook, Plan, Tips, network::Tally, tips::common_height},
 };
 use indexmap::IndexMap;
 use std::{
@@ -458,6 +459,17 @@ impl Observer for Watch {
             }
             seen.told.push_back(told);
         }
+    }
+
+    fn look(&mut self, outlook: &Outlook<'_>) {
+        let mut seen = self.seen();
+        for stuck in stuck(outlook) {
+            seen.find_for(&conduct::WAKER, stuck.cause(), outlook.now(), Some(stuck.node), None, stuck.to_string());
+        }
+    }
+
+    fn looks(&self) -> bool {
+        true
     }
 }
 

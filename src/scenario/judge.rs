@@ -9,7 +9,7 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::{Height, Slot},
     sim::{
-        Act, Fault, NetworkEvent, Observer, Plan, Tips, Trigger, Weights,
+        Act, Fault, NetworkEvent, Observer, Outlook, Plan, Tips, Trigger, Weights,
         fault::{EventKind, NodeRef},
     },
 };
@@ -305,6 +305,16 @@ impl Observer for Judge {
 
     fn wants_acts(&self) -> bool {
         self.lock().expert.as_ref().is_some_and(|expert| expert.wants_acts())
+    }
+
+    fn look(&mut self, outlook: &Outlook<'_>) {
+        if let Some(expert) = &mut self.lock().expert {
+            expert.look(outlook);
+        }
+    }
+
+    fn looks(&self) -> bool {
+        self.lock().expert.as_ref().is_some_and(|expert| expert.looks())
     }
 }
 

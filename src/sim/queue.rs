@@ -123,8 +123,14 @@ impl<T: Copy> EventQueue<T> {
 
     /// All events, in no order that means anything.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let behind = self.levels.iter().flat_map(|level| &level.buckets).flatten();
-        self.front.iter().chain(behind).map(|(_, event)| event)
+        self.timed().map(|(_, event)| event)
+    }
+
+    /// The same, with the instants they are due at.
+    pub fn timed(&self) -> impl Iterator<Item = (SimTime, &T)> {
+        let filled = self.levels.iter().filter(|level| level.filled > 0);
+        let behind = filled.flat_map(|level| &level.buckets).flatten();
+        self.front.iter().chain(behind).map(|(time, event)| (SimTime::from_micros(*time), event))
     }
 
     /// All events with the instants they are due at, in the order in which they come.

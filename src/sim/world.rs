@@ -19,6 +19,7 @@ mod observer;
 mod offline;
 #[cfg(test)]
 mod overlaps;
+mod outlook;
 mod reorganise;
 mod requests;
 mod saved;
@@ -48,6 +49,7 @@ pub use delivery::Delivery;
 pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
+pub use outlook::{Outlook, Sort, ToCome};
 
 /// An event in the queue.
 #[derive(Clone, Debug)]
@@ -103,6 +105,8 @@ pub struct World {
     tells_messages: bool,
     /// Some observer wants to hear of acts.
     tells_acts: bool,
+    /// Some observer wants to look at the run.
+    onlookers: bool,
     answers: Vec<(RequestId, Submission)>,
     /// Requests whose answers nobody waits for any more.
     abandoned: BTreeSet<RequestId>,
@@ -142,6 +146,7 @@ impl World {
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
             tells_acts: observers.iter().any(|observer| observer.wants_acts()),
+            onlookers: observers.iter().any(|observer| observer.looks()),
             observers,
             answers: Vec::new(),
             abandoned: BTreeSet::new(),
@@ -163,6 +168,7 @@ impl World {
     pub(super) fn watch(&mut self, observer: Box<dyn Observer>) {
         self.tells_messages |= observer.wants_messages();
         self.tells_acts |= observer.wants_acts();
+        self.onlookers |= observer.looks();
         self.observers.push(observer);
     }
 

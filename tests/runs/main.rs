@@ -56,6 +56,7 @@ mod support;
 mod sweeps;
 mod testnet;
 mod tips;
+mod wakers;
 mod watch;
 mod webhooks;
 mod workload;

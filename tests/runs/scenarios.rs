@@ -1,6 +1,7 @@
-//! The shipped scenarios: each says what it shows, its assertions hold, and the index tells what was measured.
+//! The shipped scenarios: each says what it shows, its assertions hold, nobody waits for nothing, and the index tells what was
+//! measured.
 
-use crate::support::{root, scenarios};
+use crate::support::{Onlooker, root, scenarios};
 use dposlab::{
     check,
     protocol::Height,
@@ -54,11 +55,14 @@ fn played(file: &Path, scenario: &Scenario) -> Played {
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let judge = check::judge(scenario, &plan).expect("shipped scenarios name invariants that there are");
     let rounds = Rounds::new(&plan);
-    let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone()), Box::new(judge.clone())];
+    let onlooker = Onlooker::default();
+    let observers: Vec<Box<dyn Observer>> =
+        vec![Box::new(rounds.clone()), Box::new(judge.clone()), Box::new(onlooker.clone())];
     let outcome = scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
     let name = name(file);
     let broken = judge.verdicts(outcome.end, outcome.ended).into_iter().filter(|verdict| !verdict.holds());
     let mut broken: Vec<String> = broken.map(|verdict| format!("{name}: {verdict}")).collect();
+    broken.extend(onlooker.stuck().into_iter().map(|stuck| format!("{name}: {stuck}")));
     if outcome.ended != Ended::Complete {
         broken.push(format!("{name}: {}", outcome.ended.in_words(rounds.height(), scenario.last_height())));
     }

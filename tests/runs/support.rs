@@ -1,10 +1,12 @@
 //! Shared by the modules: the built binary, the shipped scenarios, and a run of one.
 
 use dposlab::{
+    actors::{Event, NodeId, SimTime},
+    check::wakers::{Stuck, stuck},
     protocol::Height,
     report::Rounds,
     scenario::{Outcome, Scenario, StageKind},
-    sim::{Observer, SeedTree},
+    sim::{Observer, Outlook, SeedTree},
 };
 use flate2::read::GzDecoder;
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,6 +15,7 @@ use std::{
     io::{self, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Output},
+    sync::{Arc, Mutex},
 };
 
 /// The binary under test.
@@ -70,6 +73,42 @@ pub fn scenarios() -> Vec<PathBuf> {
 /// One of them.
 pub fn scenario(name: &str) -> Scenario {
     Scenario::load(&root().join("scenarios").join(format!("{name}.toml"))).expect("it is shipped and valid")
+}
+
+/// Holds what the actors of a run wait for against what is to come.
+#[derive(Clone, Default)]
+pub struct Onlooker(Arc<Mutex<Looks>>);
+
+#[derive(Default)]
+struct Looks {
+    count: usize,
+    stuck: Vec<Stuck>,
+}
+
+impl Onlooker {
+    /// The phases that nothing to come ended, at any look.
+    pub fn stuck(&self) -> Vec<String> {
+        let looks = self.0.lock().expect("nobody panics");
+        assert!(looks.count > 0, "nobody looked");
+        looks.stuck.iter().map(|stuck| format!("{}: {stuck}", stuck.node)).collect()
+    }
+}
+
+impl Observer for Onlooker {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn look(&mut self, outlook: &Outlook<'_>) {
+        let mut looks = self.0.lock().expect("nobody panics");
+        looks.count += 1;
+        // A phase that does not end is seen at every look.
+        let new: Vec<Stuck> =
+            stuck(outlook).into_iter().filter(|one| looks.stuck.iter().all(|known| !known.is_same(one))).collect();
+        looks.stuck.extend(new);
+    }
+
+    fn looks(&self) -> bool {
+        true
+    }
 }
 
 /// Plays a scenario to its end.

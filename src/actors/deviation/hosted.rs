@@ -146,6 +146,14 @@ impl Hosted {
         }
     }
 
+    /// The delegate, if it is one.
+    pub fn delegate(&self) -> Option<&Delegate> {
+        match &self.actor {
+            Actor::Delegate(delegate) => Some(delegate),
+            Actor::Peer(_) | Actor::Pool(_) => None,
+        }
+    }
+
     /// Bytes it takes beside what others share with it: an estimate.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()

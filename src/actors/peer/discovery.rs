@@ -25,7 +25,7 @@ use std::{
 };
 
 /// Time between two discoveries.
-const EVERY: Duration = Duration::from_secs(600);
+pub(super) const EVERY: Duration = Duration::from_secs(600);
 /// The same below the minimum network reach.
 const EVERY_BELOW_MINIMUM: Duration = Duration::from_secs(60);
 /// Peers that are asked for theirs.
@@ -36,7 +36,7 @@ const TAKEN: usize = 50;
 /// Round trips of a connection. Source: consensus.md 6.
 const CONNECTING_TRIPS: u8 = 3;
 /// Time to connect. Source: consensus.md 6.
-const CONNECTING_TIME: Duration = Duration::from_secs(2);
+pub(super) const CONNECTING_TIME: Duration = Duration::from_secs(2);
 
 /// Nodes being looked at that are no peers yet.
 pub(super) type Newcomers = BTreeMap<NodeId, Meeting>;
@@ -55,11 +55,11 @@ pub(super) enum Meeting {
 /// A discovery that runs.
 #[derive(Clone, Debug)]
 pub(super) struct Discovery {
-    step: u32,
+    pub(super) step: u32,
     /// Whoever is found is wanted, to see who is on which chain.
-    for_health: bool,
+    pub(super) for_health: bool,
     /// Whoever is found is wanted, to catch up for the first time.
-    for_start: Option<Start>,
+    pub(super) for_start: Option<Start>,
     /// Peers asked for theirs, or, once that is over, newcomers.
     awaited: BTreeSet<NodeId>,
     asking: bool,
@@ -68,7 +68,7 @@ pub(super) struct Discovery {
 
 /// A node that starts first connects to those it was given, then asks them for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
+pub(super) enum Start {
     Given,
     More,
 }

@@ -28,7 +28,7 @@ pub(super) struct ForkWatch {
     missed: u32,
     /// The last time they did.
     checked: Option<SimTime>,
-    checking: bool,
+    pub(super) checking: bool,
 }
 
 impl Peer {

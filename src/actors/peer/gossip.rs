@@ -10,15 +10,15 @@ use rand::seq::index::sample;
 use std::{sync::Arc, time::Duration};
 
 /// Wait before a block is passed on, counted from when it was first seen.
-const GOSSIP_WAIT: Duration = Duration::from_millis(500);
+pub(super) const GOSSIP_WAIT: Duration = Duration::from_millis(500);
 /// The greatest number of times that a block is repeated.
-const GOSSIP_HOPS: u32 = 4;
+pub(super) const GOSSIP_HOPS: u32 = 4;
 /// Peers a node sends its transactions to.
 const TRANSACTION_FANOUT: usize = 20;
 
 /// The time for which transactions are collected after some were sent on, where they travel in bundles. A client that hands in
 /// one after the other would otherwise use up what peers allow this node to send, pings before forging included.
-const BUNDLE_TIME: Duration = Duration::from_millis(100);
+pub(super) const BUNDLE_TIME: Duration = Duration::from_millis(100);
 
 /// The reference's "ping block".
 #[derive(Clone)]

@@ -28,18 +28,18 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inquiries {
     asked: u64,
-    open: Vec<(Inquiry, Open)>,
+    pub(super) open: Vec<(Inquiry, Open)>,
     /// The alarms that wake the peer to see what is unanswered, the next one last. There is not one for each question: hardly any
     /// stays unanswered, and a peer that is in doubt asks thousands.
     alarms: Vec<SimTime>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    to: NodeId,
-    purpose: Purpose,
+pub(super) struct Open {
+    pub(super) to: NodeId,
+    pub(super) purpose: Purpose,
     /// The end of its time.
-    until: SimTime,
+    pub(super) until: SimTime,
 }
 
 impl Inquiries {

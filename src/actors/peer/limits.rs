@@ -18,7 +18,7 @@ const BLOCKED_FOR: Duration = Duration::from_secs(60);
 /// No window is longer, in microseconds.
 const LONGEST_WINDOW: u64 = 4_000_000;
 /// The time after which messages held back are looked at again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
 /// Nodes with high numbers whose windows are kept before those that are over are looked for.

@@ -32,21 +32,21 @@ pub(super) enum PingFor {
 pub(super) struct Pings {
     /// Number of the last one.
     last: u32,
-    running: Vec<Ping>,
+    pub(super) running: Vec<Ping>,
     /// The instants at which all were last pinged, the latest last.
     sent: [Option<SimTime>; PINGS_PER_SECOND as usize],
 }
 
 #[derive(Clone, Debug)]
-struct Ping {
-    number: u32,
-    purpose: PingFor,
+pub(super) struct Ping {
+    pub(super) number: u32,
+    pub(super) purpose: PingFor,
     /// Peers that have neither passed nor failed.
-    awaited: usize,
+    pub(super) awaited: usize,
     /// The end of the time for a verification that this ping begins.
     until: SimTime,
     /// Peers that the limits have kept from being asked.
-    unasked: Vec<NodeId>,
+    pub(super) unasked: Vec<NodeId>,
 }
 
 impl Pings {

@@ -10,7 +10,7 @@ use crate::actors::{
 const REACH_OF_ZERO: u32 = 20;
 
 impl Peer {
-    pub(super) fn round_view(&self) -> RoundView {
+    pub(in crate::actors) fn round_view(&self) -> RoundView {
         RoundView {
             round: self.tree.applied(&self.tip).state.round().clone(),
             tip: self.tip.id(),

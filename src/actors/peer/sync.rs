@@ -50,7 +50,7 @@ pub(super) struct SyncState {
     vain: u32,
     /// Wake-ups in a row that gave up (`p2pUpdateCounter`).
     halted: u32,
-    phase: Phase,
+    pub(super) phase: Phase,
     chunk: u32,
     /// Chunks that came before those below them, by the height they begin above.
     cached: BTreeMap<Height, Box<[Arc<Block>]>>,
@@ -59,7 +59,7 @@ pub(super) struct SyncState {
 }
 
 #[derive(Clone, Debug)]
-enum Phase {
+pub(super) enum Phase {
     /// Looks for peers, to catch up for the first time.
     Starting,
     Idle,
@@ -74,17 +74,17 @@ enum Phase {
 
 /// Consecutive chunks on their way.
 #[derive(Clone, Debug)]
-struct Download {
+pub(super) struct Download {
     above: Height,
-    chunks: Vec<Chunk>,
+    pub(super) chunks: Vec<Chunk>,
 }
 
 #[derive(Clone, Debug)]
-struct Chunk {
+pub(super) struct Chunk {
     /// Peers to be asked yet, the next one last.
     to_ask: Vec<NodeId>,
     came: Option<Box<[Arc<Block>]>>,
-    over: bool,
+    pub(super) over: bool,
 }
 
 impl SyncState {
@@ -125,7 +125,7 @@ impl Peer {
         effects.push(Effect::WakeAt { at: self.timed_from + self.wake_up_time(), wake: Wake::WakeUp });
     }
 
-    fn wake_up_time(&self) -> Duration {
+    pub(super) fn wake_up_time(&self) -> Duration {
         Duration::from_secs(u64::from(self.node_rules().wake_up_s.max(1)))
     }
 

@@ -95,6 +95,7 @@ impl InlineStage {
         let through = until.just_before();
         while self.play(through) {}
         self.world.rest_until(until);
+        self.world.show(&self.actors);
     }
 
     /// Moves the clock on, over a time in which nothing is due.

@@ -81,6 +81,10 @@ impl RactorStage {
     pub async fn run_until(&mut self, until: SimTime) -> Result<(), ActorDied> {
         while self.step(until.just_before()).await? {}
         self.rest_until(until);
+        if self.world.has_onlookers() {
+            let actors = self.actors().await?;
+            self.world.show(&actors);
+        }
         Ok(())
     }
 
@@ -89,6 +93,12 @@ impl RactorStage {
     /// # Errors
     /// An actor died.
     pub async fn moment(&mut self) -> Result<Moment, ActorDied> {
+        let actors = self.actors().await?;
+        Ok(Moment::of(&self.world, actors))
+    }
+
+    /// Copies of all actors.
+    async fn actors(&mut self) -> Result<Vec<Machine>, ActorDied> {
         let mut actors = Vec::with_capacity(self.hosts.len());
         for (id, host) in &self.hosts {
             match host.call(HostMessage::Copy, None::<Duration>).await {
@@ -96,7 +106,7 @@ impl RactorStage {
                 Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => return Err(self.died(*id)),
             }
         }
-        Ok(Moment::of(&self.world, actors))
+        Ok(actors)
     }
 
     /// Puts other actors in the place of those it has, which are answered.

@@ -359,6 +359,20 @@ impl Coming {
             + self.messages.len() * size_of::<Shared>()
     }
 
+    /// Everything to come except messages from peer to peer, in no order that means anything.
+    pub fn of_nodes(&self) -> impl Iterator<Item = (SimTime, Next<'_>)> {
+        self.queue.timed().filter_map(|(at, due)| {
+            let next = match due.event() {
+                Event::Item { place } => Next::Item(&self.items[place as usize]),
+                Event::Wake { place, to, generation } => {
+                    Next::Wake { wake: self.wakes.all[place as usize], to, generation }
+                }
+                Event::Copy { .. } => return None,
+            };
+            Some((at, next))
+        })
+    }
+
     /// The senders and receivers of all messages under way. Looks at everything that is to come.
     pub fn under_way(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         self.queue.iter().filter_map(|due| match due.event() {

@@ -105,7 +105,7 @@ pub(super) struct Ahead {
     /// Forging follows the rules, and all rounds are seen.
     is_regular: bool,
     /// Clocks run true, and no node is slowed down.
-    is_timely: bool,
+    pub(super) is_timely: bool,
 }
 
 impl Ahead {

@@ -95,6 +95,7 @@ impl Clone for World {
             observers: Vec::new(),
             tells_messages: false,
             tells_acts: false,
+            onlookers: false,
             answers: self.answers.clone(),
             abandoned: self.abandoned.clone(),
             pool_watch: self.pool_watch.clone(),
@@ -132,6 +133,7 @@ impl World {
         let mut left = mem::replace(self, moment.world.clone());
         self.observers = mem::take(&mut left.observers);
         (self.tells_messages, self.tells_acts) = (left.tells_messages, left.tells_acts);
+        self.onlookers = left.onlookers;
         if !moment.tallies.is_empty() {
             let sources = &mut Arc::make_mut(&mut self.plan).sources;
             for ((source, left), counts) in sources.iter_mut().zip(&left.plan.sources).zip(&moment.tallies) {

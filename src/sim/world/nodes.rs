@@ -201,6 +201,11 @@ impl Nodes {
         !self.state[node.0 as usize].waiting.is_empty()
     }
 
+    /// All inputs that wait on nodes.
+    pub fn all_waiting(&self) -> impl Iterator<Item = &(ActorId, Input)> {
+        self.state.iter().flat_map(|state| &state.waiting)
+    }
+
     /// A node's clock.
     pub fn clock(&self, node: NodeId) -> Clock {
         self.state[node.0 as usize].clock

@@ -1,6 +1,6 @@
 //! Observers of a run, and what they hear.
 
-use super::{Item, World, coming::Next};
+use super::{Item, Outlook, World, coming::Next};
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
     ledger::Link,
@@ -36,6 +36,15 @@ pub trait Observer: Send {
 
     /// Returns true if it wants [`Observer::observe_act`]. Acts are more than messages. Asked once.
     fn wants_acts(&self) -> bool {
+        false
+    }
+
+    /// The run stands between two instants, and its actors and all that is to come can be looked at. Told to those who want it,
+    /// at the end of each `run_until`.
+    fn look(&mut self, _outlook: &Outlook<'_>) {}
+
+    /// Returns true if it wants [`Observer::look`], which takes a copy of every actor on the ractor stage. Asked once.
+    fn looks(&self) -> bool {
         false
     }
 }

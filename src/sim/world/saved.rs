@@ -78,6 +78,7 @@ impl World {
             observers: _,
             tells_messages: _,
             tells_acts: _,
+            onlookers: _,
             // Empty between two events.
             answers: _,
             arrivals: _,

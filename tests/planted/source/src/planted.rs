@@ -259,6 +259,15 @@ mod switch {
         EqualsBehindThePageDropped: "in a long search ordered by a number, equals that belong on the page are left out for older ones",
         CreatedColdToldTwice: "a wallet that two transactions of one block name for the first time is reported twice as created",
         UndeliveredEventsFillInbox: "events that no webhook is posted for count as waiting forever: after 16,384 of them all others are overlooked",
+        // Waits that nothing ends.
+        WakeUpLostToBlock: "a wake-up that finds that a block has come meanwhile is the last one",
+        DownloadNotOverBySilence: "a download whose last missing chunk nobody answers is never over",
+        BlocksLostWhileStarting: "blocks that come while a node catches up for the first time are taken for no answer",
+        AlarmNotSetAgain: "after an alarm, questions that have five seconds or less left get none",
+        RecoveryLeansOnOtherPing: "after a rollback the peers are not asked again while another ping of all peers runs",
+        AskedPeersHaveNoDeadline: "peers that are asked for theirs may take forever to answer",
+        DiscoveryLostToRunningOne: "a discovery that is due while another one runs is the last that is planned",
+        SuspendedForgerSleepsOn: "a delegate that lacks a quorum in its slot sleeps until the next round",
     }
 
     /// Puts a fault, or none at all, in force on this thread until the value is dropped, whatever the process's is.
