@@ -84,6 +84,11 @@ impl Delegate {
         Self { node, keys, tree, polls, offline: Vec::new(), plan, due, work: None, done: None, started: false }
     }
 
+    /// The seed of the instants at which it polls its relay.
+    pub(super) fn polls(&self) -> u64 {
+        self.polls
+    }
+
     /// Draws the instants of its polls from another seed from now on.
     pub fn draw_anew(&mut self, polls: u64) {
         self.polls = polls;

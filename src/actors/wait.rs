@@ -116,6 +116,7 @@ impl Phase {
         match self {
             Self::Starting => "starting",
             Self::Idle => "idle",
+            Self::Syncing => "between two steps",
             Self::Downloading => "downloading",
             Self::Chunk(_) => "a chunk of a download",
             Self::Halted => "halted",

@@ -114,8 +114,7 @@ impl Plan {
 
     /// A delegate that polls its relay at instants drawn from the seed of this name.
     fn delegate(&self, node: NodeId, plan: &NodePlan, tree: Arc<BlockTree>, name: &str) -> Delegate {
-        let polls = plan.forger.as_ref().map_or(0, |_| self.seeds.number(name));
-        Delegate::new(node, plan.forger.clone(), tree, polls)
+        Delegate::new(node, plan.forger.clone(), tree, self.seeds.number(name))
     }
 
     /// Returns an actor of a node that starts again on the block it had stored. `times` counts its starts.

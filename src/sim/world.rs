@@ -17,9 +17,9 @@ mod moment;
 mod nodes;
 mod observer;
 mod offline;
+mod outlook;
 #[cfg(test)]
 mod overlaps;
-mod outlook;
 mod reorganise;
 mod requests;
 mod saved;

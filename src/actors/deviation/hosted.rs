@@ -464,7 +464,9 @@ impl Spare {
     /// A spare forger beside others on the node of a delegate.
     fn new(beside: &Delegate, keys: &KeyPair, others: &[Self]) -> Self {
         let first = others.iter().map(|other| other.first).max().unwrap_or(0) + Self::PLANS;
-        let delegate = Delegate::new(beside.node(), Some(keys.clone()), beside.tree().clone());
+        // Its polls lie elsewhere than those of the others.
+        let polls = beside.polls() ^ first;
+        let delegate = Delegate::new(beside.node(), Some(keys.clone()), beside.tree().clone(), polls);
         Self { delegate, first }
     }
 

@@ -62,7 +62,7 @@ pub(super) struct Discovery {
     pub(super) for_start: Option<Start>,
     /// Peers asked for theirs, or, once that is over, newcomers.
     awaited: BTreeSet<NodeId>,
-    asking: bool,
+    pub(super) asking: bool,
     found: BTreeSet<NodeId>,
 }
 

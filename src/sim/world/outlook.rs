@@ -7,6 +7,9 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
+/// Observers look at the end of each slot whose number this divides.
+const SLOTS_BETWEEN_LOOKS: u32 = 4;
+
 /// A run between two instants: the queue and the inputs that wait at nodes, by actor, and the actors. It only reads.
 pub struct Outlook<'w> {
     world: &'w World,
@@ -152,9 +155,13 @@ impl World {
         self.onlookers
     }
 
-    /// Lets those observers look who want to.
+    /// Lets those observers look who want to. Where a run goes on from slot to slot, they look at the end of every fourth: a
+    /// phase that nothing ends lasts.
     pub(in crate::sim) fn show(&mut self, actors: &[Hosted]) {
-        if !self.onlookers {
+        let slots = self.plan.tree.slots();
+        let slot = slots.slot(self.now.seconds());
+        let is_slots_end = self.now == SimTime::from_seconds(slots.start(slot));
+        if !self.onlookers || (is_slots_end && slot.0 % SLOTS_BETWEEN_LOOKS != 0) {
             return;
         }
         let mut observers = std::mem::take(&mut self.observers);
