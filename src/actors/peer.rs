@@ -68,10 +68,6 @@ pub struct Peer {
     started: bool,
     /// Downloads in vain are counted, as sync knows.
     in_vain: bool,
-    /// The wake-up timer runs, from `timed_from`.
-    timed: bool,
-    /// A wake-up of the timer is in the queue: when the timer ends, or before.
-    alarmed: bool,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
     /// The block that is being passed around, and how often it was seen.
@@ -81,6 +77,10 @@ pub struct Peer {
     neighbours: Neighbours,
     /// Discoveries so far; here, so that what follows begins a line.
     discoveries: u32,
+    /// The wake-up timer runs, from `timed_from`.
+    timed: bool,
+    /// A wake-up of the timer is in the queue: when the timer ends, or before.
+    alarmed: bool,
     /// The instants at which blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],
     random: Draws,

@@ -70,6 +70,7 @@ impl PeerModel {
 
     /// The delegate wakes its relay up, which stops the timer.
     pub(super) fn forger_wakes(&mut self, case: &mut Case<'_>) {
+        case.report.judge(&conduct::WOKEN, true, String::new);
         self.stops_timer();
         self.wakes_up(case);
     }
