@@ -53,7 +53,12 @@ pub fn stuck(outlook: &Outlook<'_>) -> Vec<Stuck> {
             waits.clear();
             match role {
                 Role::Peer => outlook.peer(node).iter().for_each(|peer| peer.waits(now, &mut waits)),
-                Role::Delegate => outlook.delegate(node).iter().for_each(|delegate| delegate.waits(now, &mut waits)),
+                Role::Delegate => {
+                    outlook.delegate(node).iter().for_each(|delegate| delegate.waits(now, &mut waits));
+                    if let Some(release) = outlook.release(node) {
+                        waits.iter_mut().for_each(|wait| wait.ends = [End::Wake(release, None)].into_iter().collect());
+                    }
+                }
                 Role::Pool => {}
             }
             let actor = Actor { outlook, node, now, id: ActorId { node, role } };

@@ -185,6 +185,8 @@ impl Stage {
                 Ok(Outcome::Reorganised(done.into()))
             }
             Intervention::TakeSnapshot { name } => {
+                // What is due by now and is for no actor, such as the end of a fault, belongs to the moment as well.
+                self.play_instant().await?;
                 let moment = self.moment().await?;
                 Ok(Outcome::Snapshot(self.snapshots.take(name, moment)))
             }
@@ -347,6 +349,7 @@ impl Again {
             Box::pin(self.stage.intervene(what)).await?;
         }
         self.stage.play_to(at.at, at.delivered).await?;
+        self.stage.play_instant().await?;
         self.stage.moment().await
     }
 }

@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 pub fn of_every_kind() -> Vec<Value> {
     let mut all: Vec<Value> =
         FaultKind::EXAMPLES.iter().map(|text| toml::from_str(text).expect("it is a table")).collect();
-    all.push(json!({"kind": "offline", "delegates": {"share": 0.4}, "rounds": {"from": 1, "to": 9}}));
+    all.push(json!({"kind": "offline", "delegates": {"share": 0.4}, "rounds": {"from": 1, "to": 900}}));
     // Delegates do not come back from a resignation.
     let resigned = all.iter_mut().find(|fault| fault["kind"] == "mass-resignation").expect("it is a kind");
     resigned["from"] = json!({"height": 1000});

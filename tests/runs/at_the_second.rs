@@ -204,11 +204,11 @@ fn faults_begin_and_end_at_the_instant_of_their_triggers() {
     let triggers = |log: &Told| {
         let height = |height: usize| log.heights[height - 2];
         vec![
-            ("{ height = 11 }", height(11)),
-            ("{ height = 12 }", height(12)),
+            ("{ height-at-any = 11 }", height(11)),
+            ("{ height-at-any = 12 }", height(12)),
             // Rounds of five: 11 is the first block of round 3.
-            ("{ round = 3 }", height(10)),
-            ("{ round = 4 }", height(15)),
+            ("{ round-at-any = 3 }", height(10)),
+            ("{ round-at-any = 4 }", height(15)),
             ("{ slot = 10 }", 80 * 1_000_000),
             ("{ slot = 11 }", 88 * 1_000_000),
             ("{ seconds = 80 }", second(80)),

@@ -37,18 +37,17 @@ const KNOWN: [Known; 13] = [
     Known {
         file: "a-rollback-ends-at-the-common-block",
         rows: &[
-            ("fault.began", "'clock-skew'"),
-            ("health.checked", "6 of 7 = 85.7 %"),
+            ("fault.began", "'withhold'"),
+            ("health.checked", "2 of 4 = 50 %"),
             ("chain.rolled-back", "(forked)"),
-            ("chain.rolled-back", "(double-forging)"),
         ],
         numbers: &["reaches the 50 % to roll back"],
         passes: &[],
     },
     Known {
         file: "a-rollback-is-no-deeper-than-a-round",
-        rows: &[("fault.began", "'clock-skew'"), ("chain.rolled-back", "(double-forging)")],
-        numbers: &["9 blocks taken back are deeper than a round of 7"],
+        rows: &[("fault.began", "'withhold'"), ("chain.rolled-back", "(forked)")],
+        numbers: &["9 blocks taken back are deeper than a round of 5"],
         passes: &[],
     },
     Known {
@@ -170,17 +169,17 @@ fn the_halt_is_decided_by_the_rollbacks_that_leave_each_node_between_the_thresho
     let file = "scenarios/findings/the-chain-grows-once-all-faults-are-over.toml";
     let (_, said) = explained(file, &["--repeats", "24", "--instants", "16", "--budget", "0"]);
     let rivals = list(&said["chain"], "rivals");
-    let of_25: Vec<&Value> = rivals.iter().filter(|rival| rival["height"] == 25).collect();
-    assert_eq!(of_25.len(), 2, "node 3 makes two blocks at height 25: {rivals:?}");
-    assert!(of_25.iter().all(|rival| rival["node"] == 3 && rival["slot"] == 24), "{of_25:?}");
-    let stand: Vec<&Value> = of_25.iter().map(|rival| &rival["stand_on_it"]).collect();
+    let twins: Vec<&Value> = rivals.iter().filter(|rival| rival["height"] == 16).collect();
+    assert_eq!(twins.len(), 2, "node 3 makes two blocks at height 16: {rivals:?}");
+    assert!(twins.iter().all(|rival| rival["node"] == 3 && rival["slot"] == 15), "{twins:?}");
+    let stand: Vec<&Value> = twins.iter().map(|rival| &rival["stand_on_it"]).collect();
     let (one, other) = (serde_json::json!([1, 2, 3, 7]), serde_json::json!([0, 4, 5, 6]));
     assert!(stand.contains(&&one) && stand.contains(&&other), "{stand:?}");
     let curve = &said["curve"];
     let points = list(curve, "points");
     let share = |point: &Value| point["share"].as_f64().unwrap_or(-1.0);
     assert!(share(&points[0]) < 0.9, "from the start it may go well: {curve:#?}");
-    // Node 1 changes sides at 329 s by a health check that node 0's rollback at 321 s made end so.
+    // Node 1 changes sides at 294 s by a health check that node 0's rollback at 286 s made end so.
     let certain = curve["certain_from_seconds"].as_f64().expect("it is certain in the end");
     assert!(certain > 194.0 && certain < 340.0, "{certain}");
     let after = points.iter().filter(|point| point["after_seconds"].as_f64() >= Some(certain));
@@ -245,7 +244,8 @@ fn a_recorded_session_is_explained_with_what_came_in() {
     up.interrupt();
     let (output, said) = explained(&file, &["--repeats", "3", "--instants", "4"]);
     assert_eq!(output.status.code(), Some(0), "a live run that stands still is nobody's failure yet");
-    assert_eq!(said["target"]["kind"], "missed-slots");
+    // Below the reach, the two have forged once more, and the three too, each side on its own.
+    assert_eq!(said["target"]["kind"], "fork");
     assert_eq!(list(&said["nearest"], "tried")[0]["change"], "without fault 0 'partition', added at 96.000 s");
     let told = list(&said["chain"], "rows");
     assert!(told.iter().any(|row| row["text"] == "fault 0 'partition' begins"), "{told:#?}");

@@ -236,7 +236,7 @@ impl Observer for Traffic {
 #[test]
 fn losses_beginnings_and_ends_are_told() {
     let scenario = scenario(
-        "loss = 0.1\n[[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { height = 12 }\n\
+        "loss = 0.1\n[[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { seconds = 90 }\n\
          [[fault]]\nkind = \"heal\"\nfrom = { seconds = 200 }\n",
     );
     let seeds = SeedTree::new(7);
@@ -501,7 +501,7 @@ impl Observer for EndSeen {
 fn with_a_spare(crypto: &str, more: &str) -> Scenario {
     let text = format!(
         "version = 1\nrounds = 10\ncrypto = \"{crypto}\"\n[network]\ndelegates = 7\nrelays = 1\n\
-         latency = {{ distribution = \"constant\", ms = 50 }}\n[rules]\nbase = \"corrected\"\n\
+         latency = {{ distribution = \"constant\", ms = 50 }}\n[rules]\nbase = \"corrected\"\nnode.forging_poll_ms = 0\n\
          [[fault]]\nkind = \"spare-forger\"\ndelegates = [\"genesis_3\"]\nnodes = [7]\nfrom = {{ round = 2 }}\n\
          until = {{ round = 8 }}\n{more}"
     );
@@ -576,7 +576,7 @@ fn a_late_delegate_forges_up_to_the_cliff_of_the_slot_and_not_past_it() {
         let fault = by
             .map_or(String::new(), |by| format!("[[fault]]\nkind = \"late-forging\"\ndelegates = [1]\nby_ms = {by}\n"));
         let text = format!(
-            "version = 1\nrounds = 4\n[network]\ndelegates = 5\nlatency = {{ distribution = \"constant\", ms = 40 }}\n{fault}"
+            "version = 1\nrounds = 4\n[rules]\nnode.forging_poll_ms = 0\n[network]\ndelegates = 5\nlatency = {{ distribution = \"constant\", ms = 40 }}\n{fault}"
         );
         let scenario = Scenario::parse(&text, Path::new("late")).expect("the test writes a scenario");
         let seeds = SeedTree::new(7);

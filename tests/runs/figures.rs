@@ -188,7 +188,7 @@ const EVENTFUL: [&str; 3] = [
      delegates = [\"genesis_4\"]\nerror = \"reward\"\nfrom = { round = 2 }\nuntil = { round = 4 }\n\
      [[fault]]\nkind = \"double-forge\"\ndelegates = [\"genesis_2\", \"genesis_3\"]\nfrom = { round = 6 }\n\
      until = { round = 9 }\n[[workload]]\nkind = \"generate\"\nper_second = 1\n",
-    "rounds = 8\n[network]\ndelegates = 7\nloss = 0.05\n[rules.pool]\nmax_transactions = 3\n[[fault]]\n\
+    "rounds = 8\nstall = \"off\"\n[network]\ndelegates = 7\nloss = 0.05\n[rules.pool]\nmax_transactions = 3\n[[fault]]\n\
      kind = \"restart\"\nnodes = [3]\nfrom = { seconds = 100 }\n[[fault]]\nkind = \"crash\"\nnodes = [6]\n\
      keep_pool = false\nfrom = { seconds = 120 }\nuntil = { seconds = 400 }\n\
      [[fault]]\nkind = \"low-fee-flood\"\nper_second = 2\nfrom = { height = 5 }\n",

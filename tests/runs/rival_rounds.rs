@@ -60,7 +60,7 @@ impl Trouble {
         let last = round * active;
         let mut text = format!(
             "version = 1\nrounds = 26\ncrypto = \"modelled\"\n[network]\ndelegates = {active}\nstandby = {STANDBY}\nreward = 100000000000000\n\
-             latency = {{ distribution = \"constant\", ms = 40 }}\n[rules]\nminimum_network_reach = 1\n\
+             latency = {{ distribution = \"constant\", ms = 40 }}\n[rules]\nminimum_network_reach = 1\nnode.retry_dropped_peers = true\n\
              [[fault]]\nkind = \"partition\"\ngroups = [{:?}]\nfrom = {{ height = {} }}\nuntil = {{ height = {} }}\n",
             (0..part).collect::<Vec<_>>(),
             last - before,

@@ -22,7 +22,7 @@ const FIRST_SLOT: u64 = 8;
 
 fn scenario(rounds: u32, text: &str) -> Scenario {
     let head = format!(
-        "version = 1\nrounds = {rounds}\ncrypto = \"modelled\"\n[network]\ndelegates = {NODES}\n\
+        "version = 1\nrounds = {rounds}\ncrypto = \"modelled\"\n[rules]\nnode.retry_dropped_peers = true\n[network]\ndelegates = {NODES}\n\
          latency = {{ distribution = \"constant\", ms = 50 }}\n"
     );
     Scenario::parse(&format!("{head}{text}"), Path::new("spells")).unwrap_or_else(|why| panic!("{why}\n{text}"))

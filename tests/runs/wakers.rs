@@ -174,7 +174,7 @@ impl Observer for Seen {
 
 #[test]
 fn both_stages_show_the_same_at_the_end_of_each_slot() {
-    let text = "version = 1\nrounds = 3\ncrypto = \"modelled\"\n[network]\ndelegates = 5\nloss = 0.1\n\
+    let text = "version = 1\nrounds = 12\ncrypto = \"modelled\"\n[network]\ndelegates = 5\nloss = 0.1\n\
                 [[fault]]\nkind = \"crash\"\nnodes = [1]\nfrom = { seconds = 30 }\nuntil = { after = 40 }\n\
                 [[fault]]\nkind = \"slow\"\nnodes = [2]\nstep_ms = 700\nfrom = { seconds = 10 }\nuntil = { after = 60 }\n";
     let scenario = Scenario::parse(text, Path::new("looked-at.toml")).expect("it is valid");

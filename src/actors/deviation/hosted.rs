@@ -154,6 +154,12 @@ impl Hosted {
         }
     }
 
+    /// The wake-up that releases a block which a fault holds back. Until then its delegate hears none of its own.
+    pub fn release(&self) -> Option<Wake> {
+        let holds = self.deviance.as_ref().is_some_and(|deviance| deviance.held.is_some());
+        holds.then_some(Wake::Forge { plan: LATE })
+    }
+
     /// Bytes it takes beside what others share with it: an estimate.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()

@@ -167,8 +167,11 @@ pub(super) fn is_whole(model: &NetworkModel) -> bool {
         && model.bandwidth.is_none()
         && clocks.offset_ms <= 500
         && clocks.drift_ppm == 0
-        && slowest.fold(0.0, f64::max) + late < ANSWER_MS / 2.0
+        && slowest.fold(0.0, f64::max) + late < f64::min(ANSWER_MS / 2.0, CONNECTING_MS / 6.0)
 }
 
+/// Time to connect, in milliseconds, which takes three round trips: where it may take longer, nodes that lost each other never meet
+/// again. Source: consensus.md 6.
+const CONNECTING_MS: f64 = 2_000.0;
 /// Time to answer a ping before forging, in milliseconds. Source: consensus.md 2.2.
 const ANSWER_MS: f64 = 1_500.0;

@@ -135,6 +135,11 @@ impl<'w> Outlook<'w> {
         self.actor(node, Role::Delegate)?.delegate()
     }
 
+    /// The wake-up that releases a block of the node's delegate which a fault holds back.
+    pub fn release(&self, node: NodeId) -> Option<Wake> {
+        self.actor(node, Role::Delegate)?.release()
+    }
+
     /// The same without one of the things to come, by its place, and what that is; `None` beyond the last. For tests of what
     /// notices that it is gone.
     pub fn without(&self, place: usize) -> Option<(Sort, Self)> {

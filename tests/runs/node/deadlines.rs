@@ -17,6 +17,8 @@ use std::{
 
 /// Answers to anything but a request for blocks.
 const ANSWER: u64 = 5_000;
+/// All of a connection's round trips.
+const CONNECTING: u64 = 2_000;
 /// Headers, which are a verification's last question.
 const HEADERS: u64 = 60_000;
 /// So long a ping before forging lasts here: longer than every verification.
@@ -128,7 +130,7 @@ impl Course {
                 }
                 Due::Calls(stranger, is_new) => {
                     let effects = self.lone.hear(stranger, Message::StatusRequest);
-                    let pinged = |message: &Message| matches!(message, Message::StatusRequest).then_some(());
+                    let pinged = |message: &Message| matches!(message, Message::Connect { trip: 1 }).then_some(());
                     assert_eq!(message(&effects, pinged).is_some(), is_new, "{stranger} at {at} µs");
                     effects
                 }
@@ -178,7 +180,7 @@ proptest! {
         for (number, at) in (0..).zip(&strangers) {
             // Nobody else is in their subnets.
             let (stranger, at) = (100 + number, at * 1_000);
-            for (later, is_new) in [(0, true), (ANSWER * 1_000 - 1, false), (ANSWER * 1_000, true)] {
+            for (later, is_new) in [(0, true), (CONNECTING * 1_000 - 1, false), (CONNECTING * 1_000, true)] {
                 course.plan(at + later, Due::Calls(stranger, is_new));
             }
         }
@@ -194,7 +196,8 @@ proptest! {
     }
 }
 
-/// A step of a discovery has five seconds from its own beginning; the end of the step before it ends nothing.
+/// A step of a discovery has its time from its own beginning, five seconds to name peers and seven to meet nodes; the end of the
+/// step before it ends nothing.
 #[test]
 fn each_step_of_a_discovery_has_its_own_time() {
     let starts = |effects: &[Effect]| {
@@ -212,13 +215,14 @@ fn each_step_of_a_discovery_has_its_own_time() {
     let first = starts(&lone.step(Input::Wake(Wake::Discover)));
     let [(over, asking)] = first[..] else { panic!("{first:?}") };
     assert_eq!(over, began + Duration::from_secs(5));
-    // Both name newcomers, the second just in time; those have five seconds from then on.
+    // Both name newcomers, the second just in time; those have two seconds to connect and five to answer from then on.
     lone.now = began + Duration::from_secs(1);
     assert!(starts(&lone.hear(1, Message::Peers([40, 41, 42].map(NodeId).into()))).is_empty());
     lone.now = began + Duration::from_millis(4_999);
     let second = starts(&lone.hear(2, Message::Peers([300, 301, 302].map(NodeId).into())));
     let [(_, pinging)] = second[..] else { panic!("{second:?}") };
-    assert_eq!(second, [(lone.now + Duration::from_secs(5), asking + 1)]);
+    assert_eq!(second, [(lone.now + Duration::from_secs(7), asking + 1)]);
+    (1..=3).for_each(|trip| drop(lone.hear(40, Message::Connected { trip })));
     lone.now = over;
     assert!(lone.step(Input::Wake(Wake::DiscoveryOver { step: asking })).is_empty(), "that step is over");
     assert!(starts(&lone.step(Input::Wake(Wake::Discover))).is_empty(), "the discovery goes on");
@@ -227,7 +231,7 @@ fn each_step_of_a_discovery_has_its_own_time() {
     let tip = lone.peer.tip().block().clone();
     lone.hear(40, Message::Status { tip });
     assert!(lone.peer.connected().any(|node| node == NodeId(40)));
-    lone.now = began + Duration::from_millis(9_999);
+    lone.now = began + Duration::from_millis(11_999);
     lone.step(Input::Wake(Wake::DiscoveryOver { step: pinging }));
     assert_eq!(starts(&lone.step(Input::Wake(Wake::Discover))).len(), 1, "the next one can begin");
 }
@@ -287,7 +291,8 @@ fn what_is_held_back_always_has_an_alarm() {
     assert_eq!(sent.len(), 2);
 }
 
-/// Before forging, peers have 1500 ms: one that answers in the last microsecond counts, one that does not is dropped then.
+/// Before forging, peers have 1500 ms: one that answers in the last microsecond stays, one that does not counts once more and is
+/// dropped then.
 /// Source: consensus.md 2.2.
 #[test]
 fn a_ping_before_forging_waits_for_one_and_a_half_seconds() {
@@ -313,6 +318,6 @@ fn a_ping_before_forging_waits_for_one_and_a_half_seconds() {
     assert!(reached(&lone.hear(1, Message::Status { tip })).is_none(), "the other one is awaited");
     lone.now = over;
     let effects = lone.step(Input::Wake(Wake::PingOver { ping }));
-    assert_eq!(reached(&effects).map(|(_, state)| state), Some((1, 1)));
+    assert_eq!(reached(&effects).map(|(_, state)| state), Some((2, 2)));
     assert_eq!(lone.peer.connected().collect::<Vec<_>>(), [NodeId(1)]);
 }
