@@ -5,8 +5,7 @@ use crate::support::run;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs, path::Path};
 
-const FINDINGS: [&str; 3] =
-    ["a-rollback-is-no-deeper-than-a-round", "a-rollback-keeps-what-is-pending", "a-pool-holds-no-more-than-its-limit"];
+const FINDINGS: [&str; 2] = ["a-rollback-keeps-what-is-pending", "a-pool-holds-no-more-than-its-limit"];
 
 /// A finding's trace with all messages, and its explanation with every row.
 fn told(finding: &str, folder: &Path) -> (Vec<Value>, Value) {

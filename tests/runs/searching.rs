@@ -151,7 +151,7 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
 #[test]
 fn what_is_known_is_counted_and_does_not_fail() {
     let folder = tempfile::tempdir().expect("a folder of our own");
-    let arguments = ["--rules", "reference", "--runs", "12", "--budget", "0"];
+    let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
     let (_, all) = search(folder.path(), &arguments);
     let signature = |one: &Value| match text(one, "cause") {
         "" => text(one, "invariant").to_owned(),

@@ -272,8 +272,8 @@ proptest! {
             lost_ones += usize::from(*lost);
         }
         let longest = standing.iter().map(|(_, spell)| spell.until - spell.from).max();
+        // Each side has forged a block or two of its own (consensus.md 2.2): how long that lasts is chance (3.5).
         prop_assert!(lost_ones > 0 || longest < Some(9), "or nothing was seen");
-        all_go_on(&told)?;
     }
 }
 

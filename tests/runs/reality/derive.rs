@@ -31,7 +31,7 @@ const AT_ONCE: f64 = 20.0;
 const APART: f64 = 130.0;
 
 /// A real forger looks every 200 ms whether it may forge, and makes the block within 20 ms: what that takes in the mean.
-const FORGING_TAKES_MS: u32 = 120;
+const FORGING_TAKES_MS: u32 = 20;
 
 /// What messages take, one way.
 #[derive(Clone, Copy, Debug, PartialEq)]

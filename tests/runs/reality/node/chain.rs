@@ -134,6 +134,8 @@ impl<'a> Chain<'a> {
         rules.node.rate_limits = false;
         rules.node.discovery = false;
         rules.node.retry_dropped_peers = false;
+        // The recorded instants are those of its polls.
+        rules.node.forging_poll_ms = 0;
         rules.node.health_check_percent = 0;
         rules.node.wake_ups_to_health_check = 1;
         let tree = BlockTree::new(Arc::new(config.expect("it belongs together")), Arc::new(rules));
