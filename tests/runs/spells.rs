@@ -384,7 +384,9 @@ proptest! {
 
 /// Blocks that a node forges, by slot, and those that some node took.
 #[derive(Clone, Default)]
-struct Forged(Arc<Mutex<(BTreeMap<BlockId, u32>, BTreeSet<BlockId>, Vec<u32>)>>);
+struct Forged(Arc<Mutex<Blocks>>);
+
+type Blocks = (BTreeMap<BlockId, u32>, BTreeSet<BlockId>, Vec<u32>);
 
 impl Observer for Forged {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
@@ -421,7 +423,7 @@ fn who_forges_out_of_turn_does_so_once_in_a_slot() {
     let named = |slot: &u32| {
         // It forges two seconds after the slot has begun, and not in the one that runs when the fault begins.
         let is_in = |from: u32, until: u32| *slot > (from + 8) / 8 && slot * 8 + 2 < until + 8;
-        spells.iter().any(|(every, from, until)| slot % every == 0 && is_in(*from, *until))
+        spells.iter().any(|(every, from, until)| slot.is_multiple_of(*every) && is_in(*from, *until))
     };
     let wanted: BTreeSet<u32> = (1..60).filter(named).filter(|slot| !own.contains(slot)).collect();
     assert_eq!(strange, wanted);

@@ -182,8 +182,7 @@ fn both_stages_show_the_same_at_the_end_of_each_slot() {
         let (seen, seeds) = (Seen::default(), SeedTree::new(1));
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         scenario.play(&plan, stage, vec![Box::new(seen.clone())], |_: Height| {}).expect("no actor dies");
-        let seen = seen.0.lock().expect("nobody panics").clone();
-        seen
+        std::mem::take(&mut *seen.0.lock().expect("nobody panics"))
     });
     assert!(inline.len() > 50 && inline.iter().any(|line| line.contains("at: None")), "{}", inline.join("\n"));
     assert_eq!(inline, ractor);

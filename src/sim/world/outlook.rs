@@ -166,7 +166,7 @@ impl World {
         let slots = self.plan.tree.slots();
         let slot = slots.slot(self.now.seconds());
         let is_slots_end = self.now == SimTime::from_seconds(slots.start(slot));
-        if !self.onlookers || (is_slots_end && slot.0 % SLOTS_BETWEEN_LOOKS != 0) {
+        if !self.onlookers || (is_slots_end && !slot.0.is_multiple_of(SLOTS_BETWEEN_LOOKS)) {
             return;
         }
         let mut observers = std::mem::take(&mut self.observers);

@@ -17,8 +17,11 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 use warp::http::Method;
 
+/// A sender and what it tries.
+type Turn = [(usize, Attempt); 1];
+
 /// Senders and what they try, each on the chain of those before; and what another block holds in its place.
-fn course() -> Vec<([(usize, Attempt); 1], [(usize, Attempt); 1])> {
+fn course() -> Vec<(Turn, Turn)> {
     use Attempt::*;
     let transfer = |to| Transfer { to, amount: 3 };
     let shared = 8;
@@ -193,7 +196,7 @@ fn every_list_is_right_after_the_rollback_of_each_type_of_transaction() {
         // Another node keeps the block, to be followed later.
         change(&mut network, 1, Deed::Follows { other: 0 });
         change(&mut network, 0, Deed::FallsBack { blocks: 1 });
-        asker.compare(&network, &[with.clone()], number % 6 == 1, &format!("{what}, taken back"));
+        asker.compare(&network, std::slice::from_ref(&with), number % 6 == 1, &format!("{what}, taken back"));
         change(&mut network, 0, forges(instead, 1));
         let other = network.tips[0].clone();
         assert_eq!(other.block().transactions.len(), 1, "{what}: {:?} is not allowed", instead[0].1);

@@ -266,12 +266,12 @@ impl Facts {
 
     /// Seconds by which a node's clock is ahead at an instant of its own.
     pub fn skew(&self, node: u32, t: f64) -> f64 {
-        let starts = self.timeline.iter().filter_map(|(at, what)| {
+        let mut starts = self.timeline.iter().filter_map(|(at, what)| {
             let rest = what.strip_prefix(&format!("start node {node} clock "))?;
             let skew: f64 = rest.trim_end_matches('s').trim_start_matches('+').parse().ok()?;
             (t - skew >= *at).then_some(skew)
         });
-        starts.last().unwrap_or(0.0)
+        starts.next_back().unwrap_or(0.0)
     }
 
     /// The last instant of anything.

@@ -81,7 +81,7 @@ fn differences(text: &mut String, rows: &BTreeMap<String, Vec<Row>>, known: &[Di
             Side::OnlyReal => "-".to_owned(),
             Side::Above | Side::Below => number(outside.by),
         });
-        let accepted = one.at_most.map_or("-".to_owned(), |most| number(most));
+        let accepted = one.at_most.map_or("-".to_owned(), number);
         put(
             text,
             format_args!(
@@ -116,8 +116,8 @@ fn meanings(text: &mut String) {
     for figure in FIGURES {
         let tolerance = &figure.tolerance;
         let wide = match (tolerance.absolute, tolerance.part) {
-            (absolute, _) if absolute == 0.0 => "none".to_owned(),
-            (absolute, part) if part == 0.0 => number(absolute),
+            (0.0, _) => "none".to_owned(),
+            (absolute, 0.0) => number(absolute),
             (absolute, part) => format!("{} or {:.0} %", number(absolute), part * 100.0),
         };
         put(text, format_args!("| `{}` | {} | {wide} | {} |\n", figure.name, figure.means, tolerance.why));

@@ -131,12 +131,15 @@ impl Outcome {
 }
 
 /// Where each node stood when.
-struct Stands(BTreeMap<u32, Vec<(f64, Option<Arc<Link>>)>>);
+struct Stands(BTreeMap<u32, Vec<(f64, Stand)>>);
+
+/// A block that is known, or none.
+type Stand = Option<Arc<Link>>;
 
 impl Stands {
     fn of(facts: &Facts, chain: &Chain<'_>) -> Self {
         // Of blocks that came or went at one time, the last one counts.
-        let mut all: BTreeMap<u32, Vec<(f64, u32, Option<Arc<Link>>)>> = BTreeMap::new();
+        let mut all: BTreeMap<u32, Vec<(f64, u32, Stand)>> = BTreeMap::new();
         let mut put = |t: f64, order: u32, node: u32, id: &str| {
             all.entry(node).or_default().push((t - facts.skew(node, t), order, chain.link(id).cloned()));
         };
@@ -444,8 +447,7 @@ impl<'a> Driver<'a> {
         self.ahead = 2.0 * FRESH as f64;
         let sent = |ping: &Ping| ping.t - ping.ms / 1e3;
         let during = self.pings().filter(|ping| sent(ping) > start - ONE_ROUND && sent(ping) <= end);
-        let mut last: BTreeMap<u32, Ping> = BTreeMap::new();
-        during.for_each(|ping| drop(last.insert(ping.to, ping)));
+        let last: BTreeMap<u32, Ping> = during.map(|ping| (ping.to, ping)).collect();
         self.answers = Some(last.into_values().collect());
         self.verified_at.clear();
         let from = ActorId { node: NodeId(0), role: Role::Delegate };
