@@ -93,8 +93,8 @@ pub struct Check {
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     /// Hold each node against the model of an honest one as well, message by message: in all runs, in those whose seed can be
-    /// divided by four, whose networks are drawn without flaws, or in none. Such a run takes twice as long.
-    #[arg(long, value_enum, value_name = "RUNS", default_value = "drawn")]
+    /// divided by four, whose networks are drawn quick and without flaws, or in none. Such a run takes twice as long.
+    #[arg(long, value_enum, value_name = "RUNS", default_value = "never")]
     behaviour: Modelled,
     /// Print one JSON object instead of text.
     #[arg(long)]
