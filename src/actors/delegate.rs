@@ -110,7 +110,7 @@ impl Delegate {
     }
 
     /// It is off in these rounds from now on, or no longer. One that was off in all rounds, and no longer is, asks where the
-    /// chain is, as one that starts.
+    /// chain is, as one that starts; the slot it worked on is long over.
     pub(super) fn switch(
         &mut self,
         now: SimTime,
@@ -121,6 +121,7 @@ impl Delegate {
         let was_off = self.is_off();
         self.offline_in(rounds, off);
         if was_off && !self.is_off() {
+            self.work = None;
             self.step(now, Input::Start, effects);
         }
     }

@@ -14,7 +14,10 @@ KEYS = {
     "orphans": ["id"],
 }
 # Names and what is said of the run in words, which no trace knows.
-TOLD = {"summary.description", "summary.notes", "summary.digest", "summary.delivered", "summary.reproduce", "summary.assertions"}
+TOLD = {
+    "summary.description", "summary.rules", "summary.notes", "summary.digest", "summary.delivered", "summary.reproduce",
+    "summary.assertions",
+}
 # What `compare_end` looks at.
 OF_THE_END = {"summary.ended", "summary.censored", "summary.interrupted", "summary.halt"}
 

@@ -191,6 +191,18 @@ fn a_full_pool_gives_way_to_a_higher_fee_only() {
 }
 
 #[test]
+fn the_newest_of_equal_fees_gives_way() {
+    let mut bench = Bench::new(|rules| rules.pool.max_transactions = 2);
+    let (older, newer) = (bench.transfer(1, 1, FEE), bench.transfer(2, 1, FEE));
+    assert_eq!(bench.submit(std::slice::from_ref(&older)).accept, [older.id()]);
+    assert_eq!(bench.submit(std::slice::from_ref(&newer)).accept, [newer.id()]);
+    let dear = bench.transfer(3, 1, FEE + 1);
+    assert_eq!(bench.submit(std::slice::from_ref(&dear)).accept, [dear.id()]);
+    let left: Vec<_> = bench.chosen().iter().map(|transaction| transaction.id()).collect();
+    assert_eq!(left, [dear.id(), older.id()]);
+}
+
+#[test]
 fn what_a_block_confirms_leaves_and_what_no_longer_fits_too() {
     let mut bench = Bench::new(|_| {});
     let (mine, other) = (bench.transfer(1, 1, FEE), bench.transfer(1, 1, FEE + 1));
