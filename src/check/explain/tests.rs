@@ -197,7 +197,7 @@ fn changed_findings_are_refused_or_explained() {
     let words =
         ["0", "1", "3", "7", "66", "4294967295", "-1", "0.5", "'all'", "[]", "true", "'crash'", "'partition'", ""];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
-    let (mut read, cases) = (0, 240);
+    let (mut read, cases) = (0, 320);
     for case in 0..cases {
         let mut lines: Vec<String> = seeds[case % seeds.len()].lines().map(str::to_owned).collect();
         for _ in 0..random.random_range(1..=2) {
