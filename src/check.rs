@@ -15,6 +15,7 @@ pub mod explain;
 pub mod finding;
 pub mod invariants;
 pub mod kept;
+pub mod known;
 pub mod liveness;
 pub mod minimal;
 pub mod rebuilt;

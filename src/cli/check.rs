@@ -1,6 +1,5 @@
 //! `dposlab check`: searches for runs in which something does not hold, and makes them small.
 
-mod known;
 mod span;
 mod told;
 
@@ -9,6 +8,7 @@ use crate::{
     check::{
         Minimal, Minimiser, Signature, judge,
         kept::{Guard, Kept, KeptError},
+        known::{Known, Rate},
         search::{Found, Networks, RUN_SEED, Search, Summary},
         swarm::{Frame, Modelled},
     },
@@ -17,10 +17,10 @@ use crate::{
     protocol::crypto::CryptoMode,
     scenario::{Scenario, memory::Need},
     sim::SeedTree,
+    statistics::rates::Count,
 };
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use known::Known;
 use serde_json::json;
 use span::Span;
 use std::{
@@ -88,10 +88,13 @@ pub struct Check {
     /// Write the scenarios that would be played to --out, a file a seed, and play none.
     #[arg(long, conflicts_with_all = ["jobs", "budget", "json"])]
     draw: bool,
-    /// A list of findings that are known, one a line as `known:` lines name them: they are counted and no more, and the
-    /// exit code is that of all others.
+    /// A list of known causes, each with the count of runs that it was recorded with: what has such a cause, and comes no more
+    /// often, is counted and no more, and the exit code is that of all else.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
+    /// Write the counts of this search into such a list, in place of those it has or where it has none.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["known", "draw"])]
+    record_known: Option<PathBuf>,
     /// Hold each node against the model of an honest one as well, message by message: in all runs, in those whose seed can be
     /// divided by four, whose networks are drawn quick and without flaws, or in none. Such a run takes twice as long.
     #[arg(long, value_enum, value_name = "RUNS", default_value = "never")]
@@ -119,6 +122,8 @@ struct Told {
     signature: Signature,
     found: Found,
     is_known: bool,
+    /// How often it comes, if it is known.
+    rate: Rate,
     minimal: Option<Minimal>,
     /// The scenario file, if it is not known.
     file: Option<PathBuf>,
@@ -135,7 +140,7 @@ impl Check {
         if self.draw {
             return self.write_drawn(&search);
         }
-        let known = self.known.as_deref().map(Known::load).transpose().map_err(Failure::usage)?.unwrap_or_default();
+        let known = self.load_known(&search)?;
         let stop = stop_on_interrupt()?;
         let networks = Networks::default();
         let (summary, files) = match self.time {
@@ -145,11 +150,39 @@ impl Check {
         let interrupted = stop.load(Ordering::Relaxed) && summary.runs < search.runs;
         let told = self.write_all(&summary, files, &known, &search, &networks, &stop)?;
         if self.json {
-            output::line(&self.as_json(&search, &summary, &told, interrupted).to_string());
+            output::line(&self.as_json(&search, &summary, &told, &known, interrupted).to_string());
         } else {
-            output::line(&self.as_text(&search, &summary, &told));
+            output::line(&self.as_text(&search, &summary, &told, &known));
+        }
+        if !interrupted {
+            self.record(&search, &summary, &known)?;
         }
         self.outcome(&summary, &told, interrupted)
+    }
+
+    /// The list of known causes, if one is given; its records are of runs drawn as this search draws.
+    fn load_known(&self, search: &Search) -> Result<Known, Failure> {
+        let (option, file) = match (&self.known, &self.record_known) {
+            (Some(file), _) => ("--known", file),
+            (None, Some(file)) => ("--record-known", file),
+            (None, None) => return Ok(Known::default()),
+        };
+        let wrong = |why: String| Failure::usage(format!("{option} {}: {why}", file.display()));
+        let text = files::read_text(file, TEXT_LIMIT).map_err(|why| wrong(format!("cannot be read: {why}")))?;
+        if self.record_known.is_some() {
+            return Known::read_to_record(&text).map_err(wrong);
+        }
+        let known = Known::read(&text).map_err(wrong)?;
+        known.check_drawn(&self.drawn(search)).map_err(wrong)?;
+        Ok(known)
+    }
+
+    /// Writes the counts of the search into the list.
+    fn record(&self, search: &Search, summary: &Summary, known: &Known) -> Result<(), Failure> {
+        let Some(file) = &self.record_known else { return Ok(()) };
+        let text = known.record(&self.drawn(search), |signature| counted(summary, signature));
+        fs::write(file, text)
+            .map_err(|error| Failure::broken(format!("--record-known {}: cannot be written: {error}", file.display())))
     }
 
     fn outcome(&self, summary: &Summary, told: &[Told], interrupted: bool) -> Result<(), Failure> {
@@ -160,13 +193,20 @@ impl Check {
             None if interrupted => format!("interrupted: {runs} runs were played, and"),
             _ => format!("{runs} runs were played, and"),
         };
+        let (mut wrong, again) = (Vec::new(), if interrupted { again } else { "" });
         match told.iter().filter(|told| !told.is_known).count() {
-            0 if interrupted => Err(Failure::broken(format!("{played} nothing was found in those{again}"))),
-            0 => Ok(()),
-            count => Err(Failure::broken(format!(
-                "{played} {count} things do not hold{}",
-                if interrupted { again } else { "" }
-            ))),
+            0 => {}
+            count => wrong.push(format!("{count} things do not hold")),
+        }
+        match told.iter().filter(|told| told.comes_too_often()).count() {
+            0 => {}
+            1 => wrong.push("1 known cause comes more often than recorded".to_owned()),
+            count => wrong.push(format!("{count} known causes come more often than recorded")),
+        }
+        match wrong.is_empty() {
+            true if interrupted => Err(Failure::broken(format!("{played} nothing was found in those{again}"))),
+            true => Ok(()),
+            false => Err(Failure::broken(format!("{played} {}{again}", wrong.join(", and ")))),
         }
     }
 
@@ -275,7 +315,11 @@ impl Check {
                 let is_known = known.has(signature);
                 let file = files.get(signature).filter(|_| !is_known).map(|name| self.out.join(name));
                 let file = file.filter(|file| file.exists());
-                Told { signature: signature.clone(), found: found.clone(), is_known, minimal: None, file }
+                let rate = match is_known && self.known.is_some() {
+                    true => known.rate(signature, counted(summary, signature)),
+                    false => Rate::AsRecorded,
+                };
+                Told { signature: signature.clone(), found: found.clone(), is_known, rate, minimal: None, file }
             })
             .collect();
         told.sort_by(|one, other| (one.found.index, &one.signature).cmp(&(other.found.index, &other.signature)));
@@ -365,6 +409,18 @@ impl Check {
         fs::write(&path, text).map_err(|error| failed(&path, &error))?;
         Ok(path)
     }
+}
+
+impl Told {
+    /// Its cause is known, and comes more often than recorded.
+    fn comes_too_often(&self) -> bool {
+        self.is_known && matches!(self.rate, Rate::More(_))
+    }
+}
+
+/// The runs of a search that showed a cause, of all.
+fn counted(summary: &Summary, signature: &Signature) -> Count {
+    Count { so: summary.found.get(signature).map_or(0, |found| found.runs), of: summary.runs }
 }
 
 fn failure(error: KeptError) -> Failure {

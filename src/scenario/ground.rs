@@ -9,7 +9,7 @@ use crate::{
         fault::{NodeRef, Nodes, Partition, Rounds, Said},
     },
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds a trigger can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
@@ -148,10 +148,11 @@ impl Ground<'_> {
         if spans.is_empty() {
             return Err(Mistake::new(key, "an empty list", "at least one"));
         }
-        for (index, span) in spans.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for span in spans {
             within(key, span.start().0, 1..=self.rounds)?;
             within(key, span.end().0, span.start().0..=self.rounds)?;
-            if spans[..index].contains(span) {
+            if !seen.insert((span.start().0, span.end().0)) {
                 return Err(Mistake::new(key, format!("{} twice", span.start()), "each round once"));
             }
         }

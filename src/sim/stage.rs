@@ -297,7 +297,10 @@ impl Stage {
     }
 
     /// Plays all that is due by now, and stands there.
-    async fn play_instant(&mut self) -> Result<(), ActorDied> {
+    ///
+    /// # Errors
+    /// An actor died.
+    pub(crate) async fn play_instant(&mut self) -> Result<(), ActorDied> {
         let now = self.world().now();
         while self.step(now).await? {}
         self.rest_until(now);

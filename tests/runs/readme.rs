@@ -23,7 +23,7 @@ fn every_command_shown_prints_what_is_shown() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
     let scratch = Scratch::empty();
     let mut running: Option<Running> = None;
-    let mut ran = 0;
+    let (mut ran, mut differ) = (0, Vec::new());
     for shown in shown_in_documents() {
         let command = shown.command.replace("4003", &port.to_string());
         let expected: Vec<String> = shown.output.iter().map(|line| line.replace("4003", &port.to_string())).collect();
@@ -34,24 +34,25 @@ fn every_command_shown_prints_what_is_shown() {
                 stop(running.take());
                 let (child, printed) = start(&arguments, port, &expected);
                 running = Some(Running(child));
-                compare(&name, &expected, &scratch.as_shown(printed));
+                differ.extend(difference(&name, &expected, &scratch.as_shown(printed)));
             } else {
                 let output = dposlab().args(&arguments).output().expect("the binary was built for this test");
-                compare(&name, &expected, &scratch.as_shown(lines(&output.stdout)));
+                differ.extend(difference(&name, &expected, &scratch.as_shown(lines(&output.stdout))));
             }
             ran += 1;
         } else if let Some(example) = command.strip_prefix("cargo run --example ") {
-            compare(&name, &expected, &lines(&run_example(example)));
+            differ.extend(difference(&name, &expected, &lines(&run_example(example))));
             ran += 1;
         } else if command.starts_with("curl ") {
             let output = Command::new("sh").args(["-c", &command]).output().expect("a shell is there");
-            compare(&name, &expected, &lines(&output.stdout));
+            differ.extend(difference(&name, &expected, &lines(&output.stdout)));
             ran += 1;
         } else {
             assert!(KNOWN_ELSEWHERE.contains(&command.as_str()), "{name}: nothing runs this command");
         }
     }
     stop(running);
+    assert!(differ.is_empty(), "{} commands print something else:\n{}", differ.len(), differ.join("\n"));
     assert!(ran >= 4, "README shows how to start, to ask, and to run a scenario");
 }
 
@@ -183,8 +184,10 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-fn compare(name: &str, expected: &[String], printed: &[String]) {
-    assert!(matches(expected, printed), "{name}\nshown:\n{}\nprinted:\n{}\n", expected.join("\n"), printed.join("\n"));
+/// What is shown beside what was printed, where they differ.
+fn difference(name: &str, expected: &[String], printed: &[String]) -> Option<String> {
+    let told = || format!("{name}\nshown:\n{}\nprinted:\n{}\n", expected.join("\n"), printed.join("\n"));
+    (!matches(expected, printed)).then(told)
 }
 
 fn matches(expected: &[String], printed: &[String]) -> bool {

@@ -148,33 +148,104 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// A list of these lines, recorded with the reference's rules.
+fn known_list(folder: &Path, lines: &[String]) -> String {
+    let list = folder.join("known.txt");
+    let text = format!("# What is known.\ndrawn with: networks as drawn; rules 'reference'\n{}\n", lines.join("\n"));
+    fs::write(&list, text).expect("it can be written");
+    list.to_string_lossy().into_owned()
+}
+
+fn signature(one: &Value) -> String {
+    match text(one, "cause") {
+        "" => text(one, "invariant").to_owned(),
+        cause => format!("{}: {cause}", text(one, "invariant")),
+    }
+}
+
 #[test]
 fn what_is_known_is_counted_and_does_not_fail() {
     let folder = tempfile::tempdir().expect("a folder of our own");
     let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
     let (_, all) = search(folder.path(), &arguments);
-    let signature = |one: &Value| match text(one, "cause") {
-        "" => text(one, "invariant").to_owned(),
-        cause => format!("{}: {cause}", text(one, "invariant")),
-    };
-    let signatures: Vec<String> = found(&all).iter().map(signature).collect();
-    assert!(signatures.len() > 1, "{signatures:?}");
-    let list = folder.path().join("known.txt");
+    assert!(found(&all).len() > 1, "{all}");
+    let lines: Vec<String> =
+        found(&all).iter().map(|one| format!("{} | {} of 30", signature(one), one["runs"])).collect();
     let known = |lines: &[String]| {
-        fs::write(&list, format!("# What is known.\n{}\n", lines.join("\n"))).expect("it can be written");
-        let list = list.to_string_lossy().into_owned();
+        let list = known_list(folder.path(), lines);
         search(folder.path(), &[&arguments[..], &["--known", &list]].concat())
     };
-    let (output, said) = known(&signatures);
+    let (output, said) = known(&lines);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(found(&said).iter().all(|one| one["known"] == true && one["file"].is_null() && one["runs"].is_u64()));
-    let (output, said) = known(&signatures[1..]);
+    let (output, said) = known(&lines[1..]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(found(&said).iter().filter(|one| one["known"] == false).count(), 1);
-    let (output, _) = known(&["the sky is green".to_owned()]);
+    let (output, _) = known(&["the sky is green | 1 of 2".to_owned()]);
     assert_eq!(output.status.code(), Some(2));
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(why.contains("line 2") && why.contains("the sky is green"), "{why}");
+    assert!(why.contains("line 3") && why.contains("the sky is green"), "{why}");
+    let list = known_list(folder.path(), &lines);
+    let (output, _) = search(folder.path(), &["--rules", "corrected", "--runs", "1", "--known", &list]);
+    assert_eq!(output.status.code(), Some(2), "causes come as often as the rules have them");
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(why.contains("rules 'reference'") && why.contains("rules 'corrected'"), "{why}");
+}
+
+#[test]
+fn a_known_cause_that_comes_more_often_than_recorded_fails() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
+    let (_, all) = search(folder.path(), &arguments);
+    let most = found(&all).iter().max_by_key(|one| one["runs"].as_u64()).expect("the reference has weaknesses");
+    let runs = most["runs"].as_u64().expect("a count");
+    assert!(runs >= 3, "it comes often enough to be told from one in a thousand: {most}");
+    let record = |one: &Value, often: &str| match signature(one) == signature(most) {
+        true => format!("{} | {often}", signature(one)),
+        false => format!("{} | {} of 30", signature(one), one["runs"]),
+    };
+    let known = |often: &str, more: &[&str]| {
+        let lines: Vec<String> = found(&all).iter().map(|one| record(one, often)).collect();
+        let list = known_list(folder.path(), &lines);
+        let out = folder.path().to_string_lossy().into_owned();
+        let command = [&["check", "--out", &out][..], &arguments, &["--known", &list], more].concat();
+        dposlab().args(command).output().expect("the binary was built for this test")
+    };
+    let output = known("1 of 10000", &[]);
+    let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}{error}");
+    assert!(
+        said.contains(&format!("too often: {}", signature(most))) && said.contains("recorded: 1 of 10000"),
+        "{said}"
+    );
+    assert!(error.contains("1 known cause comes more often than recorded"), "{error}");
+    let output = known("10000 of 10000", &[]);
+    assert_eq!(output.status.code(), Some(0), "what is rarer is told and no more");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(runs == 30 || said.contains("rarer than recorded: 10000 of 10000"), "{said}");
+}
+
+#[test]
+fn a_list_is_recorded_by_the_search_that_it_is_held_against() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let list = folder.path().join("known.txt");
+    let head = "# Why.\n\na rollback ends at the common block: double-forging\n";
+    fs::write(&list, head).expect("it can be written");
+    let path = list.to_string_lossy().into_owned();
+    let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
+    let (output, _) = search(folder.path(), &[&arguments[..], &["--known", &path]].concat());
+    assert_eq!(output.status.code(), Some(2), "nothing is recorded");
+    let (_, said) = search(folder.path(), &[&arguments[..], &["--record-known", &path]].concat());
+    let runs = found(&said).iter().find(|one| signature(one) == "a rollback ends at the common block: double-forging");
+    let runs = runs.map_or(0, |one| one["runs"].as_u64().expect("a count"));
+    let recorded = format!(
+        "# Why.\n\ndrawn with: networks as drawn; rules 'reference'\na rollback ends at the common block: double-forging | {runs} of 30\n"
+    );
+    assert_eq!(fs::read_to_string(&list).expect("it is there"), recorded);
+    let (_, said) = search(folder.path(), &[&arguments[..], &["--known", &path]].concat());
+    let known: Vec<&Value> = found(&said).iter().filter(|one| one["known"] == true).collect();
+    assert_eq!(known.len(), usize::from(runs > 0));
+    assert!(known.iter().all(|one| one["too_often"] == false && one["recorded"][1] == 30), "{said}");
 }
 
 /// The list that CI takes for known, read by the command itself.

@@ -93,7 +93,13 @@ impl Hosted {
                 }
             },
             Stimulus::Deviate { deviation, on, peers } => match (&*deviation, &mut self.actor) {
-                (Deviation::Offline(rounds), Actor::Delegate(delegate)) => delegate.switch(now, rounds, on, effects),
+                (Deviation::Offline(rounds), Actor::Delegate(delegate)) => {
+                    let was_off = delegate.is_off();
+                    delegate.switch(now, rounds, on, effects);
+                    if let Some(deviance) = self.deviance.as_mut().filter(|_| was_off && !delegate.is_off()) {
+                        deviance.is_back(delegate, now, effects);
+                    }
+                }
                 _ => self.deviate(now, deviation, on, peers, effects),
             },
             Stimulus::Begin(actor) => {
@@ -115,7 +121,12 @@ impl Hosted {
     pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng, polls: impl FnOnce() -> u64) {
         match &mut self.actor {
             Actor::Peer(peer) => peer.draw_anew(random()),
-            Actor::Delegate(delegate) => delegate.draw_anew(polls()),
+            Actor::Delegate(delegate) => {
+                let polls = polls();
+                delegate.draw_anew(polls);
+                let spares = self.deviance.iter_mut().flat_map(|deviance| &mut deviance.spares);
+                spares.for_each(|spare| spare.delegate.draw_anew(polls ^ spare.first));
+            }
             Actor::Pool(_) => {}
         }
     }
@@ -247,6 +258,13 @@ impl Deviance {
             self.bend(actor, now, effect, effects);
         }
         self.effects = wanted;
+    }
+
+    /// The delegate was switched off, and no longer is: it heard neither its wake-ups nor the answers to what it had asked.
+    fn is_back(&mut self, delegate: &Delegate, now: SimTime, effects: &mut Vec<Effect>) {
+        (self.asked, self.awaits, self.held) = (false, false, None);
+        let every: Vec<u32> = self.deviations.iter().filter_map(|on| out_of_turn(on)).collect();
+        every.into_iter().for_each(|every| plan_out_of_turn(delegate, now, every, effects));
     }
 
     fn is_over(&self) -> bool {

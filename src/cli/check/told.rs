@@ -1,15 +1,17 @@
 //! The findings of a search, as text and as JSON.
 
-use super::{Check, RUNS, Told};
+use super::{Check, RUNS, Told, counted};
 use crate::{
     check::{
-        INTERESTING,
+        INTERESTING, Signature,
         conduct::is_modelled,
+        known::{ALARM, Known, Rate},
         search::{Search, Summary},
+        swarm::Modelled,
     },
     ledger::Rules,
     scenario::Scenario,
-    statistics::{Interval, interval},
+    statistics::{Interval, interval, rates::Count},
 };
 use serde_json::{Value, json};
 
@@ -19,11 +21,34 @@ impl Check {
         search.frame.base.as_ref().map_or(&search.frame.rules, |base| &base.rules)
     }
 
-    pub(super) fn as_text(&self, search: &Search, summary: &Summary, told: &[Told]) -> String {
-        let rules = Scenario { rules: Self::rules_of(search).clone(), ..search.scenario(0) }.rules_in_words();
+    fn rules_in_words(search: &Search) -> String {
+        Scenario { rules: Self::rules_of(search).clone(), ..search.scenario(0) }.rules_in_words()
+    }
+
+    /// What the runs are drawn around, and their rules.
+    fn frame_in_words(&self, search: &Search) -> String {
         let what = self.scenario.as_ref().map_or("networks as drawn".to_owned(), |file| file.display().to_string());
-        let mut text = format!("{what}; {rules}\n");
-        text.extend(told.iter().map(|told| self.finding_in_words(summary, told)));
+        format!("{what}; {}", Self::rules_in_words(search))
+    }
+
+    /// The way in which runs are drawn, as far as it decides how often a cause comes.
+    pub(super) fn drawn(&self, search: &Search) -> String {
+        let sizes = [("delegates", self.delegates), ("rounds", self.rounds)];
+        let sizes = sizes.into_iter().filter_map(|(what, value)| Some(format!("; {what} {}", value?)));
+        let quick = (self.behaviour == Modelled::Drawn).then(|| "; one of four quick and without flaws".to_owned());
+        [self.frame_in_words(search)].into_iter().chain(sizes).chain(quick).collect()
+    }
+
+    pub(super) fn as_text(&self, search: &Search, summary: &Summary, told: &[Told], known: &Known) -> String {
+        let rules = Self::rules_in_words(search);
+        let mut text = format!("{}\n", self.frame_in_words(search));
+        text.extend(told.iter().map(|told| self.finding_in_words(summary, told, known)));
+        text.extend(self.rarer(summary, known).map(|(signature, found, recorded)| {
+            format!(
+                "note: {signature}\n  in {} of {} runs, which is rarer than recorded: {} of {}\n",
+                found.so, found.of, recorded.so, recorded.of
+            )
+        }));
         let sometimes: Vec<String> =
             INTERESTING.iter().map(|what| format!("{what} {}", summary.sometimes.of(what))).collect();
         let never: Vec<&str> = INTERESTING.into_iter().filter(|what| summary.sometimes.of(what) == 0).collect();
@@ -50,14 +75,30 @@ impl Check {
         )
     }
 
-    fn finding_in_words(&self, summary: &Summary, told: &Told) -> String {
+    /// The causes of the list that come more rarely than recorded, with both counts.
+    fn rarer<'k>(&self, summary: &Summary, known: &'k Known) -> impl Iterator<Item = (&'k Signature, Count, Count)> {
+        let counts = known.causes().filter_map(|(signature, recorded)| {
+            let found = counted(summary, signature);
+            matches!(known.rate(signature, found), Rate::Fewer(_)).then_some((signature, found, recorded?))
+        });
+        counts.filter(|_| self.known.is_some())
+    }
+
+    fn finding_in_words(&self, summary: &Summary, told: &Told, known: &Known) -> String {
         let (found, signature) = (&told.found, &told.signature);
         let runs = self.runs_that_judge(summary, signature.invariant);
         let Interval { low, high } = interval::of_share(found.runs, runs);
         let often = format!("in {} of {runs} runs ({} to {})", found.runs, percent(low), percent(high));
         let seed = self.seed.wrapping_add(found.index);
         if told.is_known {
-            return format!("known: {signature}\n  {often}, first in that of seed {seed}\n");
+            let mut text = format!("known: {signature}\n  {often}, first in that of seed {seed}\n");
+            if let (Rate::More(chance), Some(Count { so, of })) = (told.rate, known.recorded(signature)) {
+                text = text.replace("known: ", "too often: ");
+                text += &format!(
+                    "  recorded: {so} of {of} runs; the chance of so many is {chance:.1e}, {ALARM:e} is allowed\n"
+                );
+            }
+            return text;
         }
         let mut text = format!("broken: {} ({})\n", signature.invariant, found.finding.origin);
         if !signature.cause.is_empty() {
@@ -98,7 +139,14 @@ impl Check {
         self.runs.or(self.time.is_none().then_some(RUNS))
     }
 
-    pub(super) fn as_json(&self, search: &Search, summary: &Summary, told: &[Told], interrupted: bool) -> Value {
+    pub(super) fn as_json(
+        &self,
+        search: &Search,
+        summary: &Summary,
+        told: &[Told],
+        known: &Known,
+        interrupted: bool,
+    ) -> Value {
         let found: Vec<Value> = told
             .iter()
             .map(|told| {
@@ -110,6 +158,8 @@ impl Check {
                     "cause": told.signature.cause,
                     "source": found.finding.origin,
                     "known": told.is_known,
+                    "recorded": known.recorded(&told.signature).map(|Count { so, of }| [so, of]),
+                    "too_often": told.comes_too_often(),
                     "runs": found.runs,
                     "share": [low, high],
                     "seed": self.seed.wrapping_add(found.index),
@@ -142,6 +192,12 @@ impl Check {
             "sometimes": summary.sometimes,
             "broken": summary.broken,
             "found": found,
+            "rarer": self.rarer(summary, known).map(|(signature, found, recorded)| json!({
+                "invariant": signature.invariant,
+                "cause": signature.cause,
+                "runs": found.so,
+                "recorded": [recorded.so, recorded.of],
+            })).collect::<Vec<_>>(),
         })
     }
 }

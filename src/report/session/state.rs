@@ -181,6 +181,8 @@ impl StateFile {
             stage.intervene(what).await?;
         }
         self.reach(&mut stage, self.head.at, self.head.delivered).await?;
+        // As when it was taken: what is due by now and is for no actor belongs to the moment.
+        stage.play_instant().await?;
         let tip = stage.world().tips().winning().clone();
         if (tip.height().0, tip.id().to_string()) != (self.head.height, self.head.tip.clone()) {
             let expected = format!("{} at height {}", self.head.tip, self.head.height);

@@ -107,6 +107,22 @@ impl Topology {
         }
     }
 
+    /// Returns true if two of so many nodes are connected, `None` where the seed decides.
+    pub fn has_link(&self, nodes: u32, a: u32, b: u32) -> Option<bool> {
+        let is_there = match self {
+            Self::Mesh => true,
+            Self::Regular(degree) if *degree + 1 == nodes => true,
+            Self::Regular(_) => return None,
+            Self::Ring(reach) => {
+                let apart = a.abs_diff(b);
+                apart.min(nodes.saturating_sub(apart)) <= *reach
+            }
+            Self::Star => a == 0 || b == 0,
+            Self::Edges(edges) => edges.contains(&(a, b)) || edges.contains(&(b, a)),
+        };
+        Some(is_there && a != b && a.max(b) < nodes)
+    }
+
     /// The same for so many nodes, or what comes next to it where they cannot have it.
     pub fn fitted(self, nodes: u32) -> Self {
         let others = nodes.saturating_sub(1);
@@ -354,6 +370,7 @@ mod tests {
                 }
                 for seed in 0..3 {
                     let links = topology.links(nodes, SeedTree::new(seed));
+                    assert_eq!(topology.has_link(nodes, 0, 1), (degree + 1 == nodes).then_some(true));
                     let mut edges = BTreeSet::new();
                     for node in (0..nodes).map(NodeId) {
                         let neighbours = links.of(node);
@@ -422,5 +439,20 @@ mod tests {
         let edges = Topology::Edges(vec![(0, 1), (1, 2)]).links(3, seeds);
         assert!(edges.connects(NodeId(1), NodeId(0)) && !edges.connects(NodeId(0), NodeId(2)));
         assert!(Topology::Mesh.links(3, seeds).connects(NodeId(0), NodeId(2)));
+    }
+
+    #[test]
+    fn a_link_is_there_if_it_is_among_all_of_them() {
+        let edges = Topology::Edges(vec![(0, 1), (2, 1), (0, 3)]);
+        let rings = (1..=4).map(Topology::Ring);
+        for topology in rings.chain([Topology::Mesh, Topology::Star, edges]) {
+            for nodes in [8, 9] {
+                let links = topology.links(nodes, SeedTree::new(1));
+                for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+                    let is_there = links.connects(NodeId(a), NodeId(b));
+                    assert_eq!(topology.has_link(nodes, a, b), Some(is_there), "{topology:?} of {nodes}: {a}, {b}");
+                }
+            }
+        }
     }
 }

@@ -81,7 +81,7 @@ impl RactorStage {
     pub async fn run_until(&mut self, until: SimTime) -> Result<(), ActorDied> {
         while self.step(until.just_before()).await? {}
         self.rest_until(until);
-        if self.world.has_onlookers() {
+        if self.world.is_looked_at() {
             let actors = self.actors().await?;
             self.world.show(&actors);
         }

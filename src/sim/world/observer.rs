@@ -40,7 +40,7 @@ pub trait Observer: Send {
     }
 
     /// The run stands between two instants, and its actors and all that is to come can be looked at. Told to those who want it,
-    /// at the end of each `run_until`.
+    /// at the end of each `run_until` in which a look is due.
     fn look(&mut self, _outlook: &Outlook<'_>) {}
 
     /// Returns true if it wants [`Observer::look`], which takes a copy of every actor on the ractor stage. Asked once.

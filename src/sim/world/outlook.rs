@@ -155,18 +155,18 @@ impl<'w> Outlook<'w> {
 }
 
 impl World {
-    /// Some observer wants to look at the run between two instants.
-    pub(in crate::sim) fn has_onlookers(&self) -> bool {
-        self.onlookers
-    }
-
-    /// Lets those observers look who want to. Where a run goes on from slot to slot, they look at the end of every fourth: a
-    /// phase that nothing ends lasts.
-    pub(in crate::sim) fn show(&mut self, actors: &[Hosted]) {
+    /// Some observer wants to look at the run now, between two instants. Where a run goes on from slot to slot, they look at the
+    /// end of every fourth: a phase that nothing ends lasts.
+    pub(in crate::sim) fn is_looked_at(&self) -> bool {
         let slots = self.plan.tree.slots();
         let slot = slots.slot(self.now.seconds());
         let is_slots_end = self.now == SimTime::from_seconds(slots.start(slot));
-        if !self.onlookers || (is_slots_end && !slot.0.is_multiple_of(SLOTS_BETWEEN_LOOKS)) {
+        self.onlookers && (!is_slots_end || slot.0.is_multiple_of(SLOTS_BETWEEN_LOOKS))
+    }
+
+    /// Lets those observers look who want to.
+    pub(in crate::sim) fn show(&mut self, actors: &[Hosted]) {
+        if !self.is_looked_at() {
             return;
         }
         let mut observers = std::mem::take(&mut self.observers);

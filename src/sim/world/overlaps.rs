@@ -50,8 +50,11 @@ static KINDS: LazyLock<Vec<FaultKind>> = LazyLock::new(|| {
     let kinds = all.map(|text| {
         let text = text.replace("account_2", &sender.to_string());
         let mut kind: FaultKind = toml::from_str(&text).expect("it is an example");
+        let is_spare = matches!(kind, FaultKind::SpareForger(_));
         if !matches!(kind, FaultKind::Partition(_) | FaultKind::Eclipse(_)) {
-            kind.nodes_mut().into_iter().for_each(|(_, nodes)| *nodes = Nodes::List(vec![NodeRef::Number(NODE.0)]));
+            // A spare forger forges with the key of another delegate.
+            let at_node = kind.nodes_mut().into_iter().filter(|(key, _)| !is_spare || *key == "nodes");
+            at_node.for_each(|(_, nodes)| *nodes = Nodes::List(vec![NodeRef::Number(NODE.0)]));
         }
         kind
     });
@@ -235,6 +238,7 @@ impl Model {
                         | FaultKind::Censor(_)
                         | FaultKind::RefuseTransactions(_)
                         | FaultKind::LieAboutTip(_)
+                        | FaultKind::SpareForger(_)
                 )
             };
             let first = NODE.0 as usize * 3;

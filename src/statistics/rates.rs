@@ -1,0 +1,88 @@
+//! Do two counts come of one share? Fisher's exact test, one-sided: it holds for few runs as well, and a recorded count is as
+//! uncertain as the new one. Source: R. A. Fisher, The logic of inductive inference (1935).
+
+use statrs::function::factorial::ln_factorial;
+
+/// A count: so many of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    pub so: u64,
+    pub of: u64,
+}
+
+/// The chance that a count is as high as this one or higher beside another one of the same share.
+pub fn chance_of_more(found: Count, other: Count) -> f64 {
+    let most = found.of.min(found.so + other.so);
+    sum(found, other, (found.so..=most).collect())
+}
+
+/// The chance that a count is as low as this one or lower beside another one of the same share.
+pub fn chance_of_fewer(found: Count, other: Count) -> f64 {
+    let least = (found.so + other.so).saturating_sub(other.of);
+    sum(found, other, (least..=found.so).rev().collect())
+}
+
+/// The chances of some counts together, given both sums; the first ones are the likeliest but for those not among them.
+fn sum(found: Count, other: Count, counts: Vec<u64>) -> f64 {
+    let (so, of) = (found.so + other.so, found.of + other.of);
+    let ways = |some: u64, all: u64| ln_factorial(all) - ln_factorial(some) - ln_factorial(all - some);
+    let chance = |count: u64| (ways(count, so) + ways(found.of - count, of - so) - ways(found.of, of)).exp();
+    counts.into_iter().map(chance).sum::<f64>().min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(so: u64, of: u64) -> Count {
+        Count { so, of }
+    }
+
+    #[track_caller]
+    fn near(found: f64, wanted: f64) {
+        assert!((found / wanted - 1.0).abs() < 1e-6, "{found} for {wanted}");
+    }
+
+    /// The lady tasting tea, and R's `fisher.test(matrix(c(10, 2, 3, 15), 2), alternative = …)` of its manual's convictions.
+    #[test]
+    fn chances_are_the_published_ones() {
+        near(chance_of_more(count(3, 4), count(1, 4)), 17.0 / 70.0);
+        near(chance_of_more(count(4, 4), count(0, 4)), 1.0 / 70.0);
+        near(chance_of_fewer(count(1, 4), count(3, 4)), 17.0 / 70.0);
+        near(chance_of_fewer(count(2, 17), count(10, 13)), 0.000_465_180_943);
+    }
+
+    /// Over all outcomes of two binomial numbers of one share, an alarm at a level comes no more often than the level says.
+    #[test]
+    fn alarms_come_no_more_often_than_promised() {
+        const LEVEL: f64 = 0.01;
+        let binomial = |of: u64, share: f64| -> Vec<f64> {
+            let ways = |so: u64| (ln_factorial(of) - ln_factorial(so) - ln_factorial(of - so)).exp();
+            (0..=of).map(|so| ways(so) * share.powi(so as i32) * (1.0 - share).powi((of - so) as i32)).collect()
+        };
+        for share in [0.01, 0.05, 0.2, 0.5, 0.9] {
+            for (new, recorded) in [(5, 60), (40, 60), (60, 10)] {
+                let (chances, others) = (binomial(new, share), binomial(recorded, share));
+                let mut alarms = 0.0;
+                for (so, chance) in (0..).zip(&chances) {
+                    for (other, likely) in (0..).zip(&others) {
+                        let is_alarm = chance_of_more(count(so, new), count(other, recorded)) < LEVEL;
+                        alarms += if is_alarm { chance * likely } else { 0.0 };
+                    }
+                }
+                assert!(alarms <= LEVEL, "{alarms} at {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cause_that_comes_a_hundred_times_as_often_is_seen_in_few_runs_and_one_that_comes_as_before_is_not() {
+        let recorded = count(27, 17_337);
+        assert!(chance_of_more(count(170, 400), recorded) < 1e-100);
+        assert!(chance_of_more(count(5, 40), recorded) < 1e-4);
+        assert!(chance_of_more(count(1, 40), recorded) > 1e-2);
+        assert!(chance_of_more(count(27, 17_337), recorded) > 0.1);
+        assert!(chance_of_fewer(count(0, 20_000), recorded) < 1e-4);
+        assert!((chance_of_more(count(0, 400), recorded) - 1.0).abs() < 1e-9);
+    }
+}
