@@ -94,8 +94,10 @@ async fn answer_view(
     let Some((id, view)) = view else { return Reply::error(&views::MISSING) };
     let path = without_version(within);
     let found = Verb::of(&request.method).and_then(|verb| routes::find(verb, &path, context.settings.dialect));
-    if found.is_some_and(|found| !found.route.only_looks()) {
-        return Reply::error(&views::read_only());
+    if let Some(found) = found.filter(|found| !found.route.only_looks()) {
+        let why = context.gate().check(request, found.route.access).err().unwrap_or_else(views::read_only);
+        let reply = Reply::error(&why);
+        return if routes::is_guarded(&path) { reply.for_own_pages() } else { reply };
     }
     answer_within(&view.context, request, &views::prefix(id), within, body).await
 }

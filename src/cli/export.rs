@@ -21,7 +21,8 @@ use std::{
 ///
 /// It is the chain that most nodes were on when the folder was last written to. Blocks of other branches are in the folder, and
 /// not in the chain. Each line is a block as JSON with its transactions as wire bytes in hex: `dposlab up --chain FILE` begins on
-/// such a file. The testnet may be running. Exit code 2: the folder holds none, or is damaged.
+/// such a file. The testnet may be running. Exit code 2: the folder holds none, is damaged or lacks a block, or a height is above
+/// the last block.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Export {
@@ -60,13 +61,18 @@ impl Export {
                 "export {dir}: found no network.json, allowed is a folder of `up --data-dir`"
             )));
         };
-        let to = self.to.unwrap_or(u32::MAX);
-        if self.from > to || self.from == 0 {
-            let from = self.from;
-            return Err(Failure::usage(format!("--from {from}: allowed is 1 to the height of --to")));
-        }
         let (network, plan) = planned(&self.dir.join("network.json"), &session, &self.memory)?;
-        let chain = Chain::of(&folder, &network, &plan.tip).map_err(named)?;
+        let chain = Chain::of(&folder, &network, &plan.tip).map_err(|why| match why {
+            NoChain::Unread(why) => named(why),
+            NoChain::Hole(why) => Failure::usage(format!("export {}: {why}", self.dir.display())),
+        })?;
+        let to = self.to.unwrap_or(chain.height.0);
+        for (option, found, allowed) in [("--to", to, 1..=chain.height.0), ("--from", self.from, 1..=to)] {
+            if !allowed.contains(&found) {
+                let (dir, height) = (self.dir.display(), allowed.end());
+                return Err(Failure::usage(format!("export {dir}: {option} {found}: allowed is 1 to {height}")));
+            }
+        }
         let mut out: BufWriter<Box<dyn Write>> = BufWriter::new(match &self.out {
             Some(file) => Box::new(File::create_new(file).map_err(|why| self.unwritten(&why))?),
             None => Box::new(io::stdout().lock()),
@@ -97,9 +103,14 @@ impl Export {
             }
         }
         let mut next = Height(chain.beginning.len() as u32 + 1);
+        // Blocks that come before their parents, since a start wrote these later.
+        let mut early: BTreeMap<Height, Block> = BTreeMap::new();
         folder.blocks(config, |block| -> Result<(), Stopped> {
             // A block that nodes took at different times is in the log more than once.
-            if block.height() == next && chain.kept.contains(&block.id) {
+            if block.height() >= next && chain.kept.contains(&block.id) {
+                early.insert(block.height(), block);
+            }
+            while let Some(block) = early.remove(&next) {
                 next = next.next();
                 if range.contains(&block.height().0) {
                     write_block(out, &block, config).map_err(Stopped::Unwritten)?;
@@ -128,30 +139,58 @@ impl From<FolderError> for Stopped {
     }
 }
 
+/// The reason why a folder has no whole chain.
+enum NoChain {
+    Unread(FolderError),
+    /// The block that is missing, and who needs it.
+    Hole(String),
+}
+
+impl From<FolderError> for NoChain {
+    fn from(why: FolderError) -> Self {
+        Self::Unread(why)
+    }
+}
+
 /// The blocks of the chain.
 struct Chain {
     /// The blocks that the testnet began on, the genesis block first.
     beginning: Vec<Arc<Link>>,
     /// The blocks in the folder.
     kept: BTreeSet<BlockId>,
+    /// The height of the last.
+    height: Height,
 }
 
 impl Chain {
-    fn of(folder: &Folder, network: &UpNetwork, begun_on: &Arc<Link>) -> Result<Self, FolderError> {
+    fn of(folder: &Folder, network: &UpNetwork, begun_on: &Arc<Link>) -> Result<Self, NoChain> {
         let mut parents: BTreeMap<BlockId, Option<BlockId>> = BTreeMap::new();
         let stood = folder.blocks(network.tree.config(), |block| {
             parents.insert(block.id, block.header.previous);
             Ok::<(), FolderError>(())
         })?;
-        let mut at = stood.and_then(|(_, tip)| parents.keys().find(|id| id.to_string() == tip).copied());
-        let mut kept = BTreeSet::new();
-        while let Some((id, previous)) = at.and_then(|id| Some((id, parents.get(&id)?))) {
-            kept.insert(id);
-            at = *previous;
-        }
         let mut beginning: Vec<_> = std::iter::successors(Some(begun_on.clone()), |link| link.parent()).collect();
         beginning.reverse();
-        Ok(Self { beginning, kept })
+        let Some((height, tip)) = stood else {
+            return Ok(Self { beginning, kept: BTreeSet::new(), height: begun_on.height() });
+        };
+        let given: BTreeMap<BlockId, Height> = beginning.iter().map(|link| (link.id(), link.height())).collect();
+        let (mut kept, mut needed_by) = (BTreeSet::new(), format!("the network stood on it at height {height}"));
+        let known = |id: &&BlockId| id.to_string() == tip;
+        let mut at = parents.keys().chain(given.keys()).find(known).copied();
+        let top = loop {
+            let Some(id) = at else { return Err(NoChain::Hole(format!("the log lacks the block {tip}: {needed_by}"))) };
+            if let Some(top) = given.get(&id) {
+                break *top;
+            }
+            let Some(previous) = parents.get(&id) else {
+                return Err(NoChain::Hole(format!("the log lacks the block {id}: {needed_by}")));
+            };
+            kept.insert(id);
+            (at, needed_by) = (*previous, format!("{id} stands on it"));
+        };
+        beginning.truncate(top.0 as usize);
+        Ok(Self { beginning, kept, height })
     }
 }
 

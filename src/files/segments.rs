@@ -13,7 +13,7 @@
 
 mod records;
 
-pub use records::{Records, segment_bytes};
+pub use records::{Records, remove, segment_bytes};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Write},

@@ -77,8 +77,9 @@ pub trait Settler: Send {
     /// must stand at least for somebody to go back to it.
     fn settle(&mut self, tips: &Tips) -> Option<Height>;
 
-    /// The run has gone back to a snapshot.
-    fn went_back(&mut self, tips: &Tips);
+    /// The run has gone back to a snapshot. Returns the height above which nothing is settled any more: chains of moments that
+    /// settled above it cannot be read.
+    fn went_back(&mut self, tips: &Tips) -> Height;
 }
 
 /// Keeps a live run's moments outside memory now and then.
@@ -251,7 +252,7 @@ impl Live {
                 break;
             }
             let was_waited_for = !self.demands.is_empty() && self.settle_demands();
-            if self.goal_is_reached() || was_waited_for {
+            if self.goal_is_reached() || was_waited_for || self.is_broken() {
                 break;
             }
         }
@@ -308,6 +309,7 @@ impl Live {
         }
     }
 
+    /// What happened last may be kept nowhere: nobody is told any more that something was done.
     fn is_broken(&self) -> bool {
         self.journals.iter().any(|journal| journal.is_broken())
     }
@@ -344,12 +346,16 @@ impl Live {
                         self.tell_album(is_taken, goes_back, &outcome);
                         if goes_back {
                             if let Some(settler) = &mut self.settler {
-                                settler.went_back(self.stage.world().tips());
+                                let cut = settler.went_back(self.stage.world().tips());
+                                self.stage.forget_settled_above(cut);
                             }
                             self.went_back();
                             self.remember().await?;
                         }
                         self.note_stand(false);
+                        if self.is_broken() {
+                            return self.stop_asked();
+                        }
                         let _client_gone = reply.send(outcome);
                     }
                 }
@@ -358,6 +364,9 @@ impl Live {
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
                 self.journals.iter_mut().for_each(|journal| journal.paced(pace));
+                if self.is_broken() {
+                    return self.stop_asked();
+                }
                 self.set_anchor();
                 self.stopped_by = Some(Ended::PaceSet(pace));
                 self.end_waiting_advances(Ended::PaceSet(pace));

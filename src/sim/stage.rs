@@ -114,6 +114,11 @@ impl Stage {
         self.snapshots.forget_moments(below);
     }
 
+    /// Keeps no moment any more with a chain that has settled above a height. It can be made again.
+    pub fn forget_settled_above(&mut self, cut: Height) {
+        self.snapshots.forget_settled_above(cut);
+    }
+
     /// All that comes in from now on is in a log.
     pub fn log_in(&mut self, log: Arc<dyn InputLog>) {
         self.snapshots.log_in(log);

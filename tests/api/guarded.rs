@@ -78,6 +78,33 @@ fn no_web_page_of_another_site_steers_the_run() {
     assert_eq!(height(&network), 9);
 }
 
+/// A proxy on this machine sends what anybody has sent it, from loopback and with a `Host` of this server.
+#[test]
+fn what_a_proxy_forwards_does_not_steer_the_run() {
+    let network = Network::start(35);
+    let here = network.address;
+    for header in [
+        "x-forwarded-for: 198.51.100.7",
+        "X-Forwarded-Host: example.com",
+        "x-forwarded-proto: https",
+        "forwarded: for=198.51.100.7",
+        "via: 1.1 proxy",
+        "x-real-ip: 127.0.0.1",
+        "cf-connecting-ip: 198.51.100.7",
+    ] {
+        let advance =
+            format!("POST /lab/advance HTTP/1.1\r\nhost: {here}\r\nconnection: close\r\n{header}\r\n{JSON}{BODY}");
+        assert_eq!(status(&network, &advance), 403, "{header}");
+        for path in ["/lab", "/lab/pace", "/metrics", "/api/webhooks"] {
+            let read = format!("GET {path} HTTP/1.1\r\nhost: {here}\r\nconnection: close\r\n{header}\r\n\r\n");
+            assert_eq!(status(&network, &read), 403, "{path} with {header}");
+        }
+        let public = format!("GET /api/blockchain HTTP/1.1\r\nhost: {here}\r\nconnection: close\r\n{header}\r\n\r\n");
+        assert_eq!(status(&network, &public), 200, "the public API is for everybody: {header}");
+    }
+    assert_eq!(height(&network), 1, "nothing of that was played");
+}
+
 #[test]
 fn no_preflight_of_what_is_guarded_is_granted() {
     let network = Network::start(32);

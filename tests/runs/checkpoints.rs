@@ -17,7 +17,7 @@ use dposlab::{
     scenario::{Account, FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
         Digest, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
-        intervention::SnapshotId,
+        intervention::{Asked, Returned, SnapshotId},
         live::{Journal, Keeper, Settler},
         snapshots::{Inputs, Snapshots},
         world::Moment,
@@ -220,12 +220,16 @@ impl Kept {
         let (digest, played) = (TraceDigest::default(), Blocks::default());
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(played.clone())];
         let beside = beside(&digest);
-        let (folder, by) = (Folder::new(self.path()), by_checkpoint.then_some(&beside));
-        let folder = if self.settles { folder.settling_at(Depth { rollback: 20, margin: 5 }) } else { folder };
+        let (folder, by) = (self.folder(), by_checkpoint.then_some(&beside));
         let opened = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
         let Opened { log, settling, inputs, resumed, .. } = opened;
         drop(beside);
         Ok(Open { plan, desk, digest, played, resumed, log: Some((log, settling, inputs)), accounts })
+    }
+
+    fn folder(&self) -> Folder {
+        let folder = Folder::new(self.path());
+        if self.settles { folder.settling_at(Depth { rollback: 20, margin: 5 }) } else { folder }
     }
 
     /// The checkpoints, the newest first.
@@ -353,7 +357,13 @@ fn something(random: &mut ChaCha8Rng, open: &Open, stage: &Stage, settles: bool)
     ];
     let kinds = if settles { &kinds[5..] } else { &kinds };
     let ids: Vec<SnapshotId> = snapshots.list().map(|info| info.id).collect();
-    match random.random_range(0..18) {
+    // Reorganisations shorten a chain beyond the depth at which blocks settle here.
+    match random.random_range(0..if settles { 18 } else { 20 }) {
+        18.. => Intervention::Reorganise(Box::new(Asked {
+            node: NodeId(random.random_range(0..5)),
+            depth: random.random_range(1..12),
+            transactions: if random.random_bool(0.5) { Returned::All } else { Returned::None },
+        })),
         0..3 => Intervention::AddFault(desk.read(kinds.choose(random).expect("some")).expect("it is a fault").into()),
         3..6 => Intervention::EndFault { id: random.random_range(0..6) },
         6..8 => Intervention::TakeSnapshot { name: None },
@@ -389,9 +399,14 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
     let writer = match open.resumed.take() {
         Some(Resumed { moment, snapshots, known, .. }) => {
             among_actors(stage.begin_at(&moment, snapshots)).expect("nobody dies");
-            writer.after(known)
+            let writer = writer.after(known);
+            writer.complete(moment.tips()).expect("there is room");
+            writer
         }
-        None => writer,
+        None => {
+            kept.folder().is_made().expect("it can be written to");
+            writer
+        }
     };
     let (told, tells) = mpsc::channel();
     let tell = move |why: &str| told.send(why.to_owned()).expect("somebody listens");
@@ -414,7 +429,8 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
             let is_back = matches!(what, Intervention::Revert { .. });
             among_actors(stage.intervene_at(what, journal.last_place())).expect("nobody dies");
             if is_back {
-                journal.went_back(stage.world().tips());
+                let cut = journal.went_back(stage.world().tips());
+                stage.forget_settled_above(cut);
             }
         }
         if random.random_ratio(1, 300) {
@@ -477,7 +493,9 @@ fn harm(kept: &Kept, random: &mut ChaCha8Rng) -> bool {
         (5 | 6, _) => {
             let bytes = fs::read(kept.log()).expect("it is there");
             let most = if kept.settles || random.random_bool(0.5) { 200 } else { bytes.len() };
-            let left = bytes.len() - random.random_range(0..=most.min(bytes.len()));
+            // All of it would be refused.
+            let least = bytes.len().min(4_000);
+            let left = bytes.len() - random.random_range(0..=most.min(bytes.len() - least));
             fs::write(kept.log(), &bytes[..left]).expect("it can be written");
         }
         _ => return false,
@@ -613,6 +631,7 @@ fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
     let kept = Kept::new();
     kept.scenario.crypto.during(|| {
         let mut open = kept.open(true).expect("it can be used");
+        kept.folder().is_made().expect("it can be written to");
         let (log, settling, inputs) = open.log.take().expect("it is there");
         let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];

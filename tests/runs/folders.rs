@@ -7,6 +7,7 @@ use crate::{
 };
 use dposlab::{
     actors::{NodeId, SimTime},
+    files::segments::{Log, Records},
     report::session::{
         Session,
         folder::{Folder, FolderWriter, Opened, Sync},
@@ -393,6 +394,7 @@ fn a_block_that_a_client_may_know_is_there_again() {
         };
         let (plan, Opened { log, settling, inputs, resumed, .. }) = begin();
         assert!(resumed.is_none());
+        folder.is_made().expect("it can be written to");
         let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
         let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
         let end = SimTime::from_micros(100_000_000);
@@ -459,7 +461,8 @@ fn damage_is_named_and_what_was_not_whole_is_cut_off() {
         assert_eq!(fs::read(place.segment()).expect("it is there"), bytes, "it is left as it is");
     }
     for _ in 0..10 {
-        let kept = random.random_range(0..whole.len());
+        // With less than a record of it the log is refused.
+        let kept = random.random_range(2_000..whole.len());
         fs::write(place.segment(), &whole[..kept]).expect("it can be written");
         let up = place.start(&["--pace", "manual"]);
         up.advance(2);
@@ -498,6 +501,48 @@ fn a_full_disk_stops_it_before_anything_is_acknowledged_that_is_not_kept() {
     let again = place.start(&["--pace", "manual"]);
     assert_eq!(again.get("/blockchain")["data"]["block"], tip);
     assert_eq!(again.get("/transactions/unconfirmed")["meta"]["totalCount"], 0);
+}
+
+/// However little room is left: what was answered with success is there after the next start.
+#[test]
+fn a_full_disk_loses_nothing_that_was_acknowledged() {
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let faucet = |up: &Up| json!({"recipient": up.ready["accounts"][0]["address"], "amount": "7"});
+    for (pace, path, body) in [
+        ("manual", "/lab/advance", Some(json!({"slots": 5}))),
+        ("manual", "/lab/reorg", Some(json!({"depth": 3}))),
+        ("on-demand", "/lab/faucet", None),
+    ] {
+        let body = |up: &Up| body.clone().unwrap_or_else(|| faucet(up));
+        let tip = |up: &Up| up.get("/blockchain")["data"]["block"].clone();
+        let begin = |place: &DataFolder| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dposlab")]);
+            shell.args(["up", "--json", "--port", "0", "--pace", pace, "--data-dir", &place.text()]).args(FIVE);
+            let up = Up::begun(shell.stderr(Stdio::null()));
+            up.advance(6);
+            up
+        };
+        let place = DataFolder::new();
+        let usual = begin(&place);
+        posted(&usual, path, &body(&usual));
+        let (expected, mut answered) = (tip(&usual), 0);
+        let rooms = [0, 40, 200, 400, 700, 1_000, 1_500, 100_000];
+        for room in rooms {
+            let place = DataFolder::new();
+            let mut up = begin(&place);
+            let written = fs::metadata(place.segment()).expect("it is there").len();
+            let limit = Rlimit { current: Some(written + room), maximum: None };
+            prlimit(Some(Pid::from_child(up.child())), Resource::Fsize, limit).expect("it is a process of this user");
+            let url = format!("{}{path}", up.api().trim_end_matches("/api"));
+            let is_done = agent.post(url).send_json(body(&up)).is_ok_and(|done| done.status().as_u16() < 300);
+            up.kill();
+            answered += usize::from(is_done);
+            let again = place.start(&["--pace", "manual"]);
+            assert!(!is_done || tip(&again) == expected, "{path} with room for {room} bytes");
+        }
+        assert!((1..rooms.len()).contains(&answered), "{path}: {answered} were answered");
+    }
 }
 
 /// The chain of a folder begins another testnet, at any of its heights.
@@ -541,4 +586,160 @@ fn the_chain_of_a_folder_is_exported_and_another_begins_on_it() {
     let nothing = dposlab().args(["export", &place.0.path().display().to_string()]).output().expect("it ends");
     assert_eq!(nothing.status.code(), Some(2));
     assert!(Path::new(name).exists());
+}
+
+/// An input that a kill cuts off is played again at the next start. The blocks that it made then are in the log before anything
+/// stands on them, so the start after that finds them.
+#[test]
+fn a_reorganisation_that_is_cut_off_leaves_no_hole() {
+    let place = DataFolder::new();
+    let up = place.start(&["--pace", "manual"]);
+    up.advance(120);
+    let before = fs::metadata(place.segment()).expect("it is there").len();
+    assert_eq!(up.post("/lab/reorg", &json!({"depth": 40})).0, 200);
+    drop(up.interrupt());
+    let whole = fs::read(place.segment()).expect("it is there");
+    let checkpoints = || {
+        let files = fs::read_dir(place.data()).expect("it is there").map(|entry| entry.expect("an entry").path());
+        files.filter(|path| path.display().to_string().contains("/checkpoint-")).collect::<Vec<PathBuf>>()
+    };
+    // Right behind the input, within a block, and behind some of them. What was written after that never was.
+    let input =
+        before as usize + 12 + u32::from_le_bytes(whole[before as usize..][..4].try_into().expect("four")) as usize;
+    for cut in [input, input + 40, (input + whole.len()) / 2] {
+        fs::write(place.segment(), &whole[..cut]).expect("it can be written");
+        checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it is there"));
+        let up = place.start(&["--pace", "manual"]);
+        up.advance(2);
+        let tip = up.get("/blockchain")["data"]["block"].clone();
+        drop(up.interrupt());
+        let up = place.start(&["--pace", "manual"]);
+        assert_eq!(up.get("/blockchain")["data"]["block"], tip, "cut at {cut} of {}", whole.len());
+        drop(up.interrupt());
+        let output = run(&["export", &place.text()]);
+        let lines = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(lines.lines().count() as u64, tip["height"].as_u64().expect("a height"));
+    }
+}
+
+/// A log that lacks a block, as some that were written before: the start plays its way around it and closes it.
+#[test]
+fn a_hole_is_closed_and_until_then_named() {
+    let place = DataFolder::new();
+    let up = place.start(&["--pace", "manual"]);
+    up.advance(60);
+    let tip = up.get("/blockchain")["data"]["block"].clone();
+    drop(up.interrupt());
+    let records = || {
+        let mut records = Records::open(&place.data().join("log")).expect("it can be read").expect("it is there");
+        std::iter::from_fn(|| records.next_record().expect("it is whole")).collect::<Vec<_>>()
+    };
+    let is_block = |record: &Vec<u8>| record[0] == b'b';
+    let mut all = records();
+    let lost = all.iter().enumerate().filter(|(_, record)| is_block(record)).map(|(index, _)| index).nth(20);
+    all.remove(lost.expect("there are more"));
+    let log = place.data().join("log");
+    fs::remove_dir_all(&log).expect("it is there");
+    let mut written = Log::create(&log).expect("it can be written");
+    all.iter().for_each(|record| _ = written.append(record).expect("there is room"));
+    drop(written);
+    let output = run(&["export", &place.text()]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("the log lacks the block "), "{error}");
+    for again in 0..3 {
+        let up = place.start(&["--pace", "manual"]);
+        assert_eq!(up.get("/blockchain")["data"]["block"], tip, "start {again}");
+        drop(up.interrupt());
+        let blocks = records().iter().filter(|record| is_block(record)).count();
+        assert_eq!(blocks, all.iter().filter(|record| is_block(record)).count() + 1, "one, once");
+    }
+    assert!(run(&["export", &place.text()]).status.success());
+    let height = tip["height"].as_u64().expect("a height");
+    for (option, value) in [("--to", height + 1), ("--from", height + 1), ("--from", 0)] {
+        let output = run(&["export", &place.text(), option, &value.to_string()]);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(&format!("{option} {value}: allowed is 1 to {height}")), "{error}");
+    }
+}
+
+/// A folder is a testnet once all that it begins with is in it. Killed before, at any byte, the start makes it anew.
+#[test]
+fn a_first_start_that_is_killed_is_made_anew() {
+    let place = DataFolder::new();
+    let up = Up::start(&[&FIVE[..], &["--pace", "manual"]].concat());
+    morning(&up);
+    up.post("/lab/snapshots", &json!({"name": "noon"}));
+    let state = place.0.path().join("noon.state");
+    fs::write(&state, up.bytes("/lab/snapshots/2/file")).expect("it can be written");
+    let tip = up.get("/blockchain")["data"]["block"].clone();
+    let from = ["--from", state.to_str().expect("text"), "--pace", "manual"];
+    let start = || Up::start(&[&from[..], &["--data-dir", &place.text()]].concat());
+    drop(start().interrupt());
+    let whole = fs::read(place.segment()).expect("it is there");
+    let manifest = place.data().join("network.json");
+    let unfinished = place.data().join("network.json.new");
+    let told = fs::read(&manifest).expect("it is there");
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    for cut in [0, 8, 9].into_iter().chain((0..5).map(|_| random.random_range(8..whole.len()))) {
+        fs::remove_dir_all(place.data()).expect("it is there");
+        fs::create_dir_all(place.data().join("log")).expect("a folder");
+        fs::write(&unfinished, &told).expect("it can be written");
+        fs::write(place.segment(), &whole[..cut]).expect("it can be written");
+        let up = start();
+        assert_eq!(up.get("/blockchain")["data"]["block"], tip, "killed after {cut} bytes");
+        drop(up.interrupt());
+        assert!(manifest.exists() && !unfinished.exists());
+    }
+    // What lies there and is no part of it stays.
+    let mine = place.data().join("log/mine.txt");
+    fs::write(&mine, "mine").expect("it can be written");
+    fs::rename(&manifest, &unfinished).expect("it is there");
+    let entries = fs::read_dir(place.data()).expect("it is there").map(|entry| entry.expect("an entry").path());
+    let checkpoints = entries.filter(|path| path.display().to_string().contains("/checkpoint-"));
+    checkpoints.for_each(|file| fs::remove_file(file).expect("it is there"));
+    drop(start().interrupt());
+    assert!(mine.exists());
+}
+
+/// A log that is gone is no new testnet.
+#[test]
+fn an_emptied_or_missing_log_is_refused() {
+    let place = DataFolder::new();
+    let up = place.start(&["--pace", "manual"]);
+    up.advance(20);
+    drop(up.interrupt());
+    for left in [&b""[..], b"dposlog1", b"dposlog1\x01"] {
+        fs::write(place.segment(), left).expect("it can be written");
+        let error = place.refused(&FIVE);
+        assert!(error.contains("/log: holds nothing, though ") && error.contains("/checkpoint-"), "{error}");
+        assert_eq!(fs::read(place.segment()).expect("it is there"), left, "it is left as it is");
+    }
+    fs::remove_file(place.segment()).expect("it is there");
+    assert!(place.refused(&FIVE).contains("/log: is missing, though "), "a missing one");
+    fs::remove_dir_all(place.data().join("log")).expect("it is there");
+    assert!(place.refused(&FIVE).contains("/log: is missing, though "), "nor its folder");
+}
+
+/// A webhook for something that never happens: what nobody wants counts as heard, so the next start goes on from a checkpoint.
+#[test]
+fn a_webhook_for_nothing_makes_no_checkpoint_useless() {
+    let place = DataFolder::new();
+    let start = || {
+        let mut shell = dposlab();
+        shell.args(["up", "--json", "--port", "0", "--pace", "manual", "--data-dir", &place.text()]).args(FIVE);
+        Up::begun(shell.stderr(Stdio::piped()))
+    };
+    let up = start();
+    let hook = json!({"event": "wallet.vote", "target": "http://127.0.0.1:9/", "conditions": []});
+    assert_eq!(up.post("/api/webhooks", &hook).0, 201);
+    for _ in 0..3 {
+        up.advance(30);
+    }
+    drop(up.interrupt());
+    let up = start();
+    up.advance(1);
+    let (code, error) = up.fails();
+    assert!(code == Some(0) && !error.contains("is passed over"), "{error}");
 }

@@ -104,6 +104,7 @@ impl Kept {
         let stage = match resumed {
             Some(resumed) => Stage::at(&resumed.moment, resumed.snapshots, observers),
             None => {
+                folder.is_made().expect("it can be written to");
                 let mut stage = Stage::inline(&plan, observers);
                 stage.open();
                 stage
@@ -137,7 +138,8 @@ impl Kept {
         let is_back = matches!(what, Intervention::Revert { .. });
         let outcome = among_actors(self.stage.intervene_at(what, self.writer.last_place())).expect("nobody dies");
         if is_back {
-            self.writer.went_back(self.stage.world().tips());
+            let cut = self.writer.went_back(self.stage.world().tips());
+            self.stage.forget_settled_above(cut);
         }
         outcome
     }

@@ -9,14 +9,30 @@
 //! - A body is `application/json`. A page of another origin may send that only after a preflight, and a preflight is
 //!   never granted here.
 //!
+//! A proxy on this machine forwards whatever anybody sends it, and its connection comes from loopback as well. A request that a
+//! proxy has named itself or its client in is none of this machine.
+//!
 //! A header that is there twice has to pass twice: which of them counts is not for the client to choose.
 //!
-//! With `--lab token` the token takes the place of all that: no page knows it. Source: Fetch standard, 3.2 and 4.8.
+//! With `--lab token` the token takes the place of all that: no page knows it. Source: Fetch standard, 3.2 and 4.8; RFC 9110, 7.6.3;
+//! RFC 7239.
 
 use super::{access::Whitelist, error::ApiError, request::Request};
 use std::{fmt, net::IpAddr, sync::Arc};
 use warp::http::{HeaderMap, header, uri::Authority};
 
+/// Headers that proxies add, beside those that begin with `x-forwarded-`.
+const PROXY_HEADERS: [&str; 9] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "proxy-connection",
+];
 /// Shortest token that is taken [characters].
 const TOKEN_LENGTH_MIN: usize = 16;
 
@@ -112,8 +128,14 @@ impl Gate<'_> {
         }
     }
 
-    /// Refuses a request that may come from a web page of somebody else.
+    /// Refuses a request that may come from a web page of somebody else, or through a proxy.
     fn check_page(self, request: &Request) -> Result<(), ApiError> {
+        if let Some(header) = request.headers.keys().map(|name| name.as_str()).find(|name| is_of_proxy(name)) {
+            return Err(ApiError::Refused(format!(
+                "{header}: this came through a proxy; what steers the testnet answers programs that ask it themselves, or with the \
+                 token of --lab token"
+            )));
+        }
         let host = request.host().unwrap_or("");
         if !self.is_served(host) {
             return Err(self.refused("Host", host));
@@ -161,6 +183,11 @@ fn check_token(token: &LabToken, request: &Request) -> Result<(), ApiError> {
         Some(_) => Err(ApiError::Unauthorized("the token is not the one of --lab-token")),
         None => Err(ApiError::Unauthorized("/lab wants a token: send 'Authorization: Bearer TOKEN'")),
     }
+}
+
+/// True of a header that only a proxy adds. Its name is in lower case.
+fn is_of_proxy(header: &str) -> bool {
+    header.starts_with("x-forwarded-") || PROXY_HEADERS.contains(&header)
 }
 
 /// The address and the port of `host:port`; no address for `localhost`, nothing for any other name.

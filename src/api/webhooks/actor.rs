@@ -149,6 +149,7 @@ impl HostState {
         for (number, deliveries) in unheard {
             self.fired(number, deliveries);
         }
+        self.outbox.hears(self.heard);
     }
 
     fn fired(&mut self, event: u64, deliveries: Vec<Delivery>) {
@@ -171,8 +172,11 @@ impl HostState {
                 self.deliver(Posting::unkept(delivery, self.heard, &self.outbox));
             }),
         }
-        if matches!(input, WebhookInput::Observed(_)) {
-            self.arguments.inbox.waiting.fetch_sub(1, Ordering::Relaxed);
+        // An event that no webhook wants counts as heard: a checkpoint after it is of use. Where many come, the last one says so.
+        if matches!(input, WebhookInput::Observed(_))
+            && self.arguments.inbox.waiting.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            self.outbox.hears(self.heard);
         }
     }
 
@@ -186,7 +190,8 @@ impl HostState {
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {
-        let (report, id) = (format!("Webhook {} created: {} to {}", hook.id, hook.event, hook.target), hook.id.clone());
+        // The log is for everybody. The target is not: it may hold a secret.
+        let (report, id) = (format!("Webhook {} created: {}", hook.id, hook.event), hook.id.clone());
         self.change(&id, |dispatcher| dispatcher.create(hook))?;
         (self.arguments.report)(&report);
         Ok(())

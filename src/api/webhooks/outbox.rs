@@ -11,7 +11,8 @@
 //! which events of the last moments before a kill no webhook has heard of: those above the last number. They are fired
 //! during the replay ([`super::Rehearing`]). Every event reaches its webhooks at least once.
 //!
-//! The log is begun anew, in the next folder, when nothing waits and the old one has grown.
+//! The log is begun anew, in the next folder, when it has grown. The posts that wait come first there, then how far events were
+//! heard: without that line the log was not whole when the process ended, and the one before counts.
 
 use crate::{
     actors::webhook::Delivery,
@@ -19,13 +20,13 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-/// Bytes of a log that is begun anew when nothing waits.
+/// Bytes of a log that is begun anew, or twice those that it was begun with if that is more.
 const GROWN: u64 = 8 << 20;
 /// After so many events that fired nothing their number is written down.
 const SILENT_MAX: u64 = 1_024;
@@ -39,6 +40,9 @@ pub struct PostNumber {
     /// The place among the posts of the event.
     pub post: u32,
 }
+
+/// A webhook's id and the body.
+type Post = (String, Arc<[u8]>);
 
 /// A post that was not over when the process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +71,22 @@ struct Due {
     posts: Vec<(String, usize)>,
 }
 
+impl Due {
+    /// Of posts in their order, each with its webhook's id.
+    fn new<'p>(event: u64, posts: impl Iterator<Item = (&'p String, &'p Arc<[u8]>)>) -> Self {
+        let mut due = Self { event, bodies: Vec::new(), posts: Vec::new() };
+        let mut last: Option<&Arc<[u8]>> = None;
+        for (hook, body) in posts {
+            if !last.is_some_and(|last| Arc::ptr_eq(last, body)) {
+                due.bodies.push(String::from_utf8_lossy(body).into_owned());
+                last = Some(body);
+            }
+            due.posts.push((hook.clone(), due.bodies.len() - 1));
+        }
+        due
+    }
+}
+
 /// The posts of one node's webhooks that are not over.
 #[derive(Debug)]
 pub struct Outbox {
@@ -75,8 +95,13 @@ pub struct Outbox {
     generation: u64,
     log: Log,
     written: u64,
-    /// Each with its webhook's id.
-    waiting: BTreeMap<PostNumber, String>,
+    /// Bytes that the log was begun with.
+    begun_with: u64,
+    /// Records that the disk had no room for, the oldest first. Nothing is written before them: events behind them would count
+    /// as heard.
+    unwritten: VecDeque<Vec<u8>>,
+    /// Each with its webhook's id and its body.
+    waiting: BTreeMap<PostNumber, Post>,
     heard: u64,
 }
 
@@ -96,18 +121,65 @@ impl Outbox {
             }
         }
         let generation = generations.last().map_or(1, |last| last + 1);
-        let outbox = Self::begin(folder, generation, 0)?;
+        let outbox = Self::begin(folder, generation, BTreeMap::new(), 0)?;
         remove_others(folder, &generations, generation)?;
         Ok((outbox, Vec::new()))
     }
 
-    fn begin(folder: &Path, generation: u64, heard: u64) -> Result<Self, LogError> {
+    /// A log with the posts that wait.
+    fn begin(
+        folder: &Path,
+        generation: u64,
+        waiting: BTreeMap<PostNumber, Post>,
+        heard: u64,
+    ) -> Result<Self, LogError> {
         let log = Log::create(&log_folder(folder, generation))?;
-        let waiting = BTreeMap::new();
-        let mut outbox = Self { folder: folder.to_owned(), generation, log, written: 0, waiting, heard };
+        let (folder, unwritten) = (folder.to_owned(), VecDeque::new());
+        let mut outbox = Self { folder, generation, log, written: 0, begun_with: 0, unwritten, waiting, heard };
+        let mut events: BTreeMap<u64, BTreeMap<u32, Post>> = BTreeMap::new();
+        let nobody = String::new();
+        for (number, post) in &outbox.waiting {
+            events.entry(number.event).or_default().insert(number.post, post.clone());
+        }
+        for (event, posts) in events {
+            // A post has its number by its place: those that are over are there, too.
+            let last = posts.keys().last().copied().unwrap_or_default();
+            let over: Vec<u32> = (0..=last).filter(|post| !posts.contains_key(post)).collect();
+            let (mut all, mut body) = (Vec::new(), &posts[&last].1);
+            for post in 0..=last {
+                let hook = posts.get(&post).map_or(&nobody, |(hook, of)| {
+                    body = of;
+                    hook
+                });
+                all.push((hook, body));
+            }
+            outbox.append(&Record::Due(Due::new(event, all.into_iter())))?;
+            for post in over {
+                outbox.append(&Record::Done(PostNumber { event, post }))?;
+            }
+        }
         outbox.append(&Record::Heard(heard))?;
         outbox.log.sync()?;
+        outbox.begun_with = outbox.written;
         Ok(outbox)
+    }
+
+    /// Begins the log anew where it has grown. A post that waits for long would keep all after it otherwise.
+    fn renew(&mut self) -> Result<(), LogError> {
+        if self.written <= GROWN.max(2 * self.begun_with) {
+            return Ok(());
+        }
+        let [old, new] = [self.generation, self.generation + 1].map(|generation| log_folder(&self.folder, generation));
+        // One that could not be begun, for want of room.
+        remove(&new)?;
+        match Self::begin(&self.folder, self.generation + 1, self.waiting.clone(), self.heard) {
+            Ok(next) => *self = next,
+            Err(why) => {
+                remove(&new)?;
+                return Err(why);
+            }
+        }
+        remove(&old)
     }
 
     /// Up to which event all posts are known.
@@ -123,19 +195,11 @@ impl Outbox {
         if deliveries.is_empty() {
             return if event >= self.heard + SILENT_MAX { self.hears(event) } else { Ok(()) };
         }
-        let mut due = Due { event, bodies: Vec::new(), posts: Vec::new() };
-        let mut last: Option<&Arc<[u8]>> = None;
-        for Delivery { hook, body } in deliveries {
-            if !last.is_some_and(|last| Arc::ptr_eq(last, body)) {
-                due.bodies.push(String::from_utf8_lossy(body).into_owned());
-                last = Some(body);
-            }
-            due.posts.push((hook.id.clone(), due.bodies.len() - 1));
-        }
-        self.append(&Record::Due(due))?;
-        let hooks =
-            (0..).zip(deliveries).map(|(post, delivery)| (PostNumber { event, post }, delivery.hook.id.clone()));
-        self.waiting.extend(hooks);
+        let posts = deliveries.iter().map(|Delivery { hook, body }| (&hook.id, body));
+        self.append(&Record::Due(Due::new(event, posts.clone())))?;
+        let posts =
+            (0..).zip(posts).map(|(post, (hook, body))| (PostNumber { event, post }, (hook.clone(), body.clone())));
+        self.waiting.extend(posts);
         self.heard = self.heard.max(event);
         Ok(())
     }
@@ -149,13 +213,7 @@ impl Outbox {
             return Ok(());
         }
         self.append(&Record::Done(number))?;
-        if self.waiting.is_empty() && self.written > GROWN {
-            let next = Self::begin(&self.folder, self.generation + 1, self.heard)?;
-            let old = log_folder(&self.folder, self.generation);
-            *self = next;
-            remove(&old)?;
-        }
-        Ok(())
+        self.renew()
     }
 
     /// Writes down that all posts of a webhook are over: it was deleted.
@@ -163,8 +221,9 @@ impl Outbox {
     /// # Errors
     /// It cannot be written.
     pub fn forget(&mut self, hook: &str) -> Result<(), LogError> {
-        let of_hook = self.waiting.iter().filter(|(_, of)| *of == hook).map(|(number, _)| *number);
-        of_hook.collect::<Vec<_>>().into_iter().try_for_each(|number| self.done(number))
+        let of_hook: Vec<_> =
+            self.waiting.iter().filter(|(_, (of, _))| of == hook).map(|(number, _)| *number).collect();
+        of_hook.into_iter().map(|number| self.done(number)).fold(Ok(()), Result::and)
     }
 
     /// Writes down that webhooks have heard of all events up to this one, and waits for the disk: a webhook that is made
@@ -177,19 +236,26 @@ impl Outbox {
         self.log.sync()
     }
 
-    fn hears(&mut self, event: u64) -> Result<(), LogError> {
+    /// Writes down that webhooks have heard of all events up to this one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn hears(&mut self, event: u64) -> Result<(), LogError> {
         if event <= self.heard {
             return Ok(());
         }
         self.append(&Record::Heard(event))?;
         self.heard = event;
-        Ok(())
+        self.renew()
     }
 
     fn append(&mut self, record: &Record) -> Result<(), LogError> {
-        let bytes = serde_json::to_vec(record).expect("texts and numbers become JSON");
-        self.log.append(&bytes)?;
-        self.written += bytes.len() as u64;
+        self.unwritten.push_back(serde_json::to_vec(record).expect("texts and numbers become JSON"));
+        while let Some(oldest) = self.unwritten.front() {
+            let spot = self.log.append(oldest)?;
+            self.unwritten.pop_front();
+            self.written += spot.end() - spot.at;
+        }
         Ok(())
     }
 }
@@ -197,14 +263,14 @@ impl Outbox {
 /// Reads a log; `None` where its first record is not whole.
 fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, Vec<Waiting>)>, LogError> {
     let Some(mut records) = Records::open(path)? else { return Ok(None) };
-    let (mut found, mut heard, mut written) = (BTreeMap::new(), None, 0);
+    let (mut found, mut heard, mut is_whole, mut written) = (BTreeMap::new(), 0, false, 0);
     loop {
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
         written += record.len() as u64;
         let wrong = |why: String| LogError::Damaged { file: file.clone(), at, why };
         match serde_json::from_slice(&record).map_err(|why| wrong(why.to_string()))? {
-            Record::Heard(event) => heard = heard.max(Some(event)),
+            Record::Heard(event) => (heard, is_whole) = (heard.max(event), true),
             Record::Done(number) => _ = found.remove(&number),
             Record::Due(Due { event, bodies, posts }) => {
                 let bodies: Vec<Arc<[u8]>> = bodies.into_iter().map(|body| body.into_bytes().into()).collect();
@@ -214,14 +280,26 @@ fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, V
                     let body = bodies.get(body).ok_or_else(missing)?.clone();
                     found.insert(number, Waiting { number, hook, body });
                 }
-                heard = heard.max(Some(event));
+                heard = heard.max(event);
             }
         }
     }
-    let Some(heard) = heard else { return Ok(None) };
+    if !is_whole {
+        return Ok(None);
+    }
     let (log, _torn) = records.into_log()?;
-    let waiting = found.iter().map(|(number, waiting): (_, &Waiting)| (*number, waiting.hook.clone())).collect();
-    let outbox = Outbox { folder: folder.to_owned(), generation, log, written, waiting, heard };
+    let post = |(number, Waiting { hook, body, .. }): (&PostNumber, &Waiting)| (*number, (hook.clone(), body.clone()));
+    let waiting = found.iter().map(post).collect();
+    let outbox = Outbox {
+        folder: folder.to_owned(),
+        generation,
+        log,
+        written,
+        begun_with: 0,
+        unwritten: VecDeque::new(),
+        waiting,
+        heard,
+    };
     Ok(Some((outbox, found.into_values().collect())))
 }
 
@@ -370,11 +448,57 @@ mod tests {
             outbox.done(number(event, 1)).unwrap();
         }
         outbox.done(number(1, 1)).unwrap();
-        assert_eq!(generations(folder.path()).unwrap(), [1], "nine posts wait");
         outbox.forget("b").unwrap();
         assert_eq!(outbox.waiting.len(), 9, "those of another webhook");
         outbox.forget("a").unwrap();
-        assert_eq!(generations(folder.path()).unwrap(), [2]);
         assert_eq!(Outbox::open(folder.path()).unwrap().1, []);
+    }
+
+    /// A receiver that is away for long keeps its own posts, and not those of all others.
+    #[test]
+    fn posts_that_wait_go_along_when_a_log_is_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outbox, _) = Outbox::open(folder.path()).unwrap();
+        let (long, other) = (body(&"x".repeat(1 << 20)), body("{\"other\":1}"));
+        outbox.fired(7, &[delivery("a", &other), delivery("b", &long), delivery("c", &other)]).unwrap();
+        outbox.done(number(7, 1)).unwrap();
+        let waits = ["7.0 a {\"other\":1}", "7.2 c {\"other\":1}"].map(String::from);
+        let size = || {
+            let logs = generations(folder.path()).unwrap().into_iter().map(|one| log_folder(folder.path(), one));
+            let files =
+                logs.flat_map(|log| fs::read_dir(log).unwrap().map(|file| file.unwrap().metadata().unwrap().len()));
+            files.sum::<u64>()
+        };
+        for event in 8..60 {
+            outbox.fired(event, &[delivery("b", &long)]).unwrap();
+            outbox.done(number(event, 0)).unwrap();
+            assert!(size() <= GROWN + (2 << 20), "event {event}: {} bytes", size());
+        }
+        let generation = generations(folder.path()).unwrap();
+        assert!(generation.len() == 1 && generation[0] > 4, "{generation:?}");
+        let (mut outbox, waiting) = Outbox::open(folder.path()).unwrap();
+        assert_eq!((outbox.heard(), shown(&waiting)), (59, waits.to_vec()));
+        // Killed at each byte of the log that is begun anew: the one before counts, as long as it is there.
+        let old = outbox.generation;
+        let copy = |from: u64, to: &Path| {
+            fs::create_dir_all(to).unwrap();
+            fs::copy(log_folder(folder.path(), from).join("00000001.log"), to.join("00000001.log")).unwrap();
+        };
+        let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+        copy(old, &before);
+        outbox.written = u64::MAX;
+        outbox.renew().unwrap();
+        copy(old + 1, &after);
+        drop(outbox);
+        let whole = fs::read(after.join("00000001.log")).unwrap();
+        for kept in 0..=whole.len() {
+            remove(&log_folder(folder.path(), old + 1)).unwrap();
+            fs::create_dir_all(log_folder(folder.path(), old)).unwrap();
+            fs::copy(before.join("00000001.log"), log_folder(folder.path(), old).join("00000001.log")).unwrap();
+            fs::create_dir(log_folder(folder.path(), old + 1)).unwrap();
+            fs::write(log_folder(folder.path(), old + 1).join("00000001.log"), &whole[..kept]).unwrap();
+            let (outbox, waiting) = Outbox::open(folder.path()).unwrap();
+            assert_eq!((outbox.heard(), shown(&waiting)), (59, waits.to_vec()), "{kept} bytes");
+        }
     }
 }

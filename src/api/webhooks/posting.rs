@@ -27,6 +27,11 @@ impl SharedOutbox {
         self.told(|outbox| outbox.fired(event, deliveries));
     }
 
+    /// Writes down that all events up to this one were heard of.
+    pub fn hears(&self, event: u64) {
+        self.told(|outbox| outbox.hears(event));
+    }
+
     /// Writes down that a post is over.
     pub fn done(&self, number: PostNumber) {
         self.told(|outbox| outbox.done(number));
@@ -37,7 +42,7 @@ impl SharedOutbox {
         self.told(|outbox| outbox.forget(hook));
     }
 
-    /// Writes down that all events up to this one were heard of.
+    /// [`SharedOutbox::hears`], and waits for the disk.
     ///
     /// # Errors
     /// It cannot be written.

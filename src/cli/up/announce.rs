@@ -216,6 +216,8 @@ impl LogWriter {
     pub fn write(&self, now: SimTime, level: &str, text: String) {
         let time = self.tree.slots().human(now.micros() / 1_000).replace('T', " ");
         let time = time.trim_end_matches('Z');
+        // What clients name may hold line breaks, and looks like lines of the log then.
+        let text = text.replace(char::is_control, "\u{fffd}");
         let line = format!("[{time}] {level:<5}: {text}");
         if let Some(printer) = &self.printer {
             printer.line(line.clone());

@@ -95,8 +95,9 @@ impl Keep {
         }
         let Some(Resumed { moment, snapshots, pace, torn, told, known, base }) = resumed else {
             if let Some(Arrived { moment, snapshots, .. }) = &mut beginning.arrived {
-                writer.begin_with(snapshots, moment.tips(), plan.tip.height()).map_err(Failure::broken)?;
+                writer.begin_with(snapshots, moment).map_err(unwritten)?;
             }
+            folder.is_made().map_err(unwritten)?;
             let (heard, digest) = (Rehearing::nothing(numbers.clone()), digest.clone());
             let every = self.checkpoint_every;
             return Ok(Kept { path, writer, earlier: None, pace: None, heard, digest, every, _verifying: None });
@@ -114,6 +115,9 @@ impl Keep {
         let verifying = (base > Height(0)).then(|| Verifying::new(&known, &path.join("log"), tell));
         let earlier = Some(known.log_place());
         let (writer, every) = (writer.after(known), self.checkpoint_every);
+        if let Some(Arrived { moment, .. }) = &beginning.arrived {
+            writer.complete(moment.tips()).map_err(|why| unwritten(why.into()))?;
+        }
         Ok(Kept { path, writer, earlier, pace, heard, digest: digest.clone(), every, _verifying: verifying })
     }
 }
@@ -159,6 +163,11 @@ fn beside(digest: &TraceDigest, heard: &Rehearing) -> Beside {
         numbers: Box::new(move || numbers.all()),
         go_on: Box::new(move |numbers| going_on.go_on(numbers)),
     }
+}
+
+/// A folder that cannot be written to now, such as one on a full disk.
+fn unwritten(why: FolderError) -> Failure {
+    Failure::broken(format!("--data-dir {why}"))
 }
 
 /// Whose mistake it is: what is in the folder is the caller's.

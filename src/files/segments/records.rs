@@ -209,6 +209,19 @@ pub fn segment_bytes(folder: &Path, number: u32) -> Result<u64, LogError> {
     fs::metadata(&file).map(|file| file.len()).map_err(|source| LogError::Io { file, source })
 }
 
+/// Deletes the segments of a folder, and nothing else in it.
+///
+/// # Errors
+/// One cannot be deleted.
+pub fn remove(folder: &Path) -> Result<(), LogError> {
+    // The last one first, so that what is left is a log.
+    for number in numbers(folder)?.into_iter().rev() {
+        let file = segment(folder, number);
+        fs::remove_file(&file).map_err(|source| LogError::Io { file, source })?;
+    }
+    Ok(())
+}
+
 /// The numbers of the segments in a folder, ascending.
 pub(super) fn numbers(folder: &Path) -> Result<Vec<u32>, LogError> {
     let io = |source| LogError::Io { file: folder.to_owned(), source };

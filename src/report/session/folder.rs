@@ -3,7 +3,7 @@
 //! and random number.
 //!
 //! ```text
-//!   DIR/network.json      the session's first line, for people to read as well
+//!   DIR/network.json      the session's first line, for people to read as well; network.json.new until the folder is a testnet
 //!   DIR/log/00000001.log  records: a tag, then JSON or the bytes of a block
 //!   DIR/index/blocks      which record holds which settled block; made again from the log where it is missing or damaged
 //! ```
@@ -22,7 +22,8 @@ use crate::{
         self, TEXT_LIMIT,
         segments::{self, Log, LogError, Reader, Records, Spot},
     },
-    protocol::{Block, Height, NetworkConfig},
+    ledger::Link,
+    protocol::{Block, BlockId, Height, NetworkConfig},
     scenario::FaultDesk,
     sim::{
         Observer, Pace, Plan, Stage,
@@ -141,8 +142,14 @@ pub enum FolderError {
     #[error("{}: holds another testnet: key '{key}': found {found}, the command says {asked}; give the options it was \
              begun with, or another folder", file.display())]
     Other { file: PathBuf, key: &'static str, found: String, asked: String },
-    #[error("{}: is missing, though {} is there: the testnet cannot be told without it", missing.display(), log.display())]
-    NoBeginning { missing: PathBuf, log: PathBuf },
+    #[error("{}: is missing, though {} is there: the testnet cannot be told without it", missing.display(), beside.display())]
+    NoBeginning { missing: PathBuf, beside: PathBuf },
+    #[error("{}: is missing, though {} is there: the testnet is lost; remove the folder to begin another in it",
+            missing.display(), beside.display())]
+    NoLog { missing: PathBuf, beside: PathBuf },
+    #[error("{}: holds nothing, though {} was taken after {records} bytes of it: the testnet is lost but for that; remove the \
+             folder to begin another in it", log.display(), checkpoint.display())]
+    Emptied { log: PathBuf, checkpoint: PathBuf, records: u64 },
     #[error("{}: byte {at}: {why}", file.display())]
     NotUnderstood { file: PathBuf, at: u64, why: String },
     #[error("{}: byte {at}: the testnet differs: {what} written {expected}, played again {found}", file.display())]
@@ -202,6 +209,11 @@ impl Folder {
         self.path.join("network.json")
     }
 
+    /// The manifest of a folder that is not a testnet yet.
+    fn unfinished(&self) -> PathBuf {
+        self.path.join("network.json.new")
+    }
+
     fn log(&self) -> PathBuf {
         self.path.join("log")
     }
@@ -247,18 +259,13 @@ impl Folder {
         watching: Vec<Box<dyn Observer>>,
         beside: Option<&Beside>,
     ) -> Result<Opened, FolderError> {
-        let Some(kept) = self.session()? else {
-            if Records::open(&self.log())?.is_some() {
-                return Err(FolderError::NoBeginning { missing: self.manifest(), log: self.log() });
-            }
-            // The log first: a folder with network.json alone is one whose testnet was killed before its first record.
-            self.begin(session)?;
-            return self.begun(plan, desk);
-        };
+        let Some(kept) = self.session()? else { return self.make(session, plan, desk) };
         if let Some((key, found, asked)) = kept.differs_from(session) {
             return Err(FolderError::Other { file: self.manifest(), key, found, asked });
         }
-        let Some(records) = Records::open(&self.log())? else { return self.begun(plan, desk) };
+        let Some(records) = Records::open(&self.log())? else {
+            return Err(FolderError::NoLog { missing: self.log(), beside: self.manifest() });
+        };
         let inputs = self.inputs(plan, desk);
         let (mut settling, made_again) = self.settling(plan)?;
         let mut told = Vec::new();
@@ -278,29 +285,51 @@ impl Folder {
         LoggedInputs::new(&self.log(), plan.tree.config(), desk)
     }
 
-    fn begun(&self, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
+    /// Begins to make a testnet. The folder is none until [`Folder::is_made`]: a start that is killed before has told nobody
+    /// anything, and the next one makes it anew.
+    fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
+        let is_unfinished = self.unfinished().exists();
+        if !is_unfinished && Records::open(&self.log())?.is_some() {
+            return Err(FolderError::NoBeginning { missing: self.manifest(), beside: self.log() });
+        }
+        if let Some((_, beside)) = checkpoint::all(&self.path, "checkpoint").into_iter().next() {
+            return Err(FolderError::NoBeginning { missing: self.manifest(), beside });
+        }
+        self.write_unfinished(session)?;
+        segments::remove(&self.log())?;
         let log = Log::create(&self.log())?;
-        // An index without a log is of a log that somebody has removed.
+        // What the index has is of a log that is gone.
         let (mut settling, made_again) = self.settling(plan)?;
         settling.is_played()?;
         Ok(Opened { log, settling, inputs: self.inputs(plan, desk), made_again, resumed: None })
     }
 
+    /// From now on the folder holds a testnet: all that it begins with is in its log, and on the disk.
+    ///
+    /// # Errors
+    /// The folder cannot be written to.
+    pub fn is_made(&self) -> Result<(), FolderError> {
+        let file = self.manifest();
+        let make = || {
+            fs::rename(self.unfinished(), &file)?;
+            File::open(&self.path)?.sync_all()
+        };
+        make().map_err(|source| FolderError::Io { file: file.clone(), source })
+    }
+
     fn settling(&self, plan: &Plan) -> Result<(Settling, Option<String>), FolderError> {
-        let folder = self.path.join("index");
-        let (index, made_again) = Index::open(&folder, Reader::new(&self.log()), plan.tree.config())?;
+        let (index, made_again) = Index::open(&self.path.join("index"), Reader::new(&self.log()), plan.tree.config())?;
         let depth = self.depth.unwrap_or_else(|| Depth::of(plan));
         Ok((Settling::new(plan.tree.clone(), index, depth), made_again))
     }
 
-    /// Writes how the testnet begins, whole or not at all.
-    fn begin(&self, session: &Session) -> Result<(), FolderError> {
-        let (file, new) = (self.manifest(), self.path.join("network.json.new"));
+    /// Writes how the testnet begins, for [`Folder::is_made`].
+    fn write_unfinished(&self, session: &Session) -> Result<(), FolderError> {
+        let file = self.unfinished();
         let write = || {
-            let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+            let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&file)?;
             opened.write_all(&serde_json::to_vec_pretty(session)?)?;
             opened.sync_all()?;
-            fs::rename(&new, &file)?;
             File::open(&self.path)?.sync_all()
         };
         write().map_err(|source| FolderError::Io { file: file.clone(), source })
@@ -336,6 +365,11 @@ impl Folder {
             }
         }
     }
+}
+
+/// Returns true if a block is one of those that a testnet begins on: they come with the network, and are in no record.
+fn comes_with(begun_on: &Arc<Link>, height: Height, id: BlockId) -> bool {
+    begun_on.ancestor(height).is_some_and(|given| given.id() == id)
 }
 
 /// The meaning of a record that is no block.
@@ -401,6 +435,7 @@ async fn resume(
                 place.comes_in(&mut stage, entry, inputs::place(spot), plan, desk).await?;
                 if goes_back {
                     settling.went_back(stage.world().tips())?;
+                    stage.forget_settled_above(settling.cut());
                 }
             }
             Told::Stood(stood) => {

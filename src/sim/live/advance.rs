@@ -187,6 +187,9 @@ impl Live {
             None => Ended::Played,
         };
         self.note_stand(true);
+        if self.is_broken() {
+            return Ok(());
+        }
         let _client_gone = reply.send(Ok(Advanced { slots: played, now: self.stage.world().now(), ended }));
         Ok(())
     }
@@ -203,7 +206,7 @@ impl Live {
             while is_due(self) && !self.is_ended() {
                 self.play_some(until.just_before()).await?;
             }
-            if !is_due(self) && !self.stopping && !self.goal_is_reached() {
+            if !is_due(self) && !self.stopping && !self.is_broken() && !self.goal_is_reached() {
                 self.stage.rest_until(until);
                 played += u32::from(until == end);
             }
@@ -213,7 +216,7 @@ impl Live {
 
     /// Returns true if the advance that goes on has ended before all its slots.
     fn is_ended(&mut self) -> bool {
-        self.stopping || self.stopped_by.is_some() || self.goal_is_reached()
+        self.stopping || self.stopped_by.is_some() || self.is_broken() || self.goal_is_reached()
     }
 
     /// Returns true if an advance goes on that has reached its goal.

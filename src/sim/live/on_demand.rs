@@ -132,6 +132,9 @@ impl Live {
 
     /// Answers those whose transactions are in blocks, or will not be. Says whether nobody waits any more.
     pub(super) fn settle_demands(&mut self) -> bool {
+        if self.is_broken() {
+            self.demands.clear();
+        }
         let (world, dropped) = (self.stage.world(), &self.dropped);
         self.demands.extract_if(.., |demand| demand.is_over(world, dropped)).for_each(Demand::answer);
         if self.demands.is_empty() {
@@ -142,6 +145,9 @@ impl Live {
 
     /// Answers all of them as things are.
     pub(super) fn answer_demands(&mut self) {
+        if self.is_broken() {
+            self.demands.clear();
+        }
         self.demands.drain(..).for_each(Demand::answer);
         self.dropped.want(false);
     }

@@ -76,11 +76,12 @@ test("the live view follows a partition, which a button begins, and its end", as
 
     await page.getByRole("button", { name: "End fault 0, partition" }).click();
     await outcome(page, "Fault 0 has ended");
-    for (let rounds = 0; rounds < 8 && new Set((await wide.get("/lab")).nodes.map((node) => node.tip)).size > 1; rounds += 1) await wide.advance(51);
+    // A few slots at a time: the page keeps the last events only.
+    for (let turns = 0; turns < 60 && new Set((await wide.get("/lab")).nodes.map((node) => node.tip)).size > 1; turns += 1) await wide.advance(7);
     await figure(page, "Branches", 1);
     await figure(page, "On the winning tip", "100 %");
     await until(page, () => !document.querySelector("svg.nodes").getAttribute("aria-label").includes("cut"));
-    await until(page, () => /\d+ nodes: rolled back from height/.test(document.querySelector(".events").textContent));
+    await until(page, () => /rolled back from height/.test(document.querySelector(".events").textContent));
     assert.deepEqual(told, []);
     await close();
 });

@@ -97,7 +97,7 @@ impl BaseName {
 }
 
 /// The files of a folder that are called this and a number, the newest first.
-fn all(folder: &Path, called: &str) -> Vec<(u64, PathBuf)> {
+pub(super) fn all(folder: &Path, called: &str) -> Vec<(u64, PathBuf)> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let number = |name: &str| name.strip_prefix(called)?.strip_prefix('-')?.parse().ok();
     let mut all: Vec<(u64, PathBuf)> =

@@ -75,6 +75,11 @@ impl Settling {
         &self.index
     }
 
+    /// The height up to which blocks have settled.
+    pub(super) fn cut(&self) -> Height {
+        self.tree.cut()
+    }
+
     /// A block is in the log.
     pub(super) fn is_logged(&mut self, height: Height, id: BlockId, spot: Spot) {
         self.places.entry((height, id)).or_insert(spot);
@@ -214,6 +219,6 @@ impl Settling {
 }
 
 /// An error of the store as one of the log.
-fn log_error(why: SettledError) -> LogError {
+pub(super) fn log_error(why: SettledError) -> LogError {
     LogError::Io { file: why.file, source: why.source }
 }

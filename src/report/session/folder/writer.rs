@@ -1,15 +1,15 @@
 //! Writing a testnet's log.
 
 use super::{
-    BLOCK, JSON, Stood, Sync, Taken, Told,
+    BLOCK, FolderError, JSON, Stood, Sync, Taken, Told, comes_with,
     inputs::{LoggedInputs, place},
     known::Known,
-    settling::{Logged, Places, Settling},
+    settling::{Logged, Places, Settling, log_error},
 };
 use crate::{
     actors::{Event, NodeId, SimTime},
     files::segments::{Log, LogError, Segment, Spot},
-    ledger::{Link, settled::SettledError},
+    ledger::Link,
     protocol::{Block, BlockId, Height, NetworkConfig},
     report::session::Entry,
     sim::{
@@ -17,6 +17,7 @@ use crate::{
         live::{Journal, Settler},
         snapshots::{CameIn, InputLog, Inputs, LogPlace, Snapshots},
         tips::Tips,
+        world::Moment,
     },
 };
 use std::{
@@ -36,6 +37,8 @@ struct Writing {
     settling: Settling,
     sync: Sync,
     config: Arc<NetworkConfig>,
+    /// The last of the blocks that come with the network.
+    begun_on: Arc<Link>,
     /// Clients are told of the blocks of so many nodes, from the first on.
     served: u32,
     /// Where it said last that the network stood.
@@ -61,6 +64,7 @@ impl FolderWriter {
             settling,
             sync,
             config: plan.tree.config().clone(),
+            begun_on: plan.tip.clone(),
             served,
             stood: None,
             known: Known::default(),
@@ -91,28 +95,35 @@ impl FolderWriter {
         Some((running, writing.known.clone(), writing.settling.places().clone()))
     }
 
-    /// The history of a testnet that began elsewhere, and the blocks above `tip` that its nodes stand on.
+    /// Writes the blocks that nodes stand on and the log lacks: an input that a kill has cut off made them when it was played
+    /// again. Belongs before anything else that is written.
     ///
     /// # Errors
-    /// An input cannot be read.
-    pub fn begin_with(&self, snapshots: &mut Snapshots, tips: &Tips, tip: Height) -> Result<(), SettledError> {
+    /// The log cannot be written.
+    pub fn complete(&self, tips: &Tips) -> Result<(), LogError> {
         let mut writing = self.lock();
-        let mut blocks = BTreeMap::new();
-        for mut link in tips.all().iter().cloned() {
-            while link.height() > tip && blocks.insert((link.height(), link.id()), link.clone()).is_none() {
-                let Some(parent) = link.parent() else { break };
-                link = parent;
-            }
-        }
-        blocks.values().for_each(|link| writing.take(link));
+        writing.complete(tips);
+        writing.sync();
+        writing.broken.take().map_or(Ok(()), Err)
+    }
+
+    /// The history of a testnet that began elsewhere, the blocks that its nodes stand on, and its instant.
+    ///
+    /// # Errors
+    /// An input cannot be read, or the log cannot be written.
+    pub fn begin_with(&self, snapshots: &mut Snapshots, moment: &Moment) -> Result<(), FolderError> {
+        let (mut writing, tips) = (self.lock(), moment.tips());
+        writing.complete(tips);
         let mut inputs = Inputs::default();
         for came in snapshots.since().iter() {
-            let came = came?;
+            let came = came.map_err(log_error)?;
             writing.comes_in(Entry::from(&came), height_then(&came, tips));
             inputs.push(came, writing.came_last);
         }
         *snapshots = Snapshots::after(snapshots.plan(), inputs);
-        Ok(())
+        writing.stands(moment.now(), moment.delivered(), tips.winning());
+        writing.sync();
+        writing.broken.take().map_or(Ok(()), |why| Err(why.into()))
     }
 
     /// The inputs in the log.
@@ -156,6 +167,22 @@ impl Writing {
                 self.settling.is_logged(link.height(), link.id(), spot);
             }
         }
+    }
+
+    /// All blocks in memory that nodes stand on, above those that come with the network.
+    fn complete(&mut self, tips: &Tips) {
+        let cut = self.settling.cut();
+        let mut blocks = BTreeMap::new();
+        for mut link in tips.all().iter().cloned() {
+            while link.height() > cut
+                && !comes_with(&self.begun_on, link.height(), link.id())
+                && blocks.insert((link.height(), link.id()), link.clone()).is_none()
+            {
+                let Some(parent) = link.parent() else { break };
+                link = parent;
+            }
+        }
+        blocks.values().for_each(|link| self.take(link));
     }
 
     fn append(&mut self, record: &[u8]) -> Option<Spot> {
@@ -337,11 +364,13 @@ impl Settler for FolderWriter {
         })
     }
 
-    fn went_back(&mut self, tips: &Tips) {
+    fn went_back(&mut self, tips: &Tips) -> Height {
         let mut writing = self.lock();
-        if let Err(why) = writing.settling.went_back(tips) {
-            writing.broken.get_or_insert(why);
+        match writing.settling.went_back(tips) {
+            Ok(()) => writing.complete(tips),
+            Err(why) => _ = writing.broken.get_or_insert(why),
         }
+        writing.settling.cut()
     }
 }
 

@@ -1,18 +1,19 @@
 //! Reading a checkpoint, and of the log before it what a start needs.
 
 use super::{
-    super::{BLOCK, FolderError, RecordPlace, Settling, inputs::LoggedInputs, known::Known},
+    super::{BLOCK, FolderError, RecordPlace, Settling, comes_with, inputs::LoggedInputs, known::Known},
     BASE_MAGIC, Beside, Body, FILE_MAX, HEAD, MAGIC, all, network,
 };
 use crate::{
-    files::segments::{Reader, Records, Spot},
+    files::segments::{Reader, Records, SEGMENT_HEAD, Spot},
     ledger::{
         BlockTree, Link,
         base::StartStates,
         saved::{LoadError, Saved},
+        tree::NotAgain,
     },
     protocol::{
-        Block, Height,
+        Block, BlockId, Height,
         crypto::{CryptoMode, sha256},
     },
     sim::{
@@ -23,7 +24,12 @@ use crate::{
     },
 };
 use rayon::prelude::*;
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    sync::Arc,
+};
 
 /// Everything before a place in the log, without having been played.
 pub(in crate::report::session::folder) struct Restored {
@@ -79,10 +85,11 @@ fn read(
         Ok(body) => body,
         Err(why) => return Ok(Err(why)),
     };
+    let log = folder.join("log");
+    check_emptied(&log, file, &body.known)?;
     if let Err(why) = (beside.go_on)(&body.numbers) {
         return Ok(Err(why));
     }
-    let log = folder.join("log");
     let begun = match Quick::read(folder, &log, &body, plan) {
         Ok(Some(quick)) => quick.begin(&log, plan, settling)?,
         Ok(None) => None,
@@ -92,11 +99,12 @@ fn read(
         }
     };
     let begun = match begun {
-        Some(begun) => Some(begun),
+        Some(begun) => Ok(begun),
         None => read_whole(&log, &body.known, plan, settling)?.map(|records| (records, Height(0))),
     };
-    let Some((records, base)) = begun else {
-        return Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
+    let (records, base) = match begun {
+        Ok(begun) => begun,
+        Err(why) => return Ok(Err(why)),
     };
     let restored = || -> Result<(Moment, Snapshots), String> {
         for bytes in &body.blocks {
@@ -189,6 +197,15 @@ impl Quick {
         let (states, mut blocks) = (states?, blocks?);
         // A run that went back may have written a block again, after those that stand on it.
         blocks.sort_by_key(|(block, _)| block.header.height);
+        let mut there = BTreeSet::from([states.base.id]);
+        for (block, _) in &blocks {
+            let below = Height(block.header.height.0.saturating_sub(1));
+            let is_there = |before: &BlockId| there.contains(before) || comes_with(&plan.tip, below, *before);
+            if !block.header.previous.as_ref().is_some_and(is_there) {
+                return Err(format!("the log lacks the block before {} at height {}", block.id, block.header.height));
+            }
+            there.insert(block.id);
+        }
         Ok(Some(Self { states, records, blocks }))
     }
 
@@ -240,23 +257,57 @@ fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
     tree.extend_again(&Arc::new(block)).map_err(|why| why.to_string())
 }
 
-/// Reads a log up to where this is known of it, and puts its blocks into the tree. Returns the rest; `None` if the log does not
-/// come there, or says other things.
+/// Reads a log up to where this is known of it, and puts its blocks into the tree, but for those whose parents it lacks: who needs
+/// them finds out. Returns the rest, or why that cannot be: the log does not come there, or says other things.
 ///
 /// # Errors
 /// The log is damaged.
-fn read_whole(log: &Path, until: &Known, plan: &Plan, settling: &mut Settling) -> Result<Option<Records>, FolderError> {
-    let Some(mut records) = Records::open(log)? else { return Ok(None) };
+fn read_whole(
+    log: &Path,
+    until: &Known,
+    plan: &Plan,
+    settling: &mut Settling,
+) -> Result<Result<Records, String>, FolderError> {
+    let other = || Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
+    let Some(mut records) = Records::open(log)? else { return other() };
     let mut found = Known::default();
+    // A block that a start wrote later than those that stand on it: they wait.
+    let mut waiting: BTreeMap<Option<BlockId>, Vec<(Arc<Block>, Spot)>> = BTreeMap::new();
+    let context = plan.tree.config().block_context();
     while records.number_and_byte() < until.place() {
         let (file, at) = records.place();
-        let Some(record) = records.next_record()? else { return Ok(None) };
+        let Some(record) = records.next_record()? else { return other() };
         let spot = records.spot().expect("a record was read");
         found.record(spot, &record);
-        if let Some(bytes) = record.strip_prefix(&[BLOCK]) {
-            let link = put(&plan.tree, bytes).map_err(|why| RecordPlace { file, at }.wrong(why))?;
-            settling.is_logged(link.height(), link.id(), spot);
+        let Some(bytes) = record.strip_prefix(&[BLOCK]) else { continue };
+        let block = Block::from_bytes(bytes, &context).map_err(|why| RecordPlace { file, at }.wrong(why))?;
+        let mut ready = vec![(Arc::new(block), spot)];
+        while let Some((block, spot)) = ready.pop() {
+            match plan.tree.extend_again(&block) {
+                Ok(link) => {
+                    settling.is_logged(link.height(), link.id(), spot);
+                    ready.extend(waiting.remove(&Some(link.id())).unwrap_or_default());
+                }
+                Err(NotAgain::NoParent(_)) => waiting.entry(block.header.previous).or_default().push((block, spot)),
+                Err(why) => return Err(RecordPlace::of(log, spot).wrong(why)),
+            }
         }
     }
-    Ok((found.sums == until.sums).then_some(records))
+    if found.sums == until.sums { Ok(Ok(records)) } else { other() }
+}
+
+/// A log that lost its end goes on from what is left. One that lost everything would go on as another testnet.
+///
+/// # Errors
+/// The log holds no record, though the checkpoint was taken after some.
+fn check_emptied(log: &Path, checkpoint: &Path, known: &Known) -> Result<(), FolderError> {
+    let is_empty = match Records::open(log)? {
+        Some(mut records) => records.next_record()?.is_none(),
+        None => true,
+    };
+    let records = known.sums.iter().map(|segment| segment.bytes - SEGMENT_HEAD).sum();
+    match is_empty && records > 0 {
+        true => Err(FolderError::Emptied { log: log.to_owned(), checkpoint: checkpoint.to_owned(), records }),
+        false => Ok(()),
+    }
 }

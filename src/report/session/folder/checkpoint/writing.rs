@@ -1,7 +1,7 @@
 //! Writing checkpoints while a testnet goes on.
 
 use super::{
-    super::{FolderWriter, known::Spots, settling::Places},
+    super::{FolderWriter, comes_with, known::Spots, settling::Places},
     AFTER, BASE_MAGIC, BaseName, Beside, Body, KEPT, MAGIC, all, network,
 };
 use crate::{
@@ -116,7 +116,7 @@ impl Checkpoints {
         let tree = &self.plan.tree;
         let base = tree.base();
         let places = match &base {
-            Some(base) => on_top_of(base, places, tree),
+            Some(base) => on_top_of(base, places, tree, &self.plan.tip),
             None => places,
         };
         let ahead = base.as_ref().and_then(|_| tree.settles_at(moment.tips().all(), 0));
@@ -124,13 +124,14 @@ impl Checkpoints {
     }
 }
 
-/// The blocks that stand on a base. Others are on forks that all nodes have left.
-fn on_top_of(base: &Base, places: Places, tree: &BlockTree) -> Places {
+/// The blocks that stand on a base, or on what the testnet began on. Others are on forks that all nodes have left.
+fn on_top_of(base: &Base, places: Places, tree: &BlockTree, begun_on: &Arc<Link>) -> Places {
     let mut kept = Places::new();
     for ((height, id), spot) in places {
         let before = tree.link(&id).and_then(|link| link.block().header.previous);
         let is_on_top = before.is_some_and(|before| {
-            before == base.id || kept.contains_key(&(Height(height.0.saturating_sub(1)), before))
+            let below = Height(height.0.saturating_sub(1));
+            before == base.id || kept.contains_key(&(below, before)) || comes_with(begun_on, below, before)
         });
         if is_on_top {
             kept.insert((height, id), spot);
