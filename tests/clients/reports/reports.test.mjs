@@ -286,7 +286,9 @@ test("the legend switches series off and on, and the axis follows", async () => 
     assert.equal(await key.getAttribute("aria-pressed"), "false");
     const most = Math.max(...table("heal", "rounds").map((row) => Number(row.missed_slots)));
     const [, foot, top] = after.series.missed.bar.match(/,([\d.]+)V([\d.]+)/).map(Number);
-    near(up(after, "slots").of(top) - up(after, "slots").of(foot), Number(table("heal", "rounds")[0].missed_slots), up(after, "slots"), "bars stand on the ground now");
+    // A round without one has no bar.
+    const first = table("heal", "rounds").map((row) => Number(row.missed_slots)).find((missed) => missed > 0);
+    near(up(after, "slots").of(top) - up(after, "slots").of(foot), first, up(after, "slots"), "bars stand on the ground now");
     assert.ok(up(after, "slots").of(0) < 3 * most, "and the axis ends where they do");
     await key.press("Enter");
     assert.deepEqual((await drawing(card)).series, before.series);
