@@ -166,10 +166,10 @@ pub enum ReorgError {
     #[error("key 'node': a fault slows {0} down, allowed is a node that answers at once")]
     Slow(NodeId),
     #[error(
-        "key 'depth': found {found}, allowed is 1 to {deepest}: node.rollback_max is {limit}, and above genesis there are \
-         {} blocks", height.0 - 1
+        "key 'depth': found {found}, allowed is 1 to {deepest}: node.rollback_max is {limit}, the chain was at height {highest} at \
+         most, and above genesis there are {} blocks", height.0 - 1
     )]
-    Depth { found: u32, deepest: u32, limit: u32, height: Height },
+    Depth { found: u32, deepest: u32, limit: u32, height: Height, highest: Height },
     #[error("key 'transactions': {id} is none of the {transactions} transactions of the {blocks} blocks to revert")]
     NotReverted { id: TransactionId, blocks: usize, transactions: usize },
     #[error("no delegate of the slots of these blocks is on a live node that the observed one can reach")]

@@ -157,7 +157,7 @@ fn what_cannot_be_is_refused_with_the_numbers_and_changes_nothing() {
         assert!(answered.status == 422 && message.contains(part), "{body}: {}", answered.body);
         assert_eq!(chain(&network), before);
     };
-    let deepest = "allowed is 1 to 5: node.rollback_max is 5000, and above genesis there are 5 blocks";
+    let deepest = "allowed is 1 to 5: node.rollback_max is 5000, the chain was at height 6 at most, and above genesis there are 5 blocks";
     refused(json!({"depth": 6}), &format!("key 'depth': found 6, {deepest}"));
     refused(json!({"depth": 0}), &format!("key 'depth': found 0, {deepest}"));
     refused(json!({"depth": 4_294_967_295_u64}), deepest);

@@ -196,7 +196,10 @@ impl Kept {
 
     /// The same, where blocks settle soon.
     fn settling() -> Self {
-        Self { settles: true, ..Self::new() }
+        let mut kept = Self::new();
+        let set = ["rules.node.rollback_max=20".parse().expect("it is well formed")];
+        kept.scenario = Scenario::parse_with(&kept.scenario.to_toml(), Path::new("a test"), &set).expect("it is one");
+        Self { settles: true, ..kept }
     }
 
     fn plan(&self, testnet: &Testnet, seeds: SeedTree) -> Plan {
@@ -357,8 +360,7 @@ fn something(random: &mut ChaCha8Rng, open: &Open, stage: &Stage, settles: bool)
     ];
     let kinds = if settles { &kinds[5..] } else { &kinds };
     let ids: Vec<SnapshotId> = snapshots.list().map(|info| info.id).collect();
-    // Reorganisations shorten a chain beyond the depth at which blocks settle here.
-    match random.random_range(0..if settles { 18 } else { 20 }) {
+    match random.random_range(0..20) {
         18.. => Intervention::Reorganise(Box::new(Asked {
             node: NodeId(random.random_range(0..5)),
             depth: random.random_range(1..12),
@@ -404,7 +406,7 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
             writer
         }
         None => {
-            kept.folder().is_made().expect("it can be written to");
+            kept.folder().becomes_testnet().expect("it can be written to");
             writer
         }
     };
@@ -631,7 +633,7 @@ fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
     let kept = Kept::new();
     kept.scenario.crypto.during(|| {
         let mut open = kept.open(true).expect("it can be used");
-        kept.folder().is_made().expect("it can be written to");
+        kept.folder().becomes_testnet().expect("it can be written to");
         let (log, settling, inputs) = open.log.take().expect("it is there");
         let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];

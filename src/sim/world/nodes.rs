@@ -3,6 +3,7 @@
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
     ledger::{Link, saved::saved},
+    protocol::Height,
     sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
 use rand::Rng;
@@ -16,6 +17,8 @@ pub struct Nodes {
     state: Vec<NodeState>,
     tips: Tips,
     best: Arc<Link>,
+    /// The greatest height that any node was ever at, on chains that all have left as well.
+    highest: Height,
 }
 
 /// Bytes of what is known of a node.
@@ -133,7 +136,7 @@ impl Nodes {
             }
         }
         let tips = Tips::new(state.len(), &plan.tip);
-        Self { brief: vec![brief; state.len()], tips, best: plan.tip.clone(), state }
+        Self { brief: vec![brief; state.len()], tips, best: plan.tip.clone(), highest: plan.tip.height(), state }
     }
 
     /// Finds out whether an event for a node in its state of `generation` reaches it now.
@@ -196,6 +199,11 @@ impl Nodes {
         self.best = link.clone();
     }
 
+    /// The greatest height that any node was ever at.
+    pub fn highest(&self) -> Height {
+        self.highest
+    }
+
     /// Returns true if inputs wait on a node until it is free.
     pub fn is_behind(&self, node: NodeId) -> bool {
         !self.state[node.0 as usize].waiting.is_empty()
@@ -240,6 +248,7 @@ impl Nodes {
             && link.height() > self.best.height()
         {
             self.best = link.clone();
+            self.highest = self.highest.max(link.height());
         }
     }
 
@@ -320,7 +329,7 @@ impl Nodes {
     }
 }
 
-saved!(struct Nodes { brief, state, tips, best });
+saved!(struct Nodes { brief, state, tips, best, highest });
 saved!(struct Brief { generation, special });
 saved!(struct NodeState { down, pauses, step, busy_until, waiting, is_called, clock, own_clock });
 

@@ -117,10 +117,12 @@ impl World {
         }
         let from = self.nodes.tip(node).clone();
         let (found, limit) = (asked.depth, self.plan.tree.rules().node.rollback_max);
-        let height = from.height();
-        let deepest = limit.min(height.0.saturating_sub(1));
+        // Each leaves a chain shorter. Below the deepest rollback of the highest block there was, blocks may have settled.
+        let (height, highest) = (from.height(), self.nodes.highest());
+        let lowest = highest.0.saturating_sub(limit).max(Height::GENESIS.0);
+        let deepest = height.0.saturating_sub(lowest);
         if found == 0 || found > deepest {
-            return Err(ReorgError::Depth { found, deepest, limit, height });
+            return Err(ReorgError::Depth { found, deepest, limit, height, highest });
         }
         let common = from.ancestor(Height(height.0 - found)).expect("it is no lower than genesis");
         Ok((from.clone(), common.clone()))
