@@ -125,7 +125,7 @@ impl Hosted {
                 let polls = polls();
                 delegate.draw_anew(polls);
                 let spares = self.deviance.iter_mut().flat_map(|deviance| &mut deviance.spares);
-                spares.for_each(|spare| spare.delegate.draw_anew(polls ^ spare.first));
+                spares.for_each(|spare| spare.delegate.draw_anew(Spare::polls(polls, spare.first)));
             }
             Actor::Pool(_) => {}
         }
@@ -488,10 +488,14 @@ impl Spare {
     /// A spare forger beside others on the node of a delegate.
     fn new(beside: &Delegate, keys: &KeyPair, others: &[Self]) -> Self {
         let first = others.iter().map(|other| other.first).max().unwrap_or(0) + Self::PLANS;
-        // Its polls lie elsewhere than those of the others.
-        let polls = beside.polls() ^ first;
+        let polls = Self::polls(beside.polls(), first);
         let delegate = Delegate::new(beside.node(), Some(keys.clone()), beside.tree().clone(), polls);
         Self { delegate, first }
+    }
+
+    /// The seed of its polls, by that of the node's own forger: they lie elsewhere than those of the others.
+    fn polls(own: u64, first: u64) -> u64 {
+        own ^ first
     }
 
     fn plans(&self) -> Range<u64> {

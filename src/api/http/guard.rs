@@ -112,7 +112,7 @@ impl Gate<'_> {
             Access::Loopback => self.check_lab(request),
             Access::Webhooks if !self.webhooks.allows(request.remote) => Err(ApiError::Forbidden),
             Access::Webhooks if self.webhooks.is_open() => check_body_type(&request.headers),
-            Access::Webhooks => self.check_page(request),
+            Access::Webhooks => self.check_page(request, "webhooks are for programs that ask for them themselves"),
         }
     }
 
@@ -120,7 +120,8 @@ impl Gate<'_> {
         match self.lab {
             LabAccess::Off => Err(ApiError::Refused("/lab is off: this testnet was started with --lab off".to_owned())),
             LabAccess::Token(token) => check_token(token, request),
-            LabAccess::Loopback if request.is_from_loopback() => self.check_page(request),
+            LabAccess::Loopback if request.is_from_loopback() => self
+                .check_page(request, "/lab answers programs that ask it themselves, or with the token of --lab token"),
             LabAccess::Loopback => {
                 let message = "/lab answers this machine only; --lab token opens it to those who have a token";
                 Err(ApiError::Refused(message.to_owned()))
@@ -128,13 +129,10 @@ impl Gate<'_> {
         }
     }
 
-    /// Refuses a request that may come from a web page of somebody else, or through a proxy.
-    fn check_page(self, request: &Request) -> Result<(), ApiError> {
+    /// Refuses a request that may come from a web page of somebody else, or through a proxy. `who` says who gets an answer.
+    fn check_page(self, request: &Request, who: &str) -> Result<(), ApiError> {
         if let Some(header) = request.headers.keys().map(|name| name.as_str()).find(|name| is_of_proxy(name)) {
-            return Err(ApiError::Refused(format!(
-                "{header}: this came through a proxy; what steers the testnet answers programs that ask it themselves, or with the \
-                 token of --lab token"
-            )));
+            return Err(ApiError::Refused(format!("{header}: this came through a proxy; {who}")));
         }
         let host = request.host().unwrap_or("");
         if !self.is_served(host) {

@@ -16,7 +16,7 @@
 
 use crate::{
     actors::webhook::Delivery,
-    files::segments::{Log, LogError, Records},
+    files::segments::{self, Log, LogError, Records},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -142,11 +142,9 @@ impl Outbox {
             events.entry(number.event).or_default().insert(number.post, post.clone());
         }
         for (event, posts) in events {
-            // A post has its number by its place: those that are over are there, too.
-            let last = posts.keys().last().copied().unwrap_or_default();
-            let over: Vec<u32> = (0..=last).filter(|post| !posts.contains_key(post)).collect();
-            let (mut all, mut body) = (Vec::new(), &posts[&last].1);
-            for post in 0..=last {
+            // A post has its number by its place: nobody's are in the places of those that are over.
+            let (mut all, mut body) = (Vec::new(), posts.values().next().map(|(_, body)| body).expect("some wait"));
+            for post in 0..=posts.keys().last().copied().unwrap_or_default() {
                 let hook = posts.get(&post).map_or(&nobody, |(hook, of)| {
                     body = of;
                     hook
@@ -154,9 +152,6 @@ impl Outbox {
                 all.push((hook, body));
             }
             outbox.append(&Record::Due(Due::new(event, all.into_iter())))?;
-            for post in over {
-                outbox.append(&Record::Done(PostNumber { event, post }))?;
-            }
         }
         outbox.append(&Record::Heard(heard))?;
         outbox.log.sync()?;
@@ -174,9 +169,10 @@ impl Outbox {
         remove(&new)?;
         match Self::begin(&self.folder, self.generation + 1, self.waiting.clone(), self.heard) {
             Ok(next) => *self = next,
-            Err(why) => {
-                remove(&new)?;
-                return Err(why);
+            // There is no room for it. All that matters is in this one, and it is tried again later.
+            Err(_) => {
+                self.begun_with = self.written;
+                return remove(&new);
             }
         }
         remove(&old)
@@ -196,12 +192,12 @@ impl Outbox {
             return if event >= self.heard + SILENT_MAX { self.hears(event) } else { Ok(()) };
         }
         let posts = deliveries.iter().map(|Delivery { hook, body }| (&hook.id, body));
-        self.append(&Record::Due(Due::new(event, posts.clone())))?;
+        let due = Record::Due(Due::new(event, posts.clone()));
         let posts =
             (0..).zip(posts).map(|(post, (hook, body))| (PostNumber { event, post }, (hook.clone(), body.clone())));
         self.waiting.extend(posts);
         self.heard = self.heard.max(event);
-        Ok(())
+        self.append(&due)
     }
 
     /// Writes down that a post is over.
@@ -233,6 +229,7 @@ impl Outbox {
     /// It cannot be written.
     pub fn settle(&mut self, event: u64) -> Result<(), LogError> {
         self.hears(event)?;
+        self.flush()?;
         self.log.sync()
     }
 
@@ -251,6 +248,10 @@ impl Outbox {
 
     fn append(&mut self, record: &Record) -> Result<(), LogError> {
         self.unwritten.push_back(serde_json::to_vec(record).expect("texts and numbers become JSON"));
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), LogError> {
         while let Some(oldest) = self.unwritten.front() {
             let spot = self.log.append(oldest)?;
             self.unwritten.pop_front();
@@ -260,21 +261,21 @@ impl Outbox {
     }
 }
 
-/// Reads a log; `None` where its first record is not whole.
+/// Reads a log; `None` where it was not begun as a whole: it does not say up to which event posts are known.
 fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, Vec<Waiting>)>, LogError> {
     let Some(mut records) = Records::open(path)? else { return Ok(None) };
     let (mut found, mut heard, mut is_whole, mut written) = (BTreeMap::new(), 0, false, 0);
     loop {
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
-        written += record.len() as u64;
+        written += records.spot().map_or(0, |spot| spot.end() - spot.at);
         let wrong = |why: String| LogError::Damaged { file: file.clone(), at, why };
         match serde_json::from_slice(&record).map_err(|why| wrong(why.to_string()))? {
             Record::Heard(event) => (heard, is_whole) = (heard.max(event), true),
             Record::Done(number) => _ = found.remove(&number),
             Record::Due(Due { event, bodies, posts }) => {
                 let bodies: Vec<Arc<[u8]>> = bodies.into_iter().map(|body| body.into_bytes().into()).collect();
-                for (post, (hook, body)) in (0..).zip(posts) {
+                for (post, (hook, body)) in (0..).zip(posts).filter(|(_, (hook, _))| !hook.is_empty()) {
                     let number = PostNumber { event, post };
                     let missing = || wrong(format!("a post has body {body}, of {}", bodies.len()));
                     let body = bodies.get(body).ok_or_else(missing)?.clone();
@@ -325,6 +326,7 @@ fn remove_others(folder: &Path, generations: &[u64], kept: u64) -> Result<(), Lo
 }
 
 fn remove(path: &Path) -> Result<(), LogError> {
+    segments::remove(path)?;
     match fs::remove_dir_all(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(LogError::Io { file: path.to_owned(), source }),
         Ok(()) | Err(_) => Ok(()),
