@@ -180,6 +180,12 @@ impl Check {
     /// Writes the counts of the search into the list.
     fn record(&self, search: &Search, summary: &Summary, known: &Known) -> Result<(), Failure> {
         let Some(file) = &self.record_known else { return Ok(()) };
+        if summary.runs == 0 {
+            let file = file.display();
+            return Err(Failure::usage(format!(
+                "--record-known {file}: found 0 runs, allowed is at least 1; it is as it was"
+            )));
+        }
         let text = known.record(&self.drawn(search), |signature| counted(summary, signature));
         fs::write(file, text)
             .map_err(|error| Failure::broken(format!("--record-known {}: cannot be written: {error}", file.display())))

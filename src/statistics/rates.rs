@@ -1,7 +1,7 @@
 //! Do two counts come of one share? Fisher's exact test, one-sided: it holds for few runs as well, and a recorded count is as
 //! uncertain as the new one. Source: R. A. Fisher, The logic of inductive inference (1935).
 
-use statrs::function::factorial::ln_factorial;
+use statrs::distribution::{DiscreteCDF, Hypergeometric};
 
 /// A count: so many of so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,27 +12,24 @@ pub struct Count {
 
 /// The chance that a count is as high as this one or higher beside another one of the same share.
 pub fn chance_of_more(found: Count, other: Count) -> f64 {
-    let most = found.of.min(found.so + other.so);
-    sum(found, other, (found.so..=most).collect())
+    found.so.checked_sub(1).map_or(1.0, |below| given_both(found, other).sf(below))
 }
 
 /// The chance that a count is as low as this one or lower beside another one of the same share.
 pub fn chance_of_fewer(found: Count, other: Count) -> f64 {
-    let least = (found.so + other.so).saturating_sub(other.of);
-    sum(found, other, (least..=found.so).rev().collect())
+    given_both(found, other).cdf(found.so)
 }
 
-/// The chances of some counts together, given both sums; the first ones are the likeliest but for those not among them.
-fn sum(found: Count, other: Count, counts: Vec<u64>) -> f64 {
-    let (so, of) = (found.so + other.so, found.of + other.of);
-    let ways = |some: u64, all: u64| ln_factorial(all) - ln_factorial(some) - ln_factorial(all - some);
-    let chance = |count: u64| (ways(count, so) + ways(found.of - count, of - so) - ways(found.of, of)).exp();
-    counts.into_iter().map(chance).sum::<f64>().min(1.0)
+/// The distribution of the first of two counts of one share, given the sum of both.
+fn given_both(found: Count, other: Count) -> Hypergeometric {
+    let all = Hypergeometric::new(found.of + other.of, found.so + other.so, found.of);
+    all.expect("a count is part of what it is of")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use statrs::function::factorial::ln_factorial;
 
     fn count(so: u64, of: u64) -> Count {
         Count { so, of }

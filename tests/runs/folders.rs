@@ -52,6 +52,14 @@ impl DataFolder {
         Up::start(&[&FIVE[..], &["--data-dir", &self.text()], more].concat())
     }
 
+    /// One that is told of files that may not grow by an error and not by a signal, and whose standard error can be read.
+    fn start_watched(&self, pace: &str) -> Up {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dposlab")]);
+        shell.args(["up", "--json", "--port", "0", "--pace", pace, "--data-dir", &self.text()]).args(FIVE);
+        Up::begun(shell.stderr(Stdio::piped()))
+    }
+
     /// The message of a command that is to be refused.
     fn refused(&self, more: &[&str]) -> String {
         let output = run(&[&["up", "--port", "0", "--pace", "manual", "--data-dir", &self.text()], more].concat());
@@ -394,7 +402,7 @@ fn a_block_that_a_client_may_know_is_there_again() {
         };
         let (plan, Opened { log, settling, inputs, resumed, .. }) = begin();
         assert!(resumed.is_none());
-        folder.is_made().expect("it can be written to");
+        folder.becomes_testnet().expect("it can be written to");
         let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
         let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
         let end = SimTime::from_micros(100_000_000);
@@ -479,10 +487,7 @@ fn damage_is_named_and_what_was_not_whole_is_cut_off() {
 #[test]
 fn a_full_disk_stops_it_before_anything_is_acknowledged_that_is_not_kept() {
     let place = DataFolder::new();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dposlab")]);
-    shell.args(["up", "--json", "--port", "0", "--pace", "manual", "--data-dir", &place.text()]).args(FIVE);
-    let up = Up::begun(shell.stderr(Stdio::piped()));
+    let up = place.start_watched("manual");
     up.advance(4);
     let tip = up.get("/blockchain")["data"]["block"].clone();
     let written = fs::metadata(place.segment()).expect("it is there").len();
@@ -516,10 +521,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
         let body = |up: &Up| body.clone().unwrap_or_else(|| faucet(up));
         let tip = |up: &Up| up.get("/blockchain")["data"]["block"].clone();
         let begin = |place: &DataFolder| {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dposlab")]);
-            shell.args(["up", "--json", "--port", "0", "--pace", pace, "--data-dir", &place.text()]).args(FIVE);
-            let up = Up::begun(shell.stderr(Stdio::null()));
+            let up = place.start_watched(pace);
             up.advance(6);
             up
         };
@@ -543,6 +545,60 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
         }
         assert!((1..rooms.len()).contains(&answered), "{path}: {answered} were answered");
     }
+}
+
+/// A post that there was no room to write down is written down before anything after it: whatever happens then, it is made.
+#[test]
+fn a_post_that_could_not_be_written_down_is_not_lost() {
+    let (place, receiver) = (DataFolder::new(), Receiver::start());
+    let mut up = place.start_watched("manual");
+    up.advance(2);
+    let first = up.height() + 1;
+    for event in ["block.applied", "block.forged", "block.received", "round.created", "forger.started"] {
+        let hook = json!({"event": event, "target": receiver.url, "conditions": []});
+        assert_eq!(up.post("/api/webhooks", &hook).0, 201, "{event}");
+    }
+    receiver.open(false);
+    let posts = place.data().join("webhooks-node-0/posts-1/00000001.log");
+    let length = |file: &Path| fs::metadata(file).expect("it is there").len();
+    while length(&posts) < length(&place.segment()) + 4_000 {
+        up.advance(5);
+        assert!(up.height() < 500, "{} and {} bytes", length(&posts), length(&place.segment()));
+    }
+    let limit = |up: &Up, bytes: Option<u64>| {
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(Pid::from_child(up.child())), Resource::Fsize, limit).expect("it is a process of this user");
+    };
+    limit(&up, Some(length(&posts) + 100));
+    up.advance(2);
+    let lost = up.height();
+    while !up.log().contains("cannot be kept") {
+        thread::yield_now();
+    }
+    limit(&up, None);
+    up.advance(2);
+    let last = up.get("/blockchain")["data"]["block"]["id"].as_str().expect("an id").to_owned();
+    while !String::from_utf8_lossy(&fs::read(&posts).expect("it is there")).contains(&last) {
+        thread::yield_now();
+    }
+    up.kill();
+    receiver.open(true);
+    let up = place.start(&["--pace", "manual"]);
+    let queued = || {
+        let counts: Value = serde_json::from_slice(&up.bytes("/lab/webhooks")).expect("JSON");
+        counts["data"]["webhooks"].as_array().expect("a list").iter().any(|lane| lane["queued"] != 0)
+    };
+    while queued() {
+        thread::yield_now();
+    }
+    let heard: BTreeSet<u64> = receiver
+        .heard()
+        .iter()
+        .filter(|(_, body)| body["event"] == "block.applied")
+        .filter_map(|(_, body)| body["data"]["height"].as_u64())
+        .collect();
+    let missing: Vec<u64> = (first..=up.height()).filter(|height| !heard.contains(height)).collect();
+    assert_eq!(missing, [0_u64; 0], "written down until {lost}");
 }
 
 /// The chain of a folder begins another testnet, at any of its heights.
@@ -648,9 +704,10 @@ fn a_hole_is_closed_and_until_then_named() {
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("the log lacks the block "), "{error}");
     for again in 0..3 {
-        let up = place.start(&["--pace", "manual"]);
+        let up = place.start_watched("manual");
         assert_eq!(up.get("/blockchain")["data"]["block"], tip, "start {again}");
-        drop(up.interrupt());
+        let (code, error) = up.fails();
+        assert_eq!((code, error.contains("is passed over")), (Some(0), again == 0), "start {again}: {error}");
         let blocks = records().iter().filter(|record| is_block(record)).count();
         assert_eq!(blocks, all.iter().filter(|record| is_block(record)).count() + 1, "one, once");
     }
@@ -726,19 +783,14 @@ fn an_emptied_or_missing_log_is_refused() {
 #[test]
 fn a_webhook_for_nothing_makes_no_checkpoint_useless() {
     let place = DataFolder::new();
-    let start = || {
-        let mut shell = dposlab();
-        shell.args(["up", "--json", "--port", "0", "--pace", "manual", "--data-dir", &place.text()]).args(FIVE);
-        Up::begun(shell.stderr(Stdio::piped()))
-    };
-    let up = start();
+    let up = place.start_watched("manual");
     let hook = json!({"event": "wallet.vote", "target": "http://127.0.0.1:9/", "conditions": []});
     assert_eq!(up.post("/api/webhooks", &hook).0, 201);
     for _ in 0..3 {
         up.advance(30);
     }
     drop(up.interrupt());
-    let up = start();
+    let up = place.start_watched("manual");
     up.advance(1);
     let (code, error) = up.fails();
     assert!(code == Some(0) && !error.contains("is passed over"), "{error}");

@@ -104,7 +104,7 @@ impl Kept {
         let stage = match resumed {
             Some(resumed) => Stage::at(&resumed.moment, resumed.snapshots, observers),
             None => {
-                folder.is_made().expect("it can be written to");
+                folder.becomes_testnet().expect("it can be written to");
                 let mut stage = Stage::inline(&plan, observers);
                 stage.open();
                 stage
@@ -313,6 +313,41 @@ fn while_a_node_is_down_nothing_settles_that_it_may_ask_for() {
     });
 }
 
+/// A later snapshot stands on blocks that had settled. Once the run has gone back below these, its moment cannot be read any more,
+/// and is made again.
+#[test]
+fn a_run_goes_forth_again_after_it_went_back_below_what_had_settled() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 3);
+        let snapshot = |kept: &mut Kept| match kept.comes_in(Intervention::TakeSnapshot { name: None }) {
+            Outcome::Snapshot(Some(info)) => info,
+            other => panic!("{other:?}"),
+        };
+        let chain = |kept: &Kept| {
+            let tip = kept.tips()[0].clone();
+            (1..=tip.height().0)
+                .map(|height| tip.ancestor(Height(height)).expect("it is below").id())
+                .collect::<Vec<_>>()
+        };
+        kept.play(end_of(40));
+        let early = snapshot(&mut kept);
+        kept.play(end_of(200));
+        let (late, expected) = (snapshot(&mut kept), chain(&kept));
+        let cut = kept.plan.tree.cut();
+        assert!(cut > early.height && kept.stage.snapshots().moment(late.id).is_some(), "{cut} settled");
+        kept.comes_in(Intervention::Revert { to: early.id });
+        assert!(kept.plan.tree.cut() < cut && kept.stage.snapshots().moment(late.id).is_none());
+        kept.play(end_of(120));
+        kept.comes_in(Intervention::Revert { to: late.id });
+        assert_eq!(chain(&kept), expected);
+        kept.play(end_of(290));
+        let (_, usual, _) = plain(3, end_of(290));
+        let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
+        assert_eq!(ids(&kept.tips()), ids(usual.world().tips().all()));
+    });
+}
+
 /// Snapshots whose moments were let go of are made again, though what they stand on has settled meanwhile.
 #[test]
 fn a_run_goes_back_below_what_has_settled() {
@@ -425,6 +460,18 @@ fn a_live_run_reads_again_what_clients_handed_in() {
             handle.advance(270).await.expect("it goes on");
             assert!(its.tree.cut() > info.height, "{} settled, the snapshot is at {}", its.tree.cut(), info.height);
             assert_eq!(come_in().await, (0, kept(&[&sent[..], &[other]].concat())));
+            let taken = handle.intervene(Intervention::TakeSnapshot { name: None }).await.expect("it goes on");
+            let Outcome::Snapshot(Some(late)) = taken else { panic!("{taken:?}") };
+            let chain = async || {
+                let walk = |stage: &Stage| {
+                    let tip = stage.world().tips().winning();
+                    std::iter::successors(Some(tip.clone()), |link| link.parent())
+                        .map(|link| link.id())
+                        .collect::<Vec<_>>()
+                };
+                handle.look(walk).await.expect("it goes on")
+            };
+            let expected = chain().await;
             handle.intervene(Intervention::Revert { to: info.id }).await.expect("it goes on");
             assert_eq!(come_in().await, (0, kept(&sent)), "of the branch that was left, nothing");
             let tip = handle.look(|stage| stage.world().tips().winning().id()).await.expect("it goes on");
@@ -433,6 +480,9 @@ fn a_live_run_reads_again_what_clients_handed_in() {
             assert_eq!(come_in().await, (1, kept(&sent)));
             handle.advance(270).await.expect("it goes on");
             assert_eq!(come_in().await, (0, kept(&sent)));
+            // What that one stands on had settled, and settled otherwise since.
+            handle.intervene(Intervention::Revert { to: late.id }).await.expect("it goes on");
+            assert_eq!(chain().await, expected);
             handle.stop();
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");

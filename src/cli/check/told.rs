@@ -35,8 +35,17 @@ impl Check {
     pub(super) fn drawn(&self, search: &Search) -> String {
         let sizes = [("delegates", self.delegates), ("rounds", self.rounds)];
         let sizes = sizes.into_iter().filter_map(|(what, value)| Some(format!("; {what} {}", value?)));
-        let quick = (self.behaviour == Modelled::Drawn).then(|| "; one of four quick and without flaws".to_owned());
-        [self.frame_in_words(search)].into_iter().chain(sizes).chain(quick).collect()
+        let behaviour = match self.behaviour {
+            Modelled::Never => "",
+            Modelled::Always => "; each held against the model",
+            Modelled::Drawn => "; one of four quick and without flaws",
+        };
+        // A file may be called in several ways.
+        let name =
+            self.scenario.as_ref().and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned());
+        let what = name.unwrap_or_else(|| "networks as drawn".to_owned());
+        let frame = format!("{what}; {}", Self::rules_in_words(search));
+        [frame].into_iter().chain(sizes).chain([behaviour.to_owned()]).collect()
     }
 
     pub(super) fn as_text(&self, search: &Search, summary: &Summary, told: &[Told], known: &Known) -> String {
@@ -79,7 +88,7 @@ impl Check {
     fn rarer<'k>(&self, summary: &Summary, known: &'k Known) -> impl Iterator<Item = (&'k Signature, Count, Count)> {
         let counts = known.causes().filter_map(|(signature, recorded)| {
             let found = counted(summary, signature);
-            matches!(known.rate(signature, found), Rate::Fewer(_)).then_some((signature, found, recorded?))
+            (known.rate(signature, found) == Rate::Fewer).then_some((signature, found, recorded?))
         });
         counts.filter(|_| self.known.is_some())
     }
@@ -91,9 +100,9 @@ impl Check {
         let often = format!("in {} of {runs} runs ({} to {})", found.runs, percent(low), percent(high));
         let seed = self.seed.wrapping_add(found.index);
         if told.is_known {
-            let mut text = format!("known: {signature}\n  {often}, first in that of seed {seed}\n");
+            let word = if told.comes_too_often() { "too often" } else { "known" };
+            let mut text = format!("{word}: {signature}\n  {often}, first in that of seed {seed}\n");
             if let (Rate::More(chance), Some(Count { so, of })) = (told.rate, known.recorded(signature)) {
-                text = text.replace("known: ", "too often: ");
                 text += &format!(
                     "  recorded: {so} of {of} runs; the chance of so many is {chance:.1e}, {ALARM:e} is allowed\n"
                 );

@@ -97,7 +97,7 @@ impl Keep {
             if let Some(Arrived { moment, snapshots, .. }) = &mut beginning.arrived {
                 writer.begin_with(snapshots, moment).map_err(unwritten)?;
             }
-            folder.is_made().map_err(unwritten)?;
+            folder.becomes_testnet().map_err(unwritten)?;
             let (heard, digest) = (Rehearing::nothing(numbers.clone()), digest.clone());
             let every = self.checkpoint_every;
             return Ok(Kept { path, writer, earlier: None, pace: None, heard, digest, every, _verifying: None });
@@ -109,15 +109,14 @@ impl Keep {
             );
         }
         told.iter().for_each(|why| eprintln!("dposlab: --data-dir {why}"));
+        let writer = writer.after(known.clone());
+        writer.complete(moment.tips()).map_err(|why| unwritten(why.into()))?;
         beginning.arrived = Some(Arrived { moment, snapshots, history: Vec::new() });
         let folder = path.display().to_string();
         let tell = move |why| eprintln!("dposlab: --data-dir {folder}: {why}; what it held cannot be served");
         let verifying = (base > Height(0)).then(|| Verifying::new(&known, &path.join("log"), tell));
         let earlier = Some(known.log_place());
-        let (writer, every) = (writer.after(known), self.checkpoint_every);
-        if let Some(Arrived { moment, .. }) = &beginning.arrived {
-            writer.complete(moment.tips()).map_err(|why| unwritten(why.into()))?;
-        }
+        let every = self.checkpoint_every;
         Ok(Kept { path, writer, earlier, pace, heard, digest: digest.clone(), every, _verifying: verifying })
     }
 }

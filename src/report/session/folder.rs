@@ -100,6 +100,9 @@ struct Stood {
     /// The tip that most live nodes stood on.
     height: u32,
     tip: String,
+    /// All that was due by the instant had happened, what is for no actor as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_played: bool,
 }
 
 /// When what was written has to be on the disk itself, so that it outlives the machine. The death of the process alone loses
@@ -285,7 +288,7 @@ impl Folder {
         LoggedInputs::new(&self.log(), plan.tree.config(), desk)
     }
 
-    /// Begins to make a testnet. The folder is none until [`Folder::is_made`]: a start that is killed before has told nobody
+    /// Begins to make a testnet. The folder is none until [`Folder::becomes_testnet`]: a start that is killed before has told nobody
     /// anything, and the next one makes it anew.
     fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
         let is_unfinished = self.unfinished().exists();
@@ -308,7 +311,7 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub fn is_made(&self) -> Result<(), FolderError> {
+    pub fn becomes_testnet(&self) -> Result<(), FolderError> {
         let file = self.manifest();
         let make = || {
             fs::rename(self.unfinished(), &file)?;
@@ -323,7 +326,7 @@ impl Folder {
         Ok((Settling::new(plan.tree.clone(), index, depth), made_again))
     }
 
-    /// Writes how the testnet begins, for [`Folder::is_made`].
+    /// Writes how the testnet begins, for [`Folder::becomes_testnet`].
     fn write_unfinished(&self, session: &Session) -> Result<(), FolderError> {
         let file = self.unfinished();
         let write = || {
@@ -368,7 +371,7 @@ impl Folder {
 }
 
 /// Returns true if a block is one of those that a testnet begins on: they come with the network, and are in no record.
-fn comes_with(begun_on: &Arc<Link>, height: Height, id: BlockId) -> bool {
+fn is_of_beginning(begun_on: &Arc<Link>, height: Height, id: BlockId) -> bool {
     begun_on.ancestor(height).is_some_and(|given| given.id() == id)
 }
 
@@ -516,6 +519,9 @@ impl RecordPlace {
 
     async fn stands(&self, stage: &mut Stage, stood: &Stood) -> Result<(), FolderError> {
         self.reach(stage, stood.at, stood.delivered).await?;
+        if stood.is_played {
+            stage.play_instant().await?;
+        }
         let tip = stage.world().tips().winning();
         if tip.id().to_string() == stood.tip {
             return Ok(());

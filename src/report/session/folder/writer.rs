@@ -1,8 +1,9 @@
 //! Writing a testnet's log.
 
 use super::{
-    BLOCK, FolderError, JSON, Stood, Sync, Taken, Told, comes_with,
+    BLOCK, FolderError, JSON, Stood, Sync, Taken, Told,
     inputs::{LoggedInputs, place},
+    is_of_beginning,
     known::Known,
     settling::{Logged, Places, Settling, log_error},
 };
@@ -104,7 +105,7 @@ impl FolderWriter {
         let mut writing = self.lock();
         writing.complete(tips);
         writing.sync();
-        writing.broken.take().map_or(Ok(()), Err)
+        writing.outcome()
     }
 
     /// The history of a testnet that began elsewhere, the blocks that its nodes stand on, and its instant.
@@ -121,9 +122,9 @@ impl FolderWriter {
             inputs.push(came, writing.came_last);
         }
         *snapshots = Snapshots::after(snapshots.plan(), inputs);
-        writing.stands(moment.now(), moment.delivered(), tips.winning());
+        writing.stands(moment.now(), moment.delivered(), tips.winning(), true);
         writing.sync();
-        writing.broken.take().map_or(Ok(()), |why| Err(why.into()))
+        Ok(writing.outcome()?)
     }
 
     /// The inputs in the log.
@@ -136,9 +137,7 @@ impl FolderWriter {
     /// # Errors
     /// The first that went wrong.
     pub fn outcome(&self) -> Result<(), LogError> {
-        let mut writing = self.lock();
-        let failed = writing.settling.index().failure();
-        failed.or_else(|| writing.broken.take()).map_or(Ok(()), Err)
+        self.lock().outcome()
     }
 
     fn lock(&self) -> MutexGuard<'_, Writing> {
@@ -175,7 +174,7 @@ impl Writing {
         let mut blocks = BTreeMap::new();
         for mut link in tips.all().iter().cloned() {
             while link.height() > cut
-                && !comes_with(&self.begun_on, link.height(), link.id())
+                && !is_of_beginning(&self.begun_on, link.height(), link.id())
                 && blocks.insert((link.height(), link.id()), link.clone()).is_none()
             {
                 let Some(parent) = link.parent() else { break };
@@ -202,6 +201,11 @@ impl Writing {
         }
     }
 
+    /// The first that went wrong.
+    fn outcome(&mut self) -> Result<(), LogError> {
+        self.settling.index().failure().or_else(|| self.broken.take()).map_or(Ok(()), Err)
+    }
+
     fn is_broken(&self) -> bool {
         self.broken.is_some() || self.settling.index().failure().is_some()
     }
@@ -220,10 +224,10 @@ impl Writing {
         }
     }
 
-    fn stands(&mut self, at: SimTime, delivered: u64, tip: &Link) {
+    fn stands(&mut self, at: SimTime, delivered: u64, tip: &Link, is_played: bool) {
         self.stood = Some((at, tip.id()));
         let (height, tip) = (tip.height().0, tip.id().to_string());
-        self.tell(&Told::Stood(Stood { at: at.micros(), delivered, height, tip }));
+        self.tell(&Told::Stood(Stood { at: at.micros(), delivered, height, tip, is_played }));
         self.settle();
     }
 }
@@ -273,7 +277,7 @@ impl Journal for FolderWriter {
             None => is_told || tip.height() > Height::GENESIS,
         };
         if is_new {
-            writing.stands(at, delivered, tip);
+            writing.stands(at, delivered, tip, false);
         }
     }
 

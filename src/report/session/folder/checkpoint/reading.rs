@@ -1,7 +1,7 @@
 //! Reading a checkpoint, and of the log before it what a start needs.
 
 use super::{
-    super::{BLOCK, FolderError, RecordPlace, Settling, comes_with, inputs::LoggedInputs, known::Known},
+    super::{BLOCK, FolderError, RecordPlace, Settling, inputs::LoggedInputs, is_of_beginning, known::Known},
     BASE_MAGIC, Beside, Body, FILE_MAX, HEAD, MAGIC, all, network,
 };
 use crate::{
@@ -198,9 +198,11 @@ impl Quick {
         // A run that went back may have written a block again, after those that stand on it.
         blocks.sort_by_key(|(block, _)| block.header.height);
         let mut there = BTreeSet::from([states.base.id]);
+        let begins_there = is_of_beginning(&plan.tip, states.base.height, states.base.id);
         for (block, _) in &blocks {
             let below = Height(block.header.height.0.saturating_sub(1));
-            let is_there = |before: &BlockId| there.contains(before) || comes_with(&plan.tip, below, *before);
+            let is_given = |before: &BlockId| begins_there && is_of_beginning(&plan.tip, below, *before);
+            let is_there = |before: &BlockId| there.contains(before) || is_given(before);
             if !block.header.previous.as_ref().is_some_and(is_there) {
                 return Err(format!("the log lacks the block before {} at height {}", block.id, block.header.height));
             }

@@ -1,7 +1,7 @@
 //! Writing checkpoints while a testnet goes on.
 
 use super::{
-    super::{FolderWriter, comes_with, known::Spots, settling::Places},
+    super::{FolderWriter, is_of_beginning, known::Spots, settling::Places},
     AFTER, BASE_MAGIC, BaseName, Beside, Body, KEPT, MAGIC, all, network,
 };
 use crate::{
@@ -127,11 +127,14 @@ impl Checkpoints {
 /// The blocks that stand on a base, or on what the testnet began on. Others are on forks that all nodes have left.
 fn on_top_of(base: &Base, places: Places, tree: &BlockTree, begun_on: &Arc<Link>) -> Places {
     let mut kept = Places::new();
+    // Else the run has left the chain that it began on, below the base.
+    let begins_there = is_of_beginning(begun_on, base.height, base.id);
     for ((height, id), spot) in places {
         let before = tree.link(&id).and_then(|link| link.block().header.previous);
         let is_on_top = before.is_some_and(|before| {
             let below = Height(height.0.saturating_sub(1));
-            before == base.id || kept.contains_key(&(below, before)) || comes_with(begun_on, below, before)
+            let is_given = begins_there && is_of_beginning(begun_on, below, before);
+            before == base.id || kept.contains_key(&(below, before)) || is_given
         });
         if is_on_top {
             kept.insert((height, id), spot);
