@@ -81,9 +81,8 @@ impl Session {
             let other = text.lines().zip(beside.lines().chain(std::iter::repeat(""))).find(|(a, b)| a != b);
             other.map_or_else(|| "fewer lines".to_owned(), |(line, _)| format!("'{line}'"))
         };
-        let keys: [(&'static str, String, String); 8] = [
+        let keys: [(&'static str, String, String); 7] = [
             ("session", self.session.to_string(), other.session.to_string()),
-            ("version", self.version.clone(), other.version.clone()),
             ("seed", self.seed.to_string(), other.seed.to_string()),
             ("network_dir", path(&self.network_dir), path(&other.network_dir)),
             ("secrets", path(&self.secrets), path(&other.secrets)),

@@ -2,7 +2,7 @@
 
 use crate::{
     checkpoints::kills_or,
-    support::{dposlab, run},
+    support::{dposlab, root, run},
     testnet::Up,
 };
 use dposlab::{
@@ -21,7 +21,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    env, fs,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
@@ -70,6 +70,11 @@ impl DataFolder {
 
     fn segment(&self) -> PathBuf {
         self.data().join("log/00000001.log")
+    }
+
+    fn checkpoints(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.data()).expect("it is there").map(|entry| entry.expect("an entry").path());
+        files.filter(|path| path.display().to_string().contains("/checkpoint-")).collect()
     }
 }
 
@@ -421,6 +426,7 @@ fn another_testnet_is_refused_by_name_and_nothing_is_written_over() {
     let place = DataFolder::new();
     let up = place.start(&["--pace", "manual"]);
     up.advance(3);
+    let height = up.height();
     drop(up.interrupt());
     let log = fs::read(place.segment()).expect("it is there");
     for (other, key, found, asked) in [
@@ -441,13 +447,94 @@ fn another_testnet_is_refused_by_name_and_nothing_is_written_over() {
     assert_eq!(both.status.code(), Some(2));
     let manifest = place.data().join("network.json");
     let version = fs::read_to_string(&manifest).expect("text").replace(env!("CARGO_PKG_VERSION"), "0.0.9");
-    fs::write(&manifest, version).expect("it can be written");
+    let file = place.0.path().join("chain").display().to_string();
+    assert!(run(&["export", &place.text(), "--out", &file]).status.success());
+    // Another version may have a key that this one does not know.
+    fs::write(&manifest, version.replacen('{', "{\"more\": 1,", 1)).expect("it can be written");
     let error = place.refused(&FIVE);
-    assert!(error.contains("key 'version': found 0.0.9"), "{error}");
+    for told in ["was begun by dposlab 0.0.9", "export DIR --out FILE", "--chain FILE"] {
+        assert!(error.contains(told), "{told}: {error}");
+    }
+    assert_eq!(Up::start(&[&FIVE[..], &["--pace", "manual", "--chain", &file]].concat()).height(), height);
     fs::remove_file(&manifest).expect("it is there");
     let error = place.refused(&FIVE);
     assert!(error.contains("network.json: is missing, though"), "{error}");
     assert_eq!(fs::read(place.segment()).expect("it is there"), log);
+}
+
+/// Set to add a folder of this build to those that later ones must open, under this name.
+const ADD_KEPT: &str = "ADD_KEPT";
+
+/// Each folder of an earlier build opens and goes on, from its checkpoint and without one, and its chain can be exported.
+#[test]
+fn a_folder_of_an_earlier_build_opens() {
+    let all = root().join("tests/data/kept");
+    if let Some(name) = env::var_os(ADD_KEPT) {
+        add_kept(&all.join(name));
+    }
+    let kept: Vec<PathBuf> =
+        fs::read_dir(&all).expect("it is there").map(|entry| entry.expect("it can be read").path()).collect();
+    assert!(!kept.is_empty());
+    for folder in kept {
+        let told = folder.display();
+        let expected: Value =
+            serde_json::from_slice(&fs::read(folder.join("seen.json")).expect("it is there")).expect("JSON");
+        for is_checkpointed in [true, false] {
+            let place = DataFolder::new();
+            copy(&folder.join("data"), &place.data());
+            if !is_checkpointed {
+                place.checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it is there"));
+            }
+            let up = place.start(&["--pace", "manual"]);
+            let (seen, height) = (seen_of_kept(&up), up.height());
+            up.advance(9);
+            assert!(up.height() > height, "{told}");
+            drop(up.interrupt());
+            assert_eq!(seen, expected, "{told}, with its checkpoint: {is_checkpointed}");
+            let exported = run(&["export", &place.text(), "--to", &height.to_string()]);
+            let exported = String::from_utf8(exported.stdout).expect("text");
+            let last: Value = serde_json::from_str(exported.lines().last().expect("a block")).expect("JSON");
+            assert_eq!(last["id"], expected["testnet"]["blocks"][0]["id"], "{told}");
+        }
+    }
+}
+
+/// All that clients see of a testnet, and its webhooks, whose tokens only their makers see.
+fn seen_of_kept(up: &Up) -> Value {
+    json!({ "testnet": seen(up), "webhooks": up.get("/webhooks")["data"] })
+}
+
+/// A testnet with something of everything that is kept.
+fn add_kept(folder: &Path) {
+    let place = DataFolder::new();
+    let up = place.start(&["--pace", "manual"]);
+    morning(&up);
+    // Nobody listens there.
+    let target = json!({"event": "block.applied", "target": "http://127.0.0.1:9/posts",
+                        "conditions": [{"key": "height", "condition": "gt", "value": "20"}]});
+    up.post("/api/webhooks", &target);
+    posted(&up, "/lab/snapshots", &json!({"name": "late"}));
+    up.advance(4);
+    posted(&up, "/lab/pace", &json!({"pace": "manual"}));
+    let seen = seen_of_kept(&up);
+    drop(up.interrupt());
+    fs::create_dir_all(folder).expect("a folder that is new");
+    copy(&place.data(), &folder.join("data"));
+    fs::write(folder.join("seen.json"), serde_json::to_vec_pretty(&seen).expect("JSON")).expect("it can be written");
+}
+
+/// Copies a folder, but for the index, which a start makes again.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("it can be made");
+    for entry in fs::read_dir(from).expect("it is there") {
+        let entry = entry.expect("it can be read");
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().expect("it is there").is_dir() {
+            true if entry.file_name() == "index" => {}
+            true => copy(&source, &target),
+            false => drop(fs::copy(&source, &target).expect("there is room")),
+        }
+    }
 }
 
 #[test]
@@ -655,16 +742,12 @@ fn a_reorganisation_that_is_cut_off_leaves_no_hole() {
     assert_eq!(up.post("/lab/reorg", &json!({"depth": 40})).0, 200);
     drop(up.interrupt());
     let whole = fs::read(place.segment()).expect("it is there");
-    let checkpoints = || {
-        let files = fs::read_dir(place.data()).expect("it is there").map(|entry| entry.expect("an entry").path());
-        files.filter(|path| path.display().to_string().contains("/checkpoint-")).collect::<Vec<PathBuf>>()
-    };
     // Right behind the input, within a block, and behind some of them. What was written after that never was.
     let input =
         before as usize + 12 + u32::from_le_bytes(whole[before as usize..][..4].try_into().expect("four")) as usize;
     for cut in [input, input + 40, (input + whole.len()) / 2] {
         fs::write(place.segment(), &whole[..cut]).expect("it can be written");
-        checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it is there"));
+        place.checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it is there"));
         let up = place.start(&["--pace", "manual"]);
         up.advance(2);
         let tip = up.get("/blockchain")["data"]["block"].clone();
@@ -753,9 +836,7 @@ fn a_first_start_that_is_killed_is_made_anew() {
     let mine = place.data().join("log/mine.txt");
     fs::write(&mine, "mine").expect("it can be written");
     fs::rename(&manifest, &unfinished).expect("it is there");
-    let entries = fs::read_dir(place.data()).expect("it is there").map(|entry| entry.expect("an entry").path());
-    let checkpoints = entries.filter(|path| path.display().to_string().contains("/checkpoint-"));
-    checkpoints.for_each(|file| fs::remove_file(file).expect("it is there"));
+    place.checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it is there"));
     drop(start().interrupt());
     assert!(mine.exists());
 }

@@ -57,6 +57,10 @@ const TAKEN: u8 = b't';
 /// The longest virtual time that a node may need for a block it has taken before, when the log is played again.
 const TAKES_MAX: Duration = Duration::from_secs(3_600);
 
+/// The way on with a folder that this build cannot play.
+const OTHER_BUILD: &str = "have that one write the chain (`dposlab export DIR --out FILE`), and begin another testnet on it with \
+                           this one (`dposlab up --chain FILE`, and the options it was begun with)";
+
 /// The meaning of a JSON record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -145,6 +149,8 @@ pub enum FolderError {
     #[error("{}: holds another testnet: key '{key}': found {found}, the command says {asked}; give the options it was \
              begun with, or another folder", file.display())]
     Other { file: PathBuf, key: &'static str, found: String, asked: String },
+    #[error("{}: was begun by dposlab {found}, and this is {}; {}", file.display(), env!("CARGO_PKG_VERSION"), OTHER_BUILD)]
+    OfVersion { file: PathBuf, found: String },
     #[error("{}: is missing, though {} is there: the testnet cannot be told without it", missing.display(), beside.display())]
     NoBeginning { missing: PathBuf, beside: PathBuf },
     #[error("{}: is missing, though {} is there: the testnet is lost; remove the folder to begin another in it",
@@ -155,7 +161,8 @@ pub enum FolderError {
     Emptied { log: PathBuf, checkpoint: PathBuf, records: u64 },
     #[error("{}: byte {at}: {why}", file.display())]
     NotUnderstood { file: PathBuf, at: u64, why: String },
-    #[error("{}: byte {at}: the testnet differs: {what} written {expected}, played again {found}", file.display())]
+    #[error("{}: byte {at}: the testnet differs: {what} written {expected}, played again {found}. If another build wrote it: {}",
+            file.display(), OTHER_BUILD)]
     Differs { file: PathBuf, at: u64, what: String, expected: String, found: String },
     #[error(transparent)]
     Died(#[from] ActorDied),
@@ -231,8 +238,15 @@ impl Folder {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|source| FolderError::Io { file: file.clone(), source })?,
         };
-        let session = serde_json::from_str(&text);
-        session.map(Some).map_err(|why| FolderError::NoNetwork { file, why: why.to_string() })
+        // Another version's manifest may have other keys.
+        let written = serde_json::from_str::<Written>(&text).map_err(|why| why.to_string());
+        let own = env!("CARGO_PKG_VERSION");
+        let session = match written {
+            Ok(Written { version }) if version != own => return Err(FolderError::OfVersion { file, found: version }),
+            Ok(_) => serde_json::from_str(&text).map_err(|why| why.to_string()),
+            Err(why) => Err(why),
+        };
+        session.map(Some).map_err(|why| FolderError::NoNetwork { file, why })
     }
 
     /// [`Folder::open_with`] without checkpoints: all of the log is played.
@@ -373,6 +387,12 @@ impl Folder {
 /// Returns true if a block is one of those that a testnet begins on: they come with the network, and are in no record.
 fn is_of_beginning(begun_on: &Arc<Link>, height: Height, id: BlockId) -> bool {
     begun_on.ancestor(height).is_some_and(|given| given.id() == id)
+}
+
+/// The program that a manifest is of.
+#[derive(Deserialize)]
+struct Written {
+    version: String,
 }
 
 /// The meaning of a record that is no block.
