@@ -7,13 +7,14 @@
 //! ```
 //!
 //! `op` is one of `keys`, `multisignature`, `message`, `check-message`, `sign`, `decode`, `read`, `forge` and
-//! `decode-block`; what each takes is beside its function. A failure answers `{"error": …}`.
+//! `decode-block`; what each takes is beside its function. A failure answers `{"error": …}`, and where the reference has a
+//! message for it, that one as `reference`.
 
 use dposlab::protocol::{
     Block, BlockContext, BlockDraft, Height, KeyPair, Milestones, Network, PublicKey, SignedTransaction, Transaction,
     TransactionContext, TransactionId,
     keys::{SignedMessage, multisignature_key},
-    transaction::{Dialect, UnsignedTransaction},
+    transaction::{Dialect, TransactionError, UnsignedTransaction},
 };
 use serde_json::{Value, json};
 use std::{
@@ -28,7 +29,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     for line in input.lines() {
         let answer = serde_json::from_str(&line?).map_err(Into::into).and_then(|request| Tool::new(&request)?.answer());
-        writeln!(output, "{}", answer.unwrap_or_else(|error| json!({ "error": error.to_string() })))?;
+        let refused = |error: Box<dyn Error>| {
+            let reference = error.downcast_ref().map(TransactionError::reference_text);
+            json!({ "error": error.to_string(), "reference": reference })
+        };
+        writeln!(output, "{}", answer.unwrap_or_else(refused))?;
         output.flush()?;
     }
     Ok(())

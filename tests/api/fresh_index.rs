@@ -191,16 +191,25 @@ proptest! {
 }
 
 /// One long history of known content, so that it is known what was seen.
-#[test]
-#[ignore = "long: CI runs it"]
-fn a_long_history_reaches_every_route() {
+fn long_history(network: Network) -> Comparison {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
     let mut runner = TestRunner::deterministic();
     let changes = prop::collection::vec(change(), 80).new_tree(&mut runner).expect("a value").current();
-    let settled = play(Network::settling(), 7, &changes, 6);
-    assert!(settled.highest > 3 * ROUND, "several rounds: {}", settled.highest);
-    let comparison = play(Network::new(), 7, &changes, 6);
+    let comparison = play(network, 7, &changes, 6);
     assert!(comparison.highest > 3 * ROUND, "several rounds: {}", comparison.highest);
+    comparison
+}
+
+#[test]
+#[ignore = "long: CI runs it"]
+fn a_long_history_settles() {
+    long_history(Network::settling());
+}
+
+#[test]
+#[ignore = "long: CI runs it"]
+fn a_long_history_reaches_every_route() {
+    let comparison = long_history(Network::new());
     let never: Vec<&String> = comparison.found.iter().filter(|(_, count)| **count == 0).map(|(path, _)| path).collect();
     // No node keeps a log or has webhooks here, and the pages of the description are files.
     let excused = |path: &str| ["debug", "webhooks", "/docs", "/about", "/page/"].iter().any(|of| path.contains(of));

@@ -60,6 +60,8 @@ fn from_bytes(bytes: &[u8], dialect: Dialect) -> Result<SignedTransaction, Trans
 fn members_end_where_the_reference_says() {
     let signed = transfer().sign(&keys());
     let hex = |digits: usize| json!("0".repeat(digits));
+    let not_base58 =
+        "data.recipientId should match pattern \"^[123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz]+$\"";
     for (key, value, text) in [
         ("expiration", json!(4_294_967_295_u32), "read"),
         ("expiration", json!(4_294_967_296_u64), "data.expiration should be <= 4294967295"),
@@ -67,13 +69,21 @@ fn members_end_where_the_reference_says() {
         ("expiration", json!("x"), "data.expiration should be integer"),
         ("senderPublicKey", hex(65), "data.senderPublicKey should NOT be shorter than 66 characters"),
         ("senderPublicKey", hex(67), "data.senderPublicKey should NOT be longer than 66 characters"),
-        ("senderPublicKey", json!("g".repeat(66)), "data.senderPublicKey should match format \"hex\""),
-        ("recipientId", json!("A".repeat(33)), "data.recipientId should match format \"address\""),
-        ("recipientId", json!("0".repeat(34)), "data.recipientId should match format \"address\""),
+        (
+            "senderPublicKey",
+            json!("g".repeat(66)),
+            "data.senderPublicKey should match pattern \"^[0123456789A-Fa-f]+$\"",
+        ),
+        ("recipientId", json!("A".repeat(33)), "data.recipientId should NOT be shorter than 34 characters"),
+        ("recipientId", json!(1), "data.recipientId should be string"),
+        ("recipientId", json!("0".repeat(34)), not_base58),
         ("recipientId", json!("A".repeat(34)), "Invalid checksum"),
         ("signatures", json!([]), "data.signatures should NOT have fewer than 1 items"),
         ("signatures", json!(vec!["0"; 17]), "data.signatures should NOT have more than 16 items"),
         ("signatures", json!(["0"]), "data.signatures[0] should NOT be shorter than 130 characters"),
+        ("signatures", json!(["0".repeat(131)]), "data.signatures[0] should NOT be longer than 130 characters"),
+        ("signatures", json!(["0".repeat(999)]), "data.signatures[0] should NOT be longer than 130 characters"),
+        ("signatures", json!([1]), "data.signatures[0] should be string"),
         ("type", json!(70), "Unknown transaction type: Core/70"),
         ("typeGroup", json!(7), "Unknown transaction type: 7/0"),
     ] {
@@ -217,7 +227,7 @@ fn recipients_are_of_the_network() {
     };
     let short = Address::from_bytes([0; 21]);
     assert!(short.to_string().len() < 34);
-    assert_eq!(lock(short), Err("data.recipientId should match format \"address\"".to_owned()));
+    assert_eq!(lock(short), Err("data.recipientId should NOT be shorter than 34 characters".to_owned()));
     assert_eq!(lock(address()), Ok(()));
 }
 

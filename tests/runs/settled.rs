@@ -16,6 +16,7 @@ use dposlab::{
     },
 };
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -171,6 +172,7 @@ fn end_of(slots: u32) -> SimTime {
 /// Everything that can be asked of a tree by height, by id and by transaction is answered alike.
 fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTree>, usual_tips: &[Arc<Link>]) {
     assert_eq!(tips.len(), usual_tips.len());
+    let mut compared = BTreeSet::new();
     for (tip, usual_tip) in tips.iter().zip(usual_tips) {
         assert_eq!(tip.id(), usual_tip.id());
         assert!(tip.ancestor(tip.height().next()).is_none() && tip.ancestor(Height(0)).is_none());
@@ -193,7 +195,8 @@ fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTre
                     assert!(!tree.holds(&tip.ancestor(below).expect("there is one"), transaction), "but on none below");
                 }
             }
-            if height.0 % 7 == 3 {
+            // Most tips stand on the same blocks, and a state takes long to make.
+            if height.0 % 7 == 3 && compared.insert(link.id()) {
                 assert_eq!(tree.round_after(&link), usual.applied(&wanted).state.round().clone(), "at {height}");
                 let (state, wanted) = (tree.applied(&link), usual.applied(&wanted));
                 assert!(state.state.wallets().eq(wanted.state.wallets()), "the state at {height}");
@@ -248,7 +251,7 @@ fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
         let left = below.clone().filter(|held| !tip.descends_from(held)).count();
         assert!(below.count() > 100 && left > 0, "{left} forks that were left");
         let of_all = usual_held.iter().flat_map(|tip| tip.block().transactions.iter().map(|one| one.id()));
-        let all: std::collections::BTreeSet<TransactionId> = of_all.collect();
+        let all: BTreeSet<TransactionId> = of_all.collect();
         assert!(all.len() > 20);
         let all: Vec<TransactionId> = all.into_iter().step_by(4).collect();
         // Each instant has seven tips; all of them come in turn.

@@ -3,7 +3,7 @@
 use super::{error::ApiError, limits::Received};
 use crate::api::table::query;
 use serde_json::{Map, Value};
-use std::{pin::pin, time::Duration};
+use std::{borrow::Cow, pin::pin, time::Duration};
 use warp::{
     Buf, Stream,
     http::{HeaderMap, header},
@@ -66,13 +66,44 @@ pub fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
     let is_json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
     match kind.as_str() {
         _ if is_json && bytes.is_empty() => Ok(Value::Null),
-        _ if is_json => serde_json::from_slice(bytes).map_err(|_| invalid_json()),
+        _ if is_json => serde_json::from_slice(&without_lone_surrogates(bytes)).map_err(|_| invalid_json()),
         "application/x-www-form-urlencoded" => {
             Ok(Value::Object(query::parse(&String::from_utf8_lossy(bytes)) as Map<String, Value>))
         }
         text if text.starts_with("text/") => Ok(Value::String(String::from_utf8_lossy(bytes).into_owned())),
         _ => Err(ApiError::unprocessable("Unsupported Media Type")),
     }
+}
+
+/// JSON text, with U+FFFD for each half of a character of two `\u` escapes that stands alone: a memo cut inside an emoji.
+///
+/// JavaScript keeps such a half in its texts and writes it like this; its bytes are those of U+FFFD. Source: protocol.md 7 item 25.
+fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
+    let mut json = Cow::Borrowed(json);
+    let mut at = 0;
+    while let Some(found) = json[at..].iter().position(|byte| *byte == b'\\') {
+        at += found;
+        at += match (unit(&json[at..]), json.get(at + 6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                json.to_mut()[at + 2..at + 6].copy_from_slice(b"fffd");
+                6
+            }
+            (Some(_), _) => 6,
+            (None, _) => 2,
+        };
+        if at >= json.len() {
+            break;
+        }
+    }
+    json
+}
+
+/// The number of an escape `\uXXXX` that a text begins with.
+fn unit(json: &[u8]) -> Option<u16> {
+    let digits = json.strip_prefix(b"\\u")?.get(..4)?;
+    let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
+    is_hex.then(|| u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok())?
 }
 
 fn invalid_json() -> ApiError {
@@ -97,7 +128,18 @@ mod tests {
         assert_eq!(parsed(Some("application/x-www-form-urlencoded"), "a=1+2"), Ok(json!({"a": "1 2"})));
         assert_eq!(parsed(Some("text/plain"), "hello"), Ok(json!("hello")));
         assert_eq!(parsed(Some("application/xml"), "<a/>"), Err("Unsupported Media Type".to_owned()));
+        for (json, text) in [
+            (r#""a\ud83d""#, "a\u{fffd}"),
+            (r#""\uD83D\ude00\ude00\ud83d\ud83d\ude00""#, "\u{1f600}\u{fffd}\u{fffd}\u{1f600}"),
+            (r#""\\ud83d\\\ud83d\n""#, "\\ud83d\\\u{fffd}\n"),
+            (r#""\ud83d\\udc00""#, "\u{fffd}\\udc00"),
+        ] {
+            assert_eq!(parsed(None, json), Ok(json!(text)), "{json}");
+        }
         let invalid = Err("Invalid request payload JSON format".to_owned());
+        for json in [r#""\ud83""#, r#""\ud83"#, r#""\u+d83""#, "\\ud83d", "\"\\"] {
+            assert_eq!(parsed(None, json), invalid, "{json}");
+        }
         assert_eq!(parsed(None, "{"), invalid);
         assert_eq!(parsed(None, &"[".repeat(100_000)), invalid);
     }

@@ -6,7 +6,7 @@
 
 mod members;
 
-pub(super) use members::{Members, address_looks, amount, checked, describe, optional_uri, texts, whole};
+pub(super) use members::{Members, address_looks, amount, checked, describe, optional_uri, text_of, texts, whole};
 
 use super::{
     BytesError, Kind, Rule, SchemaError, SignedTransaction, Transaction, TransactionContext, TransactionError,
@@ -227,13 +227,14 @@ impl<'a> JsonReader<'a> {
         };
         let list = found.as_array().ok_or_else(|| SchemaError::new("signatures", describe(found), Rule::Array))?;
         let (min, max) = self.signature_counts();
-        if !(min..=max).contains(&list.len()) {
-            return Err(SchemaError::new("signatures", format!("{} items", list.len()), Rule::Items { min, max }));
-        }
+        schema::items("signatures", list.len(), min, max)?;
         let text = |(index, item): (usize, &'a Value)| {
-            let fits = |text: &&str| text.len() == 130 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            let wrong = || SchemaError::new(format!("signatures[{index}]"), describe(item), Rule::Hex { digits: 130 });
-            item.as_str().filter(fits).ok_or_else(wrong)
+            let path = format!("signatures[{index}]");
+            let text = text_of(&path, item)?;
+            match text.len() == 130 && text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                true => Ok(text),
+                false => Err(SchemaError::of_text(path, text, Rule::Hex { digits: 130 })),
+            }
         };
         let texts = list.iter().enumerate().map(text).collect::<Result<Vec<_>, _>>()?;
         schema::indexed_signatures(&texts)?;

@@ -14,5 +14,6 @@ pub(super) use apply::{
 pub(super) use error::VOTE;
 pub use error::{Rule, SchemaError};
 pub(super) use text::{
-    CORE_API, is_port_name, multihash_text, name, port_count, ports, seed_nodes, uri, username, vat, vendor_field,
+    CORE_API, base58, is_port_name, items, multihash_text, name, port_count, ports, seed_nodes, uri, username, vat,
+    vendor_field,
 };

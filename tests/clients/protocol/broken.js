@@ -1,15 +1,16 @@
 // One thing changed in a good transaction, and what the reference says of it.
 const { Transactions } = require("@arkecosystem/crypto");
 
-/** What the reference answers: refused, or the id it computes and whether the signature holds. */
+/** What the reference answers: refused, or the id it computes and whether the signature holds; and what its schema says against it. */
 function judge(json, bytes) {
     try {
         const found = json
             ? Transactions.TransactionFactory.fromJson(JSON.parse(JSON.stringify(json)))
             : Transactions.TransactionFactory.fromHex(bytes);
-        return { verified: found.verified, id: found.id };
+        return { outcome: { verified: found.verified, id: found.id } };
     } catch (error) {
-        return "refused";
+        const complaint = error.constructor.name === "TransactionSchemaError" ? error.message : undefined;
+        return { outcome: "refused", complaint };
     }
 }
 
@@ -32,6 +33,11 @@ function mutations(sample) {
             for (const other of VALUES) change(`= ${JSON.stringify(other)}`, (parent, key) => (parent[key] = other));
             if (typeof value === "string" && value.length) {
                 change("one longer", (parent, key) => (parent[key] += "a"));
+                change("much longer", (parent, key) => (parent[key] = value.repeat(1 + Math.ceil(300 / value.length))));
+                // The library reads no byte from a signature that is no hex, and signs for nothing: here it is refused.
+                if (!path.some((key) => /ignature/.test(key) && key !== "multiSignature")) {
+                    change("of other letters", (parent, key) => (parent[key] = "z".repeat(value.length)));
+                }
                 change("one shorter", (parent, key) => (parent[key] = value.slice(1)));
                 change("upper case", (parent, key) => (parent[key] = value.toUpperCase()));
                 const characters = Array.from(value);
@@ -61,4 +67,25 @@ function mutations(sample) {
     return out;
 }
 
-module.exports = { judge, mutations };
+/** Mutations of which ours says something else, and why. */
+const SAYS_OTHER = [
+    // Its limits of `signatures` are those that the asset names, whatever that is.
+    [/asset(\.multiSignature(\.\w+)?)? = /, /^data\.signatures /],
+    [/asset\.multiSignature\.min = -1/, /min should be >= 1$/],
+    // Required members are asked for in another order.
+    [/asset\.multiSignature = \{\}/, /required property 'min'$/],
+    [/version (missing|= 1$)/, /required property '\.timestamp'/],
+    // A type as text finds no schema here.
+    [/ type = "0"/, /^data\.(type|amount) should pass /],
+    // Its limit of payments is asked first.
+    [/asset\.payments = /, /"transactionType" keyword validation$/],
+    // Nothing but null is allowed there, and it says so of any other value.
+    [/secondSignature /, /^data\.secondSignature should be null$/],
+    // Its rule for addresses on the web forgets to ask for a text.
+    [/(website|[rR]epository) = \[\]/, /should match format "uri"$/],
+    [/ports( = \{\}|\.@arkecosystem\/core-api missing)/, /fewer than 1 properties$/],
+    // It takes a signature that is none, until it looks for what stands behind it.
+    [/signature much longer/, /^data\.signatures\[0\] should NOT be /],
+];
+
+module.exports = { SAYS_OTHER, judge, mutations };

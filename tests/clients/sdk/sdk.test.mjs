@@ -99,6 +99,24 @@ test("a transfer is signed, posted, confirmed, and seen by both parties", async 
     assert.equal(all.data[0].id, transaction.id);
 });
 
+test("a memo that was cut inside an emoji is taken as it was signed", async () => {
+    const [, , , sender] = testnet.accounts;
+    const signed = BuilderFactory.transfer()
+        .recipientId(sender.address)
+        .amount("1")
+        .vendorField("cut 😀".slice(0, 5))
+        .nonce("1")
+        .sign(sender.passphrase);
+    assert.equal(signed.verify(), true);
+    const json = signed.getStruct();
+    assert.match(JSON.stringify(json), /"cut \\ud83d"/);
+    await testnet.confirm(json);
+    const { data } = (await testnet.client.api("transactions").get(json.id)).body;
+    assert.equal(data.vendorField, "cut \ufffd");
+    const found = (await testnet.client.api("transactions").search({ vendorField: "cut 😀".slice(0, 5) })).body;
+    assert.deepEqual(found.data.map(({ id }) => id), [json.id]);
+});
+
 test("a delegate is registered, voted for, and its weight shows", async () => {
     const [, candidate, voter] = testnet.accounts;
     const registration = BuilderFactory.delegateRegistration()

@@ -75,7 +75,7 @@ impl<'a> Members<'a> {
     /// Reads so many bytes in hex, upper or lower case.
     pub fn hex<const N: usize>(&self, path: &str, key: &str) -> Result<Option<[u8; N]>, SchemaError> {
         let Some(text) = self.text(path, key)? else { return Ok(None) };
-        let wrong = |_| SchemaError::new(join(path, key), format!("{text:?}"), Rule::Hex { digits: 2 * N });
+        let wrong = |_| SchemaError::of_text(join(path, key), text, Rule::Hex { digits: 2 * N });
         keys::hex_array("member", text).map(Some).map_err(wrong)
     }
 
@@ -128,6 +128,11 @@ pub fn whole(found: &Value) -> Option<u64> {
     found.as_u64().or_else(|| found.as_f64().filter(|_| found.is_f64()).filter(safe).map(|number| number as u64))
 }
 
+/// A member that is there, as a text.
+pub fn text_of<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
+    found.as_str().ok_or_else(|| SchemaError::new(path, describe(found), Rule::Text))
+}
+
 /// A value for a message, shortened.
 pub fn describe(found: &Value) -> String {
     match found {
@@ -143,11 +148,9 @@ pub fn join(path: &str, key: &str) -> String {
 
 /// A text that looks like an address.
 pub fn address_looks<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
-    let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
-    let looks_right = |text: &&str| text.len() == 34 && text.bytes().all(base58);
-    let meaning = || "34 characters of base58 (digits and letters without 0, O, I, l)".to_owned();
-    let wrong = || SchemaError::new(path, describe(found), Rule::Format { name: "address", meaning: meaning() });
-    found.as_str().filter(looks_right).ok_or_else(wrong)
+    let text = text_of(path, found)?;
+    schema::base58(path, text, 34, 34)?;
+    Ok(text)
 }
 
 /// A rule for a text at a path.

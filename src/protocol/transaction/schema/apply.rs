@@ -81,12 +81,12 @@ pub fn indexed_signatures(texts: &[&str]) -> Checked {
 }
 
 fn unique<T: PartialEq>(path: &str, items: &[T]) -> Checked {
-    for (index, item) in items.iter().enumerate() {
-        if let Some(before) = items[..index].iter().position(|other| other == item) {
-            return Err(SchemaError::new(path, format!("a list of {}", items.len()), Rule::Unique(before, index)));
+    match text::last_pair(items) {
+        Some((one, other)) => {
+            Err(SchemaError::new(path, format!("a list of {}", items.len()), Rule::Unique(one, other)))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A minimum from 1 to the number of keys, which are different and at most 16.
@@ -116,10 +116,7 @@ pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checke
     if recipient.network_byte() == context.network {
         return Ok(());
     }
-    let text = recipient.to_string();
-    let meaning = || "34 characters of base58".to_owned();
-    let rule = || Rule::Format { name: "address", meaning: meaning() };
-    if text.len() == 34 { Ok(()) } else { Err(SchemaError::new("recipientId", format!("{text:?}"), rule())) }
+    text::base58("recipientId", &recipient.to_string(), 34, 34)
 }
 
 /// Fails if none of some members is there.

@@ -1,5 +1,7 @@
 //! The messages of schema errors.
 
+use crate::protocol::keys::shorten;
+
 /// A member that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("transaction member `{path}` is {found}, allowed is {rule}")]
@@ -8,6 +10,8 @@ pub struct SchemaError {
     pub path: String,
     /// The value found, shortened; `missing` if there is none.
     pub found: String,
+    /// The characters of a text found, or the members of a list.
+    length: usize,
     pub rule: Rule,
 }
 
@@ -62,7 +66,17 @@ impl SchemaError {
         found: impl std::fmt::Display,
         rule: Rule,
     ) -> Self {
-        Self { path: path.into(), found: found.to_string(), rule }
+        Self { path: path.into(), found: found.to_string(), length: 0, rule }
+    }
+
+    /// Of a text whose length or form is wrong.
+    pub(in crate::protocol::transaction) fn of_text(path: impl Into<String>, text: &str, rule: Rule) -> Self {
+        Self { length: text.chars().count(), ..Self::new(path, format!("{:?}", shorten(text)), rule) }
+    }
+
+    /// Of a list with too few or too many members.
+    pub(in crate::protocol::transaction) fn of_list(path: impl Into<String>, length: usize, rule: Rule) -> Self {
+        Self { length, ..Self::new(path, format!("{length} items"), rule) }
     }
 
     /// About as the reference's validator says it. Its long lists of tried alternatives are not reproduced.
@@ -90,9 +104,9 @@ impl SchemaError {
                 Err(_) => format!("data.{path} should be integer"),
             },
             Rule::OneOf(_) => format!("data.{path} should be equal to one of the allowed values"),
-            Rule::Hex { digits } => self.length_text(*digits, *digits, "characters", "hex"),
-            Rule::Characters { min, max } => self.length_text(*min, *max, "characters", "text"),
-            Rule::Items { min, max } => self.length_text(*min, *max, "items", "list"),
+            Rule::Hex { digits } => self.length_text(*digits, *digits, "characters"),
+            Rule::Characters { min, max } => self.length_text(*min, *max, "characters"),
+            Rule::Items { min, max } => self.length_text(*min, *max, "items"),
             Rule::Unique(one, other) => {
                 format!("data.{path} should NOT have duplicate items (items ## {one} and {other} are identical)")
             }
@@ -105,17 +119,14 @@ impl SchemaError {
         }
     }
 
-    fn length_text(&self, min: usize, max: usize, unit: &str, format: &str) -> String {
-        let length = match self.found.trim_matches('"').chars().count() {
-            _ if unit == "items" => self.found.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0),
-            length => length,
-        };
-        match (unit, length) {
-            ("items", length) if length < min => format!("data.{} should NOT have fewer than {min} items", self.path),
-            ("items", _) => format!("data.{} should NOT have more than {max} items", self.path),
-            (_, length) if length < min => format!("data.{} should NOT be shorter than {min} characters", self.path),
-            (_, length) if length > max => format!("data.{} should NOT be longer than {max} characters", self.path),
-            _ => format!("data.{} should match format \"{format}\"", self.path),
+    fn length_text(&self, min: usize, max: usize, unit: &str) -> String {
+        let path = &self.path;
+        match (self.length, unit) {
+            (length, "items") if length < min => format!("data.{path} should NOT have fewer than {min} items"),
+            (length, "items") if length > max => format!("data.{path} should NOT have more than {max} items"),
+            (length, _) if length < min => format!("data.{path} should NOT be shorter than {min} characters"),
+            (length, _) if length > max => format!("data.{path} should NOT be longer than {max} characters"),
+            _ => format!("data.{path} should match pattern \"^[0123456789A-Fa-f]+$\""),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 type Checked = Result<(), SchemaError>;
 
+const BASE58: &str = "^[123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz]+$";
 const USERNAME: &str = "^[a-z0-9!@$&_.]+$";
 const NAME: &str = "^[a-zA-Z0-9]+(( - |[ ._-])[a-zA-Z0-9]+)*[.]?$";
 
@@ -20,7 +21,7 @@ fn require(holds: bool, path: &str, text: &str, rule: Rule) -> Checked {
 
 fn characters(path: &str, text: &str, min: usize, max: usize) -> Checked {
     let holds = (min..=max).contains(&text.chars().count());
-    if holds { Ok(()) } else { Err(SchemaError::new(path, format!("{text:?}"), Rule::Characters { min, max })) }
+    if holds { Ok(()) } else { Err(SchemaError::of_text(path, text, Rule::Characters { min, max })) }
 }
 
 /// Delegate names: pattern, then length.
@@ -84,19 +85,21 @@ pub fn vendor_field(text: &str, limit: usize) -> Checked {
 
 /// The text of a multihash: base58 of 2 to 90 characters.
 pub fn multihash_text(text: &str) -> Checked {
-    let base58 = |byte: u8| is_alphanumeric(byte) && !matches!(byte, b'0' | b'O' | b'I' | b'l');
-    characters("asset.ipfs", text, 2, 90)?;
-    let meaning = "base58: letters and digits without 0, O, I, l".to_owned();
-    require(text.bytes().all(base58), "asset.ipfs", text, Rule::Format { name: "base58", meaning })
+    base58("asset.ipfs", text, 2, 90)
+}
+
+/// So many letters and digits without 0, O, I, l.
+pub fn base58(path: &str, text: &str, min: usize, max: usize) -> Checked {
+    let is_digit = |byte: u8| is_alphanumeric(byte) && !matches!(byte, b'0' | b'O' | b'I' | b'l');
+    characters(path, text, min, max)?;
+    require(text.bytes().all(is_digit), path, text, Rule::Pattern(BASE58))
 }
 
 /// One to ten different addresses of the internet that are not the machine's own.
 pub fn seed_nodes(path: &str, nodes: &[String]) -> Checked {
     items(path, nodes.len(), 1, 10)?;
-    for (index, node) in nodes.iter().enumerate() {
-        if let Some(before) = nodes[..index].iter().position(|other| other == node) {
-            return Err(SchemaError::new(path, quoted(node), Rule::Unique(before, index)));
-        }
+    if let Some((one, other)) = last_pair(nodes) {
+        return Err(SchemaError::new(path, quoted(&nodes[one]), Rule::Unique(other, one)));
     }
     let meaning = || "an IPv4 or IPv6 address that is neither loopback nor begins with 0".to_owned();
     nodes.iter().enumerate().try_for_each(|(index, node)| {
@@ -147,7 +150,15 @@ pub fn items(path: &str, found: usize, min: usize, max: usize) -> Checked {
     if (min..=max).contains(&found) {
         return Ok(());
     }
-    Err(SchemaError::new(path, format!("{found} items"), Rule::Items { min, max }))
+    Err(SchemaError::of_list(path, found, Rule::Items { min, max }))
+}
+
+/// The last two members of a list that are the same, the first of them first: the reference looks from the end.
+pub fn last_pair<T: PartialEq>(items: &[T]) -> Option<(usize, usize)> {
+    (0..items.len()).rev().find_map(|one| {
+        let after = items[one + 1..].iter().position(|other| *other == items[one])?;
+        Some((one, one + 1 + after))
+    })
 }
 
 #[cfg(test)]
@@ -195,7 +206,7 @@ mod tests {
             assert!(!is_seed_node(bad), "{bad}");
         }
         let node = || "1.2.3.4".to_owned();
-        assert_eq!(seed_nodes("s", &[node(), node()]).unwrap_err().rule, Rule::Unique(0, 1));
+        assert_eq!(seed_nodes("s", &[node(), node()]).unwrap_err().rule, Rule::Unique(1, 0));
         assert!(seed_nodes("s", &[]).is_err());
     }
 }

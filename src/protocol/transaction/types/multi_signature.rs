@@ -5,7 +5,7 @@ use super::{
         BytesError, Rule, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         encode,
-        read::{JsonReader, Members, describe},
+        read::{JsonReader, Members, text_of},
         schema::{self, Checked},
     },
     Asset, Pending, TransactionType, own,
@@ -120,12 +120,12 @@ fn legacy(asset: Members<'_>) -> Result<Asset, SchemaError> {
 }
 
 fn public_keys(path: &str, list: &[Value], prefix: &str) -> Result<Vec<PublicKey>, SchemaError> {
-    if !(1..=16).contains(&list.len()) {
-        return Err(SchemaError::new(path, format!("{} items", list.len()), Rule::Items { min: 1, max: 16 }));
-    }
+    schema::items(path, list.len(), 1, 16)?;
     let key = |(index, found): (usize, &Value)| {
-        let wrong = || SchemaError::new(format!("{path}[{index}]"), describe(found), Rule::Hex { digits: 66 });
-        found.as_str().and_then(|text| text.strip_prefix(prefix)?.parse().ok()).ok_or_else(wrong)
+        let path = format!("{path}[{index}]");
+        let text = text_of(&path, found)?;
+        let wrong = || SchemaError::of_text(path, text, Rule::Hex { digits: 66 });
+        text.strip_prefix(prefix).and_then(|key| key.parse().ok()).ok_or_else(wrong)
     };
     list.iter().enumerate().map(key).collect()
 }

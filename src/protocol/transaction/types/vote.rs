@@ -4,7 +4,7 @@ use super::{
     super::{
         BytesError, Rule, SchemaError, Transaction, TransactionBuilder,
         decode::WireReader,
-        read::{JsonReader, address_looks, describe},
+        read::{JsonReader, address_looks, text_of},
         schema,
     },
     Asset, Pending, TransactionType, Vote, own,
@@ -88,10 +88,10 @@ impl TransactionType for Type {
 
 fn vote(votes: &[Value], lax: bool) -> Result<Vote, SchemaError> {
     let [vote] = votes else {
-        return Err(SchemaError::new("asset.votes", format!("{} items", votes.len()), Rule::Items { min: 1, max: 1 }));
+        return Err(SchemaError::of_list("asset.votes", votes.len(), Rule::Items { min: 1, max: 1 }));
     };
-    let wrong = || SchemaError::new("asset.votes[0]", describe(vote), Rule::Pattern(schema::VOTE));
-    let text = vote.as_str().ok_or_else(wrong)?;
+    let text = text_of("asset.votes[0]", vote)?;
+    let wrong = || SchemaError::of_text("asset.votes[0]", text, Rule::Pattern(schema::VOTE));
     let key = |digits: &str| digits.parse().map_err(|_| wrong());
     match text.split_at_checked(1) {
         Some(("+", digits)) => Ok(Vote::For(key(digits)?)),
