@@ -7,6 +7,7 @@ use super::{
         guard::{Gate, LabAccess},
         limits::{Connections, Limits, Receiving},
         log::{LogTail, Report},
+        proxy::Proxies,
         request::Ports,
         tally::Requests,
     },
@@ -135,8 +136,9 @@ impl ApiContext {
 
     /// Decides which requests may pass.
     pub fn gate(&self) -> Gate<'_> {
-        let Settings { lab, webhook_whitelist, .. } = &self.settings;
-        Gate { lab, webhooks: webhook_whitelist, host: self.host, port: self.ports.api }
+        let Settings { lab, webhook_whitelist, proxies, .. } = &self.settings;
+        let is_behind_proxy = proxies.is_some();
+        Gate { lab, webhooks: webhook_whitelist, is_behind_proxy, host: self.host, port: self.ports.api }
     }
 
     /// The head to answer from.
@@ -185,6 +187,8 @@ pub struct Settings {
     pub lab: LabAccess,
     /// The limits of what clients may hold of the server.
     pub limits: Limits,
+    /// The proxies in front of the server, if there are any.
+    pub proxies: Option<Proxies>,
 }
 
 impl Default for Settings {
@@ -198,6 +202,7 @@ impl Default for Settings {
             webhook_whitelist: Whitelist::loopback(),
             lab: LabAccess::default(),
             limits: Limits::default(),
+            proxies: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{
         body,
         error::ApiError,
         limits::{Admitted, AtWork, Connections, Receiving},
+        proxy::Proxies,
         reply::{Reply, Tampering},
         request::{Ports, Request},
     },
@@ -182,14 +183,15 @@ async fn converse(
     mut stopped: watch::Receiver<bool>,
 ) {
     let idle = context.settings.limits.idle;
-    let answering = TowerToHyperService::new(warp::service(filter(context)));
+    let proxies = context.settings.proxies.as_ref();
+    let answering = TowerToHyperService::new(warp::service(filter(context.clone())));
     let (stopping, has_stream) = (stopped.clone(), AtomicBool::new(false));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (work, stopping, has_stream) = (admitted.work(), &stopping, &has_stream);
         if request.body().is_end_stream() {
             work.begin();
         }
-        let answered = checked(request, Remote(remote, work.clone()))
+        let answered = checked(request, proxies, Remote(remote, work.clone()))
             .map(|request| hyper::service::Service::call(&answering, request));
         // A connection keeps room for such a future while nobody asks. Boxed, that is a word.
         Box::pin(async move {
@@ -253,12 +255,14 @@ pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
 /// A request that HTTP allows, with the client's address; otherwise what is answered to it.
 fn checked(
     mut request: hyper::Request<Incoming>,
-    remote: Remote,
+    proxies: Option<&Proxies>,
+    Remote(peer, work): Remote,
 ) -> Result<hyper::Request<Incoming>, Response<bytes::Bytes>> {
-    let wrong = |message| {
-        let asked = Request { remote: Some(remote.0), ..Request::new(Method::GET, "/") };
-        Reply::error(&ApiError::BadRequest(message)).into_response(&asked)
+    let refused = |why: &ApiError| {
+        let asked = Request { remote: Some(peer), ..Request::new(Method::GET, "/") };
+        Reply::error(why).into_response(&asked)
     };
+    let wrong = |message: &str| refused(&ApiError::BadRequest(message.to_owned()));
     if request.method() == Method::CONNECT || request.uri().path_and_query().is_none() {
         return Err(wrong("this server is no proxy"));
     }
@@ -274,7 +278,9 @@ fn checked(
     {
         request.headers_mut().insert(header::HOST, host);
     }
-    request.extensions_mut().insert(remote);
+    let client = proxies.map_or(Ok(peer), |proxies| proxies.client(peer, request.headers()));
+    let client = client.map_err(|why| refused(&why))?;
+    request.extensions_mut().insert(Remote(client, work));
     Ok(request)
 }
 

@@ -1,7 +1,7 @@
 //! The clients that may change the run, and what clients may hold of the server: each trick over a real socket.
 
 use crate::live::Network;
-use dposlab::api::{LabAccess, LabToken, Limits, RateLimit, Settings};
+use dposlab::api::{LabAccess, LabToken, Limits, Proxies, RateLimit, Settings, Whitelist, proxy};
 use serde_json::json;
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -103,6 +103,44 @@ fn what_a_proxy_forwards_does_not_steer_the_run() {
         assert_eq!(status(&network, &public), 200, "the public API is for everybody: {header}");
     }
     assert_eq!(height(&network), 1, "nothing of that was played");
+}
+
+/// Behind a proxy that is said to be there, each client has requests of its own, and nobody is local.
+#[test]
+fn a_proxy_s_clients_are_told_apart_and_steer_nothing() {
+    let proxies = Proxies { header: proxy::header("X-Forwarded-For").expect("a header"), from: Whitelist::loopback() };
+    let rate_limit = Some(RateLimit { requests: 2, window_ms: 600_000 });
+    let settings = Settings { rate_limit, proxies: Some(proxies), ..Settings::default() };
+    let network = Network::with(41, settings.clone());
+    let here = network.address;
+    let get = |network: &Network, path: &str, header: &str| {
+        let host = network.address;
+        status(network, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{header}\r\n"))
+    };
+    for (client, wanted) in [
+        ("198.51.100.7", 200),
+        ("198.51.100.8", 200),
+        ("198.51.100.8, 198.51.100.7", 200),
+        ("203.0.113.5, 198.51.100.7", 429),
+        ("198.51.100.8:4321", 200),
+        ("198.51.100.8", 429),
+        ("nobody", 400),
+    ] {
+        assert_eq!(get(&network, "/api/blocks", &format!("x-forwarded-for: {client}\r\n")), wanted, "{client}");
+    }
+    // Also those whom the proxy does not name, for it may have forgotten to.
+    for header in ["", "x-forwarded-for: 127.0.0.1\r\n"] {
+        for path in ["/lab", "/metrics", "/api/webhooks"] {
+            assert_eq!(get(&network, path, header), 403, "{path} {header}");
+        }
+    }
+    let answer = network.send_raw(&format!("GET /lab HTTP/1.1\r\nhost: {here}\r\nconnection: close\r\n\r\n"));
+    assert!(answer.contains("/lab is closed behind a proxy; --lab token opens it"), "{answer}");
+
+    let token = LabToken::new("0123456789abcdef").expect("long enough");
+    let network = Network::with(42, Settings { lab: LabAccess::Token(token), ..settings });
+    let header = "x-forwarded-for: 198.51.100.7\r\nauthorization: Bearer 0123456789abcdef\r\n";
+    assert_eq!(get(&network, "/lab/pace", header), 200);
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn about_node(context: &ApiContext, host: &str) -> Reply {
     let network = &view.tree().config().network;
     let lab = match settings.lab {
         LabAccess::Off => "off (<code>--lab off</code>)",
+        LabAccess::Loopback if settings.proxies.is_some() => "closed behind a proxy; <code>--lab token</code> opens it",
         LabAccess::Loopback => "for programs on this machine",
         LabAccess::Token(_) => "with the token of <code>--lab-token</code>: <code>authorization: Bearer TOKEN</code>",
     };

@@ -10,7 +10,7 @@ pub enum ApiError {
     Forbidden,
     /// The request itself is none that HTTP/1.1 allows.
     #[error("{0}")]
-    BadRequest(&'static str),
+    BadRequest(String),
     /// A token is missing or wrong.
     #[error("{0}")]
     Unauthorized(&'static str),
