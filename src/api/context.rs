@@ -5,7 +5,7 @@ use super::{
         access::{Limiter, RateLimit, Whitelist},
         error::ApiError,
         guard::{Gate, LabAccess},
-        limits::{Connections, Limits, Receiving},
+        limits::{Connections, Limits, UnderWay},
         log::{LogTail, Report},
         proxy::Proxies,
         request::Ports,
@@ -64,7 +64,9 @@ pub struct ApiContext {
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
-    pub receiving: Arc<Receiving>,
+    pub receiving: Arc<UnderWay>,
+    /// Counts what is being sent.
+    pub sending: Arc<UnderWay>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
     /// Views of this network's past, if it is kept.
@@ -88,7 +90,7 @@ impl ApiContext {
     pub fn new(view: View, live: LiveHandle) -> Self {
         let (ports, settings) = (Ports::default(), Settings::default());
         let host = Ipv4Addr::LOCALHOST.into();
-        let receiving = Arc::new(Receiving::new(settings.limits.receiving));
+        let (receiving, sending) = (UnderWay::new(settings.limits.receiving), UnderWay::new(settings.limits.sending));
         let board = LabBoard::of_view(&view);
         let connections = Connections::new(settings.limits.connections);
         let chaos = Chaos::new(0, view.node(), Arc::new(vec![view.clone()].into()));
@@ -110,6 +112,7 @@ impl ApiContext {
             views: None,
             limiter: Arc::default(),
             receiving,
+            sending,
             board,
             feed,
             requests: Arc::default(),
@@ -128,6 +131,7 @@ impl ApiContext {
             report: self.report.clone(),
             limiter: self.limiter.clone(),
             receiving: self.receiving.clone(),
+            sending: self.sending.clone(),
             requests: self.requests.clone(),
             connections: self.connections.clone(),
             ..Self::new(view, live)

@@ -7,7 +7,7 @@ use super::{
     http::{
         body,
         error::ApiError,
-        limits::{Admitted, AtWork, Connections, Receiving},
+        limits::{Admitted, AtWork, Connections, Limits, OnWay, UnderWay},
         proxy::Proxies,
         reply::{Reply, Tampering},
         request::{Ports, Request},
@@ -45,6 +45,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
+use tokio_io_timeout::TimeoutStream;
 use warp::{
     Filter,
     http::{HeaderMap, HeaderValue, Method, Response, header},
@@ -57,6 +58,10 @@ const GRACE: Duration = Duration::from_secs(1);
 const STREAM_GRACE: Duration = Duration::from_millis(100);
 /// The time between two lines of the log about connections that were closed or refused.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
+/// The head of a request may be so long [bytes]; twice as much is never kept.
+const HEAD_MAX: usize = 32 * 1_024;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4_096;
 /// The pause after the system refused to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -107,6 +112,8 @@ impl Server {
         socket.set_nonblocking(true).map_err(error)?;
         // Connections inherit it: without, the last part of an answer may wait for the client's delayed acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true).map_err(error)?;
+        // More than the usual 128: whoever finds no room tries again after a second.
+        SockRef::from(&socket).listen(BACKLOG).map_err(error)?;
         let address = socket.local_addr().map_err(error)?;
         Ok(Listener { socket, address })
     }
@@ -115,9 +122,9 @@ impl Server {
     pub fn new(listener: Listener, context: ApiContext) -> Self {
         let ports = Ports { api: listener.address.port(), ..context.ports };
         let (host, limits) = (listener.address.ip(), context.settings.limits);
-        let receiving = Arc::new(Receiving::new(limits.receiving));
+        let (receiving, sending) = (UnderWay::new(limits.receiving), UnderWay::new(limits.sending));
         let connections = Connections::new(limits.connections);
-        Self { listener, context: ApiContext { ports, host, receiving, connections, ..context } }
+        Self { listener, context: ApiContext { ports, host, receiving, sending, connections, ..context } }
     }
 
     /// [`Server::listen`] and [`Server::new`] in one.
@@ -182,7 +189,7 @@ async fn converse(
     admitted: Admitted,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let idle = context.settings.limits.idle;
+    let Limits { idle, write, .. } = context.settings.limits;
     let proxies = context.settings.proxies.as_ref();
     let answering = TowerToHyperService::new(warp::service(filter(context.clone())));
     let (stopping, has_stream) = (stopped.clone(), AtomicBool::new(false));
@@ -216,8 +223,10 @@ async fn converse(
         })
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(idle);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    http.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEAD_MAX);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(write));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(stream)), service));
     let stopped = async { stopped.wait_for(|stopped| *stopped).await.is_ok() };
     tokio::select! {
         // The way in which a client leaves does not matter.
@@ -303,7 +312,8 @@ fn filter(
             let context = context.clone();
             async move {
                 let Remote(remote, work) = remote;
-                let received = context.receiving.begin(remote.ip().to_canonical());
+                let client = remote.ip().to_canonical();
+                let received = context.receiving.begin(client);
                 let remote = Some(remote);
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, remote };
                 let patience = context.settings.limits.body;
@@ -313,12 +323,40 @@ fn filter(
                     read
                 };
                 let reply = dispatch::answer(&context, &request, body).await;
-                let tampering = reply.tampering;
+                let (tampering, is_counted) = (reply.tampering, reply.is_for_all_pages && !reply.is_of_site);
                 let mut response = reply.into_response(&request);
+                let sent = context.sending.begin(client);
+                if is_counted && !Sent::count(sent, &mut response) {
+                    response = Reply::error(&ApiError::Busy).into_response(&request);
+                }
                 if let Some(tampering) = tampering {
                     response.extensions_mut().insert(tampering);
                 }
                 response
             }
         })
+}
+
+/// The body of an answer, which counts as on its way until its last part has left for the client.
+struct Sent {
+    body: bytes::Bytes,
+    _on_way: OnWay,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl Sent {
+    /// Counts the body of an answer, if it may be sent.
+    fn count(mut on_way: OnWay, response: &mut Response<bytes::Bytes>) -> bool {
+        let body = std::mem::take(response.body_mut());
+        let is_free = on_way.add(body.len()).is_ok();
+        if is_free {
+            *response.body_mut() = bytes::Bytes::from_owner(Self { body, _on_way: on_way });
+        }
+        is_free
+    }
 }

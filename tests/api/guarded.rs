@@ -296,6 +296,41 @@ fn a_connection_that_waits_too_long_is_closed() {
     assert!(closed, "a slow head keeps its connection");
 }
 
+/// A head has an end, and who does not read an answer is closed in time.
+#[test]
+fn heads_are_bounded_and_answers_are_read_in_time() {
+    let limits = Limits { write: Duration::from_millis(50), sending: 100_000, ..Limits::default() };
+    let network = Network::with(43, Settings { limits, ..Settings::default() });
+    let head = format!("GET /api/node/status HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", network.address);
+    assert_eq!(status(&network, &format!("{head}x: {}\r\n\r\n", "y".repeat(20_000))), 200);
+    let mut stream = TcpStream::connect(network.address).expect("the server accepts");
+    // What it does not read makes the system reset the connection, which may overtake its answer.
+    let _reset = write!(stream, "{head}x: {}\r\n\r\n", "y".repeat(80_000));
+    let mut answer = String::new();
+    let _reset = stream.read_to_string(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    assert_eq!(network.get("/api/openapi.json").status, 503, "half of the room is one client's");
+    // Files of pages cost no memory and are not counted; the socket's buffers take no more than some of these answers.
+    let ask = format!("GET /api/docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: {}\r\n\r\n", network.address);
+    let mut deaf: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(network.address).expect("the server accepts");
+            stream.write_all(ask.repeat(40).as_bytes()).expect("the connection is new");
+            stream
+        })
+        .collect();
+    assert_eq!(network.get("/api/node/status").status, 200, "and others are answered");
+    // No more than an alarm: when the server has closed them all, no connection but that of the question is open.
+    let figures = format!("GET /metrics HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", network.address);
+    let is_closed = || network.send_raw(&figures).contains("\ndposlab_http_connections 1.0\n");
+    assert!((0..20_000).any(|_| is_closed()), "those who do not read are still connected");
+    for stream in &mut deaf {
+        let mut rest = Vec::new();
+        let _reset = stream.read_to_end(&mut rest);
+        assert!(rest.len() < 40 * 1_000_000, "{} bytes came, and nobody read", rest.len());
+    }
+}
+
 /// A client that asks first whether it may send a body is told no, and never to go on.
 #[test]
 fn what_is_refused_for_its_head_has_no_body_read() {

@@ -36,7 +36,9 @@ impl Proxies {
 pub fn header(name: &str) -> Result<HeaderName, String> {
     let header = name.parse().map_err(|_| format!("found '{name}', allowed is the name of a header"))?;
     match header == warp::http::header::FORWARDED {
-        true => Err("found 'Forwarded', allowed is a header of addresses, such as X-Forwarded-For or X-Real-IP".to_owned()),
+        true => {
+            Err("found 'Forwarded', allowed is a header of addresses, such as X-Forwarded-For or X-Real-IP".to_owned())
+        }
         false => Ok(header),
     }
 }
@@ -76,7 +78,10 @@ mod tests {
         assert_eq!(client("127.0.0.1", &[]), ip("127.0.0.1"));
         assert_eq!(client("192.0.2.1", &["127.0.0.1"]), ip("192.0.2.1"), "it is no proxy of ours");
         for wrong in ["", "unknown", "198.51.100.7,", "198.51.100.7, _hidden"] {
-            assert!(client("127.0.0.1", &[wrong]).is_err_and(|why| why.starts_with("x-forwarded-for: found '")), "{wrong}");
+            assert!(
+                client("127.0.0.1", &[wrong]).is_err_and(|why| why.starts_with("x-forwarded-for: found '")),
+                "{wrong}"
+            );
         }
     }
 

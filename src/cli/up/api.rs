@@ -5,8 +5,8 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
-        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist,
-        WriteState,
+        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks,
+        Whitelist, WriteState,
         chains::Chains,
         proxy,
         views::{Observed, Views},
@@ -75,6 +75,14 @@ pub struct ApiOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     body_timeout: u64,
+    /// Close a connection whose client reads nothing of what is sent to it for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().write.as_secs(), help_heading = "Limits",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    write_timeout: u64,
+    /// Megabytes of answers that clients have asked for and not read yet, shared out as for --max-receiving.
+    #[arg(long, value_name = "MB", default_value_t = (Limits::default().sending >> 20) as u32,
+          help_heading = "Limits", value_parser = clap::value_parser!(u32).range(8..=4_096))]
+    max_sending: u32,
     /// Megabytes of bodies received at a time, of all clients together; a client may hold what is free, so one takes half of
     /// them at most. More is answered with 503.
     #[arg(long, value_name = "MB", default_value_t = (Limits::default().receiving >> 20) as u32,
@@ -169,6 +177,8 @@ impl ApiOptions {
             idle: Duration::from_secs(self.idle_timeout),
             body: Duration::from_secs(self.body_timeout),
             receiving: (self.max_receiving as usize) << 20,
+            write: Duration::from_secs(self.write_timeout),
+            sending: (self.max_sending as usize) << 20,
         }
     }
 

@@ -114,6 +114,12 @@ test("each client has requests of its own, and none has those of another", async
         const answered = await ask(through, "/api/blocks", { from, headers });
         return [answered.status, answered.headers["x-ratelimit-userremaining"]];
     };
+    // Pages and their files are not counted.
+    for (let load = 0; load < 5; load++) {
+        for (const path of ["/", "/page/main.js", "/page/live.css", "/page/drawing.js", "/api/docs/start.js"]) {
+            assert.equal(await status(through, path, { from: "127.0.0.3", headers: { accept: "text/html" } }), 200);
+        }
+    }
     assert.deepEqual(await left("127.0.0.3"), [200, "2"]);
     assert.deepEqual(await left("127.0.0.2"), [200, "2"]);
     // What a client says of itself does not count.
