@@ -30,6 +30,7 @@ pub use http::{
     guard::{LabAccess, LabToken},
     limits::Limits,
     log::{self, LogTail},
+    proxy::{self, Proxies},
     reply::Reply,
     request::{Ports, Request},
 };

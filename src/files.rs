@@ -1,14 +1,14 @@
 //! Files of others: which are read, and how much of them.
 //!
 //! Every file that a user names is opened here. A pipe or a device could be endless or never answer, so only regular files
-//! are read, links to them included, and nothing is waited for. Every read has a limit. An error is an [`std::io::Error`]
+//! are read, links to them included, and nothing is waited for. Traces and tables are written to whatever takes them. Every read has a limit. An error is an [`std::io::Error`]
 //! whose text says what was found and what is allowed; the caller puts the file's name before it.
 
 mod input;
 mod lines;
 pub mod segments;
 
-pub use input::{Identity, open, open_own, read, read_text};
+pub use input::{Identity, check_own_folder, create, open, open_own, read, read_text};
 pub use lines::{LINE_LIMIT, Lines, read_line};
 
 /// Bytes of a file that a person writes: scenarios, secrets, lists, parts of a network.

@@ -162,6 +162,32 @@ def test_a_value_that_toml_has_no_form_for_is_a_mistake(value: object) -> None:
         literal(value)
 
 
+@pytest.mark.parametrize(
+    ("set", "found"),
+    [
+        ({"description": "\ud800"}, r"set: found '\\ud800', allowed is text without lone surrogates"),
+        ({"description": ["\udc80"]}, r"allowed is text without lone surrogates"),
+        ({"\ud800": 1}, r"allowed is text without lone surrogates"),
+        ({"a\0": 1}, r"allowed is text without NUL"),
+        ({"description": "x" * 200_000}, r"which has 2000\d\d bytes, allowed are 131071: write it into the scenario's file"),
+        ({"-x": 1}, r"'-x=1'|'-x'"),
+        ({"-h": 1}, r"'-h=1'|'-h'"),
+    ],
+)
+def test_what_no_command_can_be_given_is_a_mistake(scenario: str, set: dict[str, object], found: str) -> None:
+    with pytest.raises(dposlab.UsageError, match=found):
+        dposlab.run(scenario, set=set)
+
+
+def test_a_path_is_a_text_or_bytes(scenario: str, tmp_path: Path) -> None:
+    run = dposlab.run(os.fsencode(scenario), set={"rounds": 3}, out=os.fsencode(tmp_path / "out"))
+    assert run.rounds.num_rows == 3
+    assert (tmp_path / "out" / "summary.json").is_file()
+    for wrong in (5, None, ["a"]):
+        with pytest.raises(dposlab.UsageError, match="allowed is the path of a file"):
+            dposlab.run(wrong)
+
+
 @pytest.mark.parametrize("text", ["7", "true", "a,b", "\U0001f600 ☃", "", "{ a = 1", "[1]"])
 def test_a_text_is_a_text_whatever_it_looks_like(scenario: str, text: str) -> None:
     run = dposlab.run(scenario, set={"description": text, "rounds": 3})

@@ -5,8 +5,9 @@ use super::{
         access::{Limiter, RateLimit, Whitelist},
         error::ApiError,
         guard::{Gate, LabAccess},
-        limits::{Connections, Limits, Receiving},
+        limits::{Connections, Limits, UnderWay},
         log::{LogTail, Report},
+        proxy::Proxies,
         request::Ports,
         tally::Requests,
     },
@@ -63,7 +64,9 @@ pub struct ApiContext {
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
-    pub receiving: Arc<Receiving>,
+    pub receiving: Arc<UnderWay>,
+    /// Counts what is being sent.
+    pub sending: Arc<UnderWay>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
     /// Views of this network's past, if it is kept.
@@ -87,7 +90,7 @@ impl ApiContext {
     pub fn new(view: View, live: LiveHandle) -> Self {
         let (ports, settings) = (Ports::default(), Settings::default());
         let host = Ipv4Addr::LOCALHOST.into();
-        let receiving = Arc::new(Receiving::new(settings.limits.receiving));
+        let (receiving, sending) = (UnderWay::new(settings.limits.receiving), UnderWay::new(settings.limits.sending));
         let board = LabBoard::of_view(&view);
         let connections = Connections::new(settings.limits.connections);
         let chaos = Chaos::new(0, view.node(), Arc::new(vec![view.clone()].into()));
@@ -109,6 +112,7 @@ impl ApiContext {
             views: None,
             limiter: Arc::default(),
             receiving,
+            sending,
             board,
             feed,
             requests: Arc::default(),
@@ -127,6 +131,7 @@ impl ApiContext {
             report: self.report.clone(),
             limiter: self.limiter.clone(),
             receiving: self.receiving.clone(),
+            sending: self.sending.clone(),
             requests: self.requests.clone(),
             connections: self.connections.clone(),
             ..Self::new(view, live)
@@ -135,8 +140,9 @@ impl ApiContext {
 
     /// Decides which requests may pass.
     pub fn gate(&self) -> Gate<'_> {
-        let Settings { lab, webhook_whitelist, .. } = &self.settings;
-        Gate { lab, webhooks: webhook_whitelist, host: self.host, port: self.ports.api }
+        let Settings { lab, webhook_whitelist, proxies, .. } = &self.settings;
+        let is_behind_proxy = proxies.is_some();
+        Gate { lab, webhooks: webhook_whitelist, is_behind_proxy, host: self.host, port: self.ports.api }
     }
 
     /// The head to answer from.
@@ -185,6 +191,8 @@ pub struct Settings {
     pub lab: LabAccess,
     /// The limits of what clients may hold of the server.
     pub limits: Limits,
+    /// The proxies in front of the server, if there are any.
+    pub proxies: Option<Proxies>,
 }
 
 impl Default for Settings {
@@ -198,6 +206,7 @@ impl Default for Settings {
             webhook_whitelist: Whitelist::loopback(),
             lab: LabAccess::default(),
             limits: Limits::default(),
+            proxies: None,
         }
     }
 }

@@ -25,7 +25,7 @@ use super::{
         Call, Dialect, Parameter,
         parameter::Parameters,
         query,
-        route::{Answer, Handle, Match, Query, Route, Verb},
+        route::{Answer, Handle, Match, Query, Route, Shown, Verb},
     },
 };
 use crate::ledger::settled::SettledError;
@@ -223,7 +223,7 @@ fn quota(context: &ApiContext, request: &Request) -> Option<Quota> {
     Some(context.limiter.take(limit, client.ip()))
 }
 
-/// From here on the client's requests are counted, and every answer tells how many are left.
+/// From here on the client's requests are counted, but for pages and their files, and every answer tells how many are left.
 async fn handle(
     context: &ApiContext,
     request: &Request,
@@ -233,7 +233,9 @@ async fn handle(
 ) -> Result<Reply, ApiError> {
     let route = found.route;
     context.gate().check(request, route.access)?;
-    let quota = if route.access == Access::Loopback { None } else { quota(context, request) };
+    let is_page = matches!(route.shown, Shown::Site | Shown::Html)
+        || home::wanted(request, route, context.settings.dialect).is_some();
+    let quota = if route.access == Access::Loopback || is_page { None } else { quota(context, request) };
     let outcome = match quota {
         Some(quota) if quota.is_exceeded() => Err(ApiError::TooMany),
         _ => read_and_respond(context, request, path, found, body).await,

@@ -18,6 +18,7 @@ pub mod peers;
 pub mod recording;
 pub mod reorg;
 pub mod routes;
+pub mod site;
 pub mod snapshots;
 pub mod submit;
 pub mod transactions;

@@ -6,6 +6,7 @@ pub mod error;
 pub mod guard;
 pub mod limits;
 pub mod log;
+pub mod proxy;
 pub mod range;
 pub mod reply;
 pub mod request;

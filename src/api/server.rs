@@ -7,7 +7,8 @@ use super::{
     http::{
         body,
         error::ApiError,
-        limits::{Admitted, AtWork, Connections, Receiving},
+        limits::{Admitted, AtWork, Connections, Limits, OnWay, UnderWay},
+        proxy::Proxies,
         reply::{Reply, Tampering},
         request::{Ports, Request},
     },
@@ -44,6 +45,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
+use tokio_io_timeout::TimeoutStream;
 use warp::{
     Filter,
     http::{HeaderMap, HeaderValue, Method, Response, header},
@@ -56,6 +58,10 @@ const GRACE: Duration = Duration::from_secs(1);
 const STREAM_GRACE: Duration = Duration::from_millis(100);
 /// The time between two lines of the log about connections that were closed or refused.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
+/// The head of a request may be so long [bytes]; twice as much is never kept.
+const HEAD_MAX: usize = 32 * 1_024;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4_096;
 /// The pause after the system refused to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -106,6 +112,8 @@ impl Server {
         socket.set_nonblocking(true).map_err(error)?;
         // Connections inherit it: without, the last part of an answer may wait for the client's delayed acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true).map_err(error)?;
+        // More than the usual 128: whoever finds no room tries again after a second.
+        SockRef::from(&socket).listen(BACKLOG).map_err(error)?;
         let address = socket.local_addr().map_err(error)?;
         Ok(Listener { socket, address })
     }
@@ -114,9 +122,9 @@ impl Server {
     pub fn new(listener: Listener, context: ApiContext) -> Self {
         let ports = Ports { api: listener.address.port(), ..context.ports };
         let (host, limits) = (listener.address.ip(), context.settings.limits);
-        let receiving = Arc::new(Receiving::new(limits.receiving));
+        let (receiving, sending) = (UnderWay::new(limits.receiving), UnderWay::new(limits.sending));
         let connections = Connections::new(limits.connections);
-        Self { listener, context: ApiContext { ports, host, receiving, connections, ..context } }
+        Self { listener, context: ApiContext { ports, host, receiving, sending, connections, ..context } }
     }
 
     /// [`Server::listen`] and [`Server::new`] in one.
@@ -181,15 +189,16 @@ async fn converse(
     admitted: Admitted,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let idle = context.settings.limits.idle;
-    let answering = TowerToHyperService::new(warp::service(filter(context)));
+    let Limits { idle, write, .. } = context.settings.limits;
+    let proxies = context.settings.proxies.as_ref();
+    let answering = TowerToHyperService::new(warp::service(filter(context.clone())));
     let (stopping, has_stream) = (stopped.clone(), AtomicBool::new(false));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (work, stopping, has_stream) = (admitted.work(), &stopping, &has_stream);
         if request.body().is_end_stream() {
             work.begin();
         }
-        let answered = checked(request, Remote(remote, work.clone()))
+        let answered = checked(request, proxies, Remote(remote, work.clone()))
             .map(|request| hyper::service::Service::call(&answering, request));
         // A connection keeps room for such a future while nobody asks. Boxed, that is a word.
         Box::pin(async move {
@@ -214,8 +223,10 @@ async fn converse(
         })
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(idle);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    http.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEAD_MAX);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(write));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(stream)), service));
     let stopped = async { stopped.wait_for(|stopped| *stopped).await.is_ok() };
     tokio::select! {
         // The way in which a client leaves does not matter.
@@ -253,12 +264,14 @@ pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
 /// A request that HTTP allows, with the client's address; otherwise what is answered to it.
 fn checked(
     mut request: hyper::Request<Incoming>,
-    remote: Remote,
+    proxies: Option<&Proxies>,
+    Remote(peer, work): Remote,
 ) -> Result<hyper::Request<Incoming>, Response<bytes::Bytes>> {
-    let wrong = |message| {
-        let asked = Request { remote: Some(remote.0), ..Request::new(Method::GET, "/") };
-        Reply::error(&ApiError::BadRequest(message)).into_response(&asked)
+    let refused = |why: &ApiError| {
+        let asked = Request { remote: Some(peer), ..Request::new(Method::GET, "/") };
+        Reply::error(why).into_response(&asked)
     };
+    let wrong = |message: &str| refused(&ApiError::BadRequest(message.to_owned()));
     if request.method() == Method::CONNECT || request.uri().path_and_query().is_none() {
         return Err(wrong("this server is no proxy"));
     }
@@ -274,7 +287,9 @@ fn checked(
     {
         request.headers_mut().insert(header::HOST, host);
     }
-    request.extensions_mut().insert(remote);
+    let client = proxies.map_or(Ok(peer), |proxies| proxies.client(peer, request.headers()));
+    let client = client.map_err(|why| refused(&why))?;
+    request.extensions_mut().insert(Remote(client, work));
     Ok(request)
 }
 
@@ -297,7 +312,8 @@ fn filter(
             let context = context.clone();
             async move {
                 let Remote(remote, work) = remote;
-                let received = context.receiving.begin(remote.ip().to_canonical());
+                let client = remote.ip().to_canonical();
+                let received = context.receiving.begin(client);
                 let remote = Some(remote);
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, remote };
                 let patience = context.settings.limits.body;
@@ -307,12 +323,40 @@ fn filter(
                     read
                 };
                 let reply = dispatch::answer(&context, &request, body).await;
-                let tampering = reply.tampering;
+                let (tampering, is_counted) = (reply.tampering, reply.is_for_all_pages && !reply.is_of_site);
                 let mut response = reply.into_response(&request);
+                let sent = context.sending.begin(client);
+                if is_counted && !Sent::count(sent, &mut response) {
+                    response = Reply::error(&ApiError::Busy).into_response(&request);
+                }
                 if let Some(tampering) = tampering {
                     response.extensions_mut().insert(tampering);
                 }
                 response
             }
         })
+}
+
+/// The body of an answer, which counts as on its way until its last part has left for the client.
+struct Sent {
+    body: bytes::Bytes,
+    _on_way: OnWay,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl Sent {
+    /// Counts the body of an answer, if it may be sent.
+    fn count(mut on_way: OnWay, response: &mut Response<bytes::Bytes>) -> bool {
+        let body = std::mem::take(response.body_mut());
+        let is_free = on_way.add(body.len()).is_ok();
+        if is_free {
+            *response.body_mut() = bytes::Bytes::from_owner(Self { body, _on_way: on_way });
+        }
+        is_free
+    }
 }

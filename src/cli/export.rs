@@ -3,6 +3,7 @@
 use super::{Failure, memory::Memory};
 use crate::{
     cli::{replay::planned, up::network::UpNetwork},
+    files,
     ledger::Link,
     protocol::{Block, BlockId, Height, NetworkConfig},
     report::session::folder::{Folder, FolderError},
@@ -53,6 +54,9 @@ impl Export {
     /// # Errors
     /// The folder holds no testnet, is damaged, or the file cannot be written.
     pub fn run(self) -> Result<(), Failure> {
+        if self.dir.is_dir() {
+            files::check_own_folder(&self.dir).map_err(|why| Failure::usage(format!("export {why}")))?;
+        }
         let folder = Folder::new(&self.dir);
         let named = |why: FolderError| Failure::usage(format!("export {why}"));
         let Some(session) = folder.session().map_err(named)? else {

@@ -50,6 +50,14 @@ impl Memory {
     /// # Errors
     /// They need more than is allowed, or than there is.
     pub fn check(&self, what: &Path, need: &Need, at_a_time: u64) -> Result<(), Failure> {
+        self.fits(what, need, at_a_time).map_err(Failure::usage)
+    }
+
+    /// [`Memory::check`] for those who tell somebody else.
+    ///
+    /// # Errors
+    /// As [`Memory::check`].
+    pub fn fits(&self, what: &Path, need: &Need, at_a_time: u64) -> Result<(), String> {
         let needed = need.bytes().saturating_mul(at_a_time);
         let times = if at_a_time > 1 { format!("{at_a_time} times ") } else { String::new() };
         let (limit, is) = match self.allowed {
@@ -58,12 +66,12 @@ impl Memory {
         };
         let told = format!("needs about {times}{need} of memory");
         if needed > limit {
-            return Err(Failure::usage(format!(
+            return Err(format!(
                 "{}: {told}, {} are {is}; --allow-memory {}MiB lets it begin",
                 what.display(),
                 files::in_words(limit),
                 needed.div_ceil(1 << 20)
-            )));
+            ));
         }
         if needed >= TOLD_FROM {
             aside(&format!("dposlab: {}: {told}", what.display()));

@@ -13,6 +13,10 @@ use std::{
 enum Refused {
     #[error("found {0}, allowed is a file")]
     NoFile(&'static str),
+    #[error("found a pipe that nobody reads, allowed is a file")]
+    NoReader,
+    #[error("{0}: {1}")]
+    At(String, Box<Self>),
     #[error("found {found}, allowed are {}", in_words(*allowed))]
     TooLarge { found: String, allowed: u64 },
     #[error("found bytes that are no text: {0}")]
@@ -82,6 +86,50 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Makes a file to write to, or empties the one that is there. Devices are written to, and pipes that somebody reads.
+///
+/// # Errors
+/// It cannot be opened, or is a pipe that nobody reads.
+pub fn create(path: &Path) -> io::Result<File> {
+    // To open a pipe waits for its reader.
+    let flags = rustix::fs::OFlags::NONBLOCK;
+    let opened =
+        OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags.bits() as i32).open(path);
+    let file = opened.map_err(|why| match why.raw_os_error() {
+        Some(number) if number == rustix::io::Errno::NXIO.raw_os_error() => Refused::NoReader.into(),
+        _ => why,
+    })?;
+    // To write to it may wait.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+/// Checks that a folder of this program's own holds files and folders only, however deep. To open a pipe would wait for ever.
+///
+/// # Errors
+/// It holds something else, which is named, or cannot be read.
+pub fn check_own_folder(folder: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        // A testnet that runs may have taken it away.
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        match fs::metadata(&path) {
+            Ok(found) if found.is_dir() && !path.is_symlink() => check_own_folder(&path)?,
+            Ok(found) if found.is_dir() => {}
+            Ok(found) => {
+                refuse(found.file_type()).map_err(|why| Refused::At(path.display().to_string(), why.into()))?
+            }
+            // A link that leads nowhere, or a file that has just gone, holds nobody up.
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// Reads a whole file of at most so many bytes.
 ///
 /// # Errors
@@ -124,7 +172,7 @@ fn refuse(found: FileType) -> Result<(), Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::{io::Write, os::unix::fs::symlink};
 
     #[test]
     fn only_files_are_read_and_only_so_far() {
@@ -148,6 +196,31 @@ mod tests {
         assert_eq!(maps, "found more, allowed are 9 bytes");
         fs::write(path("bytes"), [0xff]).expect("it can be written");
         assert!(text("bytes", 9).is_err_and(|why| why.starts_with("found bytes that are no text: invalid utf-8")));
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_where_somebody_reads_it() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let (pipe, inner) = (folder.path().join("pipe"), folder.path().join("inner"));
+        fs::create_dir(&inner).expect("it can be made");
+        fs::write(inner.join("file"), "old").expect("it can be written");
+        symlink("nowhere", inner.join("link")).expect("it can be made");
+        assert!(check_own_folder(folder.path()).is_ok());
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("it can be made");
+        let why = check_own_folder(folder.path()).expect_err("there is a pipe").to_string();
+        assert_eq!(why, format!("{}: found a pipe, allowed is a file", pipe.display()));
+        let why = create(&pipe).expect_err("nobody reads").to_string();
+        assert_eq!(why, "found a pipe that nobody reads, allowed is a file");
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let mut reader = OpenOptions::new().read(true).custom_flags(flags).open(&pipe).expect("it is there");
+        create(&pipe).and_then(|mut pipe| pipe.write_all(b"read")).expect("somebody reads");
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("it was written");
+        assert_eq!(text, "read");
+        create(&inner.join("file")).and_then(|mut file| file.write_all(b"n")).expect("it can be written");
+        assert_eq!(fs::read_to_string(inner.join("file")).expect("it is there"), "n");
+        assert!(create(Path::new("/dev/null")).is_ok());
     }
 
     #[test]

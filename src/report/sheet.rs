@@ -3,6 +3,7 @@
 //! Rows are written as they come, in row groups of a fixed size, so memory does not grow with their number; and the same
 //! rows give the same bytes.
 
+use crate::files;
 use parquet::{
     basic::{LogicalType, Repetition, Type as Physical},
     data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type},
@@ -92,7 +93,7 @@ impl Pending {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(".part");
         let temporary = PathBuf::from(temporary);
-        Ok(Self { file: File::create(&temporary)?, temporary, path: path.to_path_buf() })
+        Ok(Self { file: files::create(&temporary)?, temporary, path: path.to_path_buf() })
     }
 
     /// Puts the file in its place; what stood there before is gone.

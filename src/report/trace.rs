@@ -9,6 +9,7 @@ pub mod perfetto;
 
 use crate::{
     actors::{Event, NodeId, SimTime},
+    files,
     protocol::{BlockId, slots::Slots},
     sim::{NetworkEvent, Observer, Plan, line::Line},
 };
@@ -16,7 +17,6 @@ use line::Header;
 use perfetto::Perfetto;
 use std::{
     collections::BTreeSet,
-    fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -83,7 +83,7 @@ impl TraceWriter {
     /// The file cannot be created.
     pub fn create(file: &Path, format: TraceFormat, header: &Header, plan: &Plan) -> Result<Self, TraceError> {
         let wrong = |source| TraceError { file: file.to_path_buf(), source };
-        let out = BufWriter::with_capacity(BUFFER, File::create(file).map_err(wrong)?);
+        let out = BufWriter::with_capacity(BUFFER, files::create(file).map_err(wrong)?);
         Self::to(out, file, format, header, plan).map_err(wrong)
     }
 

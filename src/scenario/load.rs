@@ -10,10 +10,11 @@ use super::{
     Override, Scenario, ScenarioError,
     mistake::Mistake,
     path::{join, split},
+    workload::WorkloadKind,
 };
 use crate::sim::Fault;
 use culprit::deserialize;
-use sources::Sources;
+use sources::{NO_FILES, Sources};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -23,7 +24,7 @@ impl Scenario {
     /// # Errors
     /// A file cannot be read, is not TOML of this format, or names what does not exist.
     pub fn load(file: &Path) -> Result<Self, ScenarioError> {
-        load(file, None, &[])
+        load(file, None, &[], None)
     }
 
     /// Reads a file, replaces values in it, and checks what comes of that.
@@ -31,7 +32,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`]; where a replaced value is at fault, the error names it instead of a line.
     pub fn load_with(file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        load(file, None, overrides)
+        load(file, None, overrides, None)
     }
 
     /// The files that a scenario is made of: its own first, then those that it includes.
@@ -47,7 +48,20 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load_with`].
     pub fn parse_with(text: &str, file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        load(file, Some(text), overrides)
+        load(file, Some(text), overrides, None)
+    }
+
+    /// The same of a text that came from elsewhere. It may name no file of this machine but these, which are not read for it.
+    ///
+    /// # Errors
+    /// As [`Scenario::load_with`]; or it names another file.
+    pub fn parse_foreign(
+        text: &str,
+        file: &Path,
+        overrides: &[Override],
+        files: &[&str],
+    ) -> Result<Self, ScenarioError> {
+        load(file, Some(text), overrides, Some(files))
     }
 
     /// Checks the text of a file; `file` is named in errors.
@@ -55,13 +69,18 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn parse(text: &str, file: &Path) -> Result<Self, ScenarioError> {
-        load(file, Some(text), &[])
+        load(file, Some(text), &[], None)
     }
 }
 
-/// Reads the scenario of a file, whose text may be given.
-fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
-    let mut sources = Sources::default();
+/// Reads the scenario of a file, whose text may be given. It may name any file, or only some.
+fn load(
+    file: &Path,
+    text: Option<&str>,
+    overrides: &[Override],
+    files: Option<&[&str]>,
+) -> Result<Scenario, ScenarioError> {
+    let mut sources = if files.is_some() { Sources::alone() } else { Sources::default() };
     let mut table = sources.read(file, text)?;
     for set in overrides {
         set.apply(&mut table).map_err(|source| ScenarioError::Unfitting { file: file.to_path_buf(), source })?;
@@ -73,11 +92,30 @@ fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Scena
             return Err(ScenarioError::Malformed { place: sources.place(&path, file, overrides), key, message });
         }
     };
-    scenario.check().map_err(|Mistake { key, found, allowed }| {
+    let named = files.map_or(Ok(()), |files| check_named(&scenario, files));
+    named.and_then(|()| scenario.check()).map_err(|Mistake { key, found, allowed }| {
         let place = sources.place(&split(&key), file, overrides);
         ScenarioError::NotAllowed { place, key, found, allowed }
     })?;
     Ok(scenario)
+}
+
+/// Checks that a scenario names no other files than these. To look at one would tell whether it is there.
+fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
+    // Of a value that was set: a text that includes files is not read at all.
+    if let [first, ..] = &*scenario.include {
+        let (key, found) = ("include".to_owned(), format!("'{first}'"));
+        return Err(Mistake { key, found, allowed: NO_FILES.to_owned() });
+    }
+    for (index, workload) in scenario.workloads.iter().enumerate() {
+        if let WorkloadKind::Chain(chain) = &workload.kind
+            && !files.contains(&&*chain.file)
+        {
+            let (key, found) = (format!("workload[{index}].file"), format!("'{}'", chain.file));
+            return Err(Mistake { key, found, allowed: NO_FILES.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// The files that a scenario is made of: its own, then those that are included, each as it was found.

@@ -41,8 +41,8 @@ pub fn ratio(key: &str, found: f64) -> Checked {
 
 /// Checks a rate a second.
 pub fn rate(key: &str, found: f64) -> Checked {
-    let allowed = 1e-6..=1e6;
-    if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 1000000 a second")) }
+    let allowed = 1e-6..=1e4;
+    if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 10000 a second")) }
 }
 
 /// An amount in arktoshi: no more than there can be.

@@ -12,7 +12,7 @@ mod handle;
 mod on_demand;
 mod pace;
 
-pub use advance::{ADVANCE_LIMIT, Advanced, Ended, NoNode, Until};
+pub use advance::{ADVANCE_LIMIT, ADVANCES_MAX, Advanced, Ended, NoNode, Until};
 pub use handle::{LiveHandle, Stopped};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
@@ -317,7 +317,8 @@ impl Live {
     async fn obey(&mut self, command: Command) -> Result<(), ActorDied> {
         // A reply nobody waits for any more: the client has gone.
         match command {
-            Command::Intervene { what, reply } => {
+            Command::Intervene(ask) => {
+                let Some((what, answer)) = ask(&self.stage) else { return Ok(()) };
                 let world = self.stage.world();
                 for journal in &mut self.journals {
                     journal.comes_in(world.now(), world.delivered(), world.tips(), &what);
@@ -340,7 +341,7 @@ impl Live {
                     (Outcome::Submitted(taken), Some(at))
                         if self.pace == Pace::OnDemand && !taken.accept.is_empty() =>
                     {
-                        self.demand(at, taken, reply);
+                        self.demand(at, taken, answer);
                     }
                     (outcome, _) => {
                         self.tell_album(is_taken, goes_back, &outcome);
@@ -356,11 +357,11 @@ impl Live {
                         if self.is_broken() {
                             return self.stop_asked();
                         }
-                        let _client_gone = reply.send(outcome);
+                        answer(outcome, &self.stage);
                     }
                 }
             }
-            Command::Advance(asked) => self.advances.push_back(asked),
+            Command::Advance(asked) => self.queue(asked),
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
                 self.journals.iter_mut().for_each(|journal| journal.paced(pace));
@@ -371,7 +372,7 @@ impl Live {
                 self.stopped_by = Some(Ended::PaceSet(pace));
                 self.end_waiting_advances(Ended::PaceSet(pace));
                 self.answer_demands();
-                let _client_gone = reply.send(());
+                let _client_gone = reply.send((self.stage.world().now(), pace));
             }
             Command::Look(look) => look(&self.stage),
             Command::Now { reply } => {

@@ -13,7 +13,10 @@ mod named;
 
 use super::{Plan, world::Moment};
 use crate::protocol::Height;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 pub use super::intervention::{SnapshotId, SnapshotInfo};
 pub use inputs::{CameIn, InputLog, Inputs, LogPlace, Reading, Stretch};
@@ -36,6 +39,8 @@ pub struct Way<'s> {
 pub struct Snapshots {
     plan: Plan,
     all: BTreeMap<SnapshotId, Kept>,
+    /// Each of them behind the one before it.
+    after: BTreeSet<(SnapshotId, SnapshotId)>,
     next: u64,
     /// The snapshot that the run was last at, and what has come in since.
     last: SnapshotId,
@@ -53,15 +58,15 @@ struct Kept {
     moment: Option<Moment>,
     /// Those of the moment. To add them up takes longer than to copy it.
     bytes: usize,
-    /// Others come after it, so it stays though nobody can go back to it any more.
+    /// Several come after it, so it stays though nobody can go back to it any more.
     is_deleted: bool,
 }
 
 impl Snapshots {
     /// Those of a run that begins with this plan: none.
     pub fn new(plan: &Plan) -> Self {
-        let (all, since) = (BTreeMap::new(), Inputs::default());
-        Self { plan: plan.clone(), all, next: 1, last: BEGINNING, since, log: None, room: MOMENTS_MAX }
+        let (all, after, since) = (BTreeMap::new(), BTreeSet::new(), Inputs::default());
+        Self { plan: plan.clone(), all, after, next: 1, last: BEGINNING, since, log: None, room: MOMENTS_MAX }
     }
 
     /// Those of a run that begins with this plan, into which this has come already: none.
@@ -103,6 +108,7 @@ impl Snapshots {
         let (id, inputs) = (info.id, std::mem::replace(&mut self.since, Inputs::of(self.log.clone())));
         let (before, bytes) = (self.last, moment.bytes());
         self.all.insert(id, Kept { info, before, inputs, moment: Some(moment), bytes, is_deleted: false });
+        self.after.insert((before, id));
         (self.next, self.last) = (id.0 + 1, id);
     }
 
@@ -147,6 +153,11 @@ impl Snapshots {
     /// All that can be gone back to, by their numbers.
     pub fn list(&self) -> impl Iterator<Item = &SnapshotInfo> {
         self.all.values().filter(|kept| !kept.is_deleted).map(|kept| &kept.info)
+    }
+
+    /// The number of those in memory, the deleted ones that several come after among them.
+    pub fn count_kept(&self) -> usize {
+        self.all.len()
     }
 
     /// One that can be gone back to.
@@ -196,9 +207,9 @@ impl Snapshots {
 
     /// The run is at a snapshot again.
     pub fn went_back(&mut self, to: SnapshotId) {
-        self.last = to;
+        let left = std::mem::replace(&mut self.last, to);
         self.since = Inputs::of(self.log.clone());
-        self.forget_unused();
+        self.forget_unused(left);
     }
 
     /// Deletes one, and says whether it was there.
@@ -206,7 +217,7 @@ impl Snapshots {
         let Some(kept) = self.all.get_mut(&id).filter(|kept| !kept.is_deleted) else { return false };
         kept.is_deleted = true;
         kept.moment = None;
-        self.forget_unused();
+        self.forget_unused(id);
         true
     }
 
@@ -244,16 +255,29 @@ impl Snapshots {
         Way { from, inputs }
     }
 
-    /// Forgets deleted ones that nothing comes after.
-    fn forget_unused(&mut self) {
-        loop {
-            let used: Vec<SnapshotId> =
-                self.all.values().map(|kept| kept.before).chain(std::iter::once(self.last)).collect();
-            let count = self.all.len();
-            self.all.retain(|id, kept| !kept.is_deleted || used.contains(id));
-            if self.all.len() == count {
+    /// Forgets a deleted one, unless several come after it, of which the present may be one. If one does, it takes over what came in
+    /// before; if none does, the one before may be of no use any more either.
+    fn forget_unused(&mut self, mut id: SnapshotId) {
+        while self.all.get(&id).is_some_and(|kept| kept.is_deleted) {
+            let mut after = self.after.range((id, BEGINNING)..=(id, SnapshotId(u64::MAX))).map(|(_, after)| *after);
+            let (next, is_last) = (after.next(), self.last == id);
+            if after.next().is_some() || (is_last && next.is_some()) {
                 return;
             }
+            let Some(Kept { before, inputs, .. }) = self.all.remove(&id) else { return };
+            self.after.remove(&(before, id));
+            if let Some(next) = next {
+                self.after.remove(&(id, next));
+                self.after.insert((before, next));
+                let kept = self.all.get_mut(&next).expect("all that come after one are there");
+                kept.before = before;
+                return kept.inputs.prepend(inputs);
+            }
+            if is_last {
+                self.last = before;
+                return self.since.prepend(inputs);
+            }
+            id = before;
         }
     }
 

@@ -92,6 +92,23 @@ fn clients_that_ask_too_often_are_told_so() {
     assert_eq!(answered.status().as_u16(), 429, "a client is counted once, whatever network it asks");
 }
 
+/// A page of many files is one look at it. What it then asks of the API counts.
+#[test]
+fn pages_and_their_files_are_not_counted() {
+    let (_, context) = at_genesis(Dialect::Documented);
+    let rate_limit = Some(RateLimit { requests: 1, window_ms: 600_000 });
+    let context = ApiContext { settings: Settings { rate_limit, ..Settings::default() }, ..context };
+    for _ in 0..20 {
+        for target in ["/", "/about", "/page/main.js", "/page/drawing.js", "/api/docs/index.html", "/api/docs"] {
+            let page = ask_with(&context, target, &[("accept", "text/html")]);
+            assert!(page.status() == 200 || target == "/api/docs" && page.status() == 301, "{target}");
+            assert_eq!(header(&page, "x-ratelimit-userlimit"), None, "{target}");
+        }
+    }
+    assert_eq!(ask_with(&context, "/", &[("accept", "application/json")]).status(), 200);
+    assert_eq!(ask_with(&context, "/api/blocks", &[]).status(), 429);
+}
+
 #[test]
 fn strangers_are_not_answered() {
     let (_, context) = at_genesis(Dialect::Documented);

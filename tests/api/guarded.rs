@@ -1,7 +1,7 @@
 //! The clients that may change the run, and what clients may hold of the server: each trick over a real socket.
 
 use crate::live::Network;
-use dposlab::api::{LabAccess, LabToken, Limits, RateLimit, Settings};
+use dposlab::api::{LabAccess, LabToken, Limits, Proxies, RateLimit, Settings, Whitelist, proxy};
 use serde_json::json;
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -103,6 +103,44 @@ fn what_a_proxy_forwards_does_not_steer_the_run() {
         assert_eq!(status(&network, &public), 200, "the public API is for everybody: {header}");
     }
     assert_eq!(height(&network), 1, "nothing of that was played");
+}
+
+/// Behind a proxy that is said to be there, each client has requests of its own, and nobody is local.
+#[test]
+fn a_proxy_s_clients_are_told_apart_and_steer_nothing() {
+    let proxies = Proxies { header: proxy::header("X-Forwarded-For").expect("a header"), from: Whitelist::loopback() };
+    let rate_limit = Some(RateLimit { requests: 2, window_ms: 600_000 });
+    let settings = Settings { rate_limit, proxies: Some(proxies), ..Settings::default() };
+    let network = Network::with(41, settings.clone());
+    let here = network.address;
+    let get = |network: &Network, path: &str, header: &str| {
+        let host = network.address;
+        status(network, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{header}\r\n"))
+    };
+    for (client, wanted) in [
+        ("198.51.100.7", 200),
+        ("198.51.100.8", 200),
+        ("198.51.100.8, 198.51.100.7", 200),
+        ("203.0.113.5, 198.51.100.7", 429),
+        ("198.51.100.8:4321", 200),
+        ("198.51.100.8", 429),
+        ("nobody", 400),
+    ] {
+        assert_eq!(get(&network, "/api/blocks", &format!("x-forwarded-for: {client}\r\n")), wanted, "{client}");
+    }
+    // Also those whom the proxy does not name, for it may have forgotten to.
+    for header in ["", "x-forwarded-for: 127.0.0.1\r\n"] {
+        for path in ["/lab", "/metrics", "/api/webhooks"] {
+            assert_eq!(get(&network, path, header), 403, "{path} {header}");
+        }
+    }
+    let answer = network.send_raw(&format!("GET /lab HTTP/1.1\r\nhost: {here}\r\nconnection: close\r\n\r\n"));
+    assert!(answer.contains("/lab is closed behind a proxy; --lab token opens it"), "{answer}");
+
+    let token = LabToken::new("0123456789abcdef").expect("long enough");
+    let network = Network::with(42, Settings { lab: LabAccess::Token(token), ..settings });
+    let header = "x-forwarded-for: 198.51.100.7\r\nauthorization: Bearer 0123456789abcdef\r\n";
+    assert_eq!(get(&network, "/lab/pace", header), 200);
 }
 
 #[test]
@@ -256,6 +294,41 @@ fn a_connection_that_waits_too_long_is_closed() {
     };
     let closed = (0..2_000).any(|_| stream.write_all(b"x: y\r\n").is_err() || is_closed(&mut stream));
     assert!(closed, "a slow head keeps its connection");
+}
+
+/// A head has an end, and who does not read an answer is closed in time.
+#[test]
+fn heads_are_bounded_and_answers_are_read_in_time() {
+    let limits = Limits { write: Duration::from_millis(50), sending: 100_000, ..Limits::default() };
+    let network = Network::with(43, Settings { limits, ..Settings::default() });
+    let head = format!("GET /api/node/status HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", network.address);
+    assert_eq!(status(&network, &format!("{head}x: {}\r\n\r\n", "y".repeat(20_000))), 200);
+    let mut stream = TcpStream::connect(network.address).expect("the server accepts");
+    // What it does not read makes the system reset the connection, which may overtake its answer.
+    let _reset = write!(stream, "{head}x: {}\r\n\r\n", "y".repeat(80_000));
+    let mut answer = String::new();
+    let _reset = stream.read_to_string(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    assert_eq!(network.get("/api/openapi.json").status, 503, "half of the room is one client's");
+    // Files of pages cost no memory and are not counted; the socket's buffers take no more than some of these answers.
+    let ask = format!("GET /api/docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: {}\r\n\r\n", network.address);
+    let mut deaf: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(network.address).expect("the server accepts");
+            stream.write_all(ask.repeat(40).as_bytes()).expect("the connection is new");
+            stream
+        })
+        .collect();
+    assert_eq!(network.get("/api/node/status").status, 200, "and others are answered");
+    // No more than an alarm: when the server has closed them all, no connection but that of the question is open.
+    let figures = format!("GET /metrics HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", network.address);
+    let is_closed = || network.send_raw(&figures).contains("\ndposlab_http_connections 1.0\n");
+    assert!((0..20_000).any(|_| is_closed()), "those who do not read are still connected");
+    for stream in &mut deaf {
+        let mut rest = Vec::new();
+        let _reset = stream.read_to_end(&mut rest);
+        assert!(rest.len() < 40 * 1_000_000, "{} bytes came, and nobody read", rest.len());
+    }
 }
 
 /// A client that asks first whether it may send a body is told no, and never to go on.

@@ -185,7 +185,9 @@ fn streams_are_filtered_by_kind_and_node() {
 
 #[test]
 fn who_reads_too_slowly_holds_nobody_up_and_is_told_what_it_missed() {
-    let network = Network::start(46);
+    // It reads nothing for as long as the network plays.
+    let limits = Limits { write: Duration::from_secs(3_600), ..Limits::default() };
+    let network = Network::with(46, Settings { limits, ..Settings::default() });
     let mut slow = Stream::open(&network, "", "");
     slow.block();
     // More than sockets and the ring hold: about twelve events a slot.

@@ -8,7 +8,7 @@ use dposlab::{
     sim::{FaultKind, Plan},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, thread};
 
 /// A fault of every kind, as it can be added to a network of five delegates, and one that is off by rounds.
 pub fn of_every_kind() -> Vec<Value> {
@@ -92,6 +92,38 @@ fn every_kind_of_fault_comes_and_goes_and_the_recording_repeats_it() {
         digests.insert(replayed.digest);
     }
     assert_eq!(digests.len(), 1, "both stages give the same");
+}
+
+/// A revert takes faults away. Whoever adds one meanwhile is told of its own.
+#[test]
+fn faults_that_are_added_beside_reverts_are_told_of() {
+    let network = Network::start(66);
+    let taken = network.post("/lab/snapshots", &json!({}));
+    assert_eq!(taken.status, 201, "{}", taken.body);
+    thread::scope(|scope| {
+        let reverts = scope.spawn(|| {
+            for _ in 0..150 {
+                let back = network.post("/lab/snapshots/1/revert", &json!({}));
+                assert_eq!(back.status, 200, "{}", back.body);
+            }
+        });
+        for number in 0..150 {
+            let (path, body) = match number % 3 {
+                0 => ("/lab/faults", json!({"kind": "isolate", "nodes": [1]})),
+                1 => ("/lab/nodes/2/crash", json!({})),
+                _ => ("/lab/nodes/2/restart", json!({})),
+            };
+            let added = network.post(path, &body);
+            assert_eq!(added.status, 201, "{path}: {}", added.body);
+            let id = &added.body["data"]["id"];
+            let ended = network.send_raw(&format!(
+                "DELETE /lab/faults/{id} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+                network.address
+            ));
+            assert!(ended.starts_with("HTTP/1.1 204") || ended.starts_with("HTTP/1.1 404"), "{ended}");
+        }
+        reverts.join().expect("every revert is done");
+    });
 }
 
 #[test]

@@ -4,8 +4,14 @@ use crate::{live::Network, support::of_json};
 use dposlab::{
     api::answer,
     protocol::{Arktoshi, KeyPair, Nonce, Transaction},
+    sim::live::ADVANCES_MAX,
 };
 use serde_json::{Value, json};
+use std::{
+    io::Write,
+    net::TcpStream,
+    task::{Context, Waker},
+};
 use warp::http::Method;
 
 /// The routes that show the chain, the wallets and the pool.
@@ -137,6 +143,36 @@ fn a_revert_ends_an_advance() {
     assert_eq!(answered.status, 200, "{}", answered.body);
     assert!(answered.body["data"]["slots"].as_u64() < Some(1_000_000), "{}", answered.body);
     assert_eq!(network.get("/api/node/status").body["data"]["now"], 4);
+}
+
+/// Who does not wait for an advance any more ends it, and those who wait for their turn are not without number.
+#[test]
+fn an_advance_ends_with_its_client_and_few_wait_for_their_turn() {
+    let network = Network::start(7);
+    let slots = 1_000_000;
+    let mut asked: Vec<_> = (0..=ADVANCES_MAX).map(|_| Box::pin(network.handle.advance(slots))).collect();
+    let mut nobody = Context::from_waker(Waker::noop());
+    for advance in &mut asked {
+        assert!(advance.as_mut().poll(&mut nobody).is_pending());
+    }
+    let refused = network.post("/lab/advance", &json!({"slots": 1}));
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    let message = format!("found {ADVANCES_MAX} advances that wait for their turn, allowed are {ADVANCES_MAX}");
+    assert_eq!(refused.body["message"], message);
+    drop(asked);
+    // The same of one that comes over a socket, which its client closes.
+    let (here, body) = (network.address, format!("{{\"slots\":{slots}}}"));
+    let mut socket = TcpStream::connect(here).expect("the server accepts");
+    let length = body.len();
+    let head = format!("POST /lab/advance HTTP/1.1\r\nhost: {here}\r\ncontent-type: application/json\r\n");
+    write!(socket, "{head}content-length: {length}\r\n\r\n{body}").expect("the connection is new");
+    let now = || network.get("/lab/pace").body["data"]["now"].as_u64().expect("a number");
+    let before = now();
+    while now() < before + 80 {}
+    drop(socket);
+    let after = network.advance(1);
+    assert_eq!(after["slots"], 1);
+    assert!(after["now"].as_u64() < Some(4_000_000), "{after}: what nobody waited for was played");
 }
 
 /// After a revert another fault may have the number that one had, or the same fault another beginning.

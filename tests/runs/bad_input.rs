@@ -125,6 +125,34 @@ fn what_is_no_file_is_refused_wherever_a_file_is_named() {
     }
 }
 
+/// To open a pipe waits for whoever holds its other end, and nobody may.
+#[test]
+fn a_pipe_holds_up_no_start() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let pipe = |name: &str| {
+        rustix::fs::mknodat(rustix::fs::CWD, path(name), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a pipe can be made");
+    };
+    fs::write(path("s.toml"), "version = 1\nrounds = 1\n[network]\ndelegates = 3\n").expect("it can be written");
+    pipe("trace");
+    let (scenario, trace) = (path("s.toml"), path("trace"));
+    let output = run(&["run", &scenario, "--trace", &trace]);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert!(error.contains("cannot be written: found a pipe that nobody reads, allowed is a file"), "{error}");
+    for name in ["kept/checkpoints/1", "kept/index/blocks/1", "kept/log/00000001.log", "kept/network.json"] {
+        let inner = folder.path().join(name);
+        fs::create_dir_all(inner.parent().expect("it is within a folder")).expect("it can be made");
+        pipe(name);
+        let kept = path("kept");
+        for arguments in [&["up", "--port", "0", "--data-dir", &kept][..], &["export", &kept]] {
+            let error = refused(arguments);
+            assert!(error.contains(&format!("{name}: found a pipe, allowed is a file")), "{arguments:?}: {error}");
+        }
+        fs::remove_file(inner).expect("it is there");
+    }
+}
+
 /// A command in a shell that first limits how large its files may be, in units of 512 bytes.
 fn limited(units: u32, arguments: &[&str]) -> Output {
     let script = format!("trap '' XFSZ; ulimit -f {units}; exec \"$0\" \"$@\"");

@@ -86,12 +86,15 @@ fn a_chain_begins_before_it_is_told_of_and_its_streams_end_with_it() {
 
 #[test]
 fn a_chain_runs_a_scenario_and_a_wrong_wish_is_told() {
-    let up = Up::start(&["--delegates", "3", "--pace", "manual"]);
+    let up = Up::start(&["--delegates", "3", "--pace", "manual", "--allow-memory", "256MiB"]);
     let text = "version = 1\nrounds = 2\n[network]\ndelegates = 4\n[[fault]]\nkind = \"crash\"\nnodes = [1]\n";
     let chain = make(&up, json!({"scenario": text, "set": ["network.loss=0.01"]}));
     assert_eq!(chain["delegates"], 4);
     assert_eq!(get(&up, &chain["id"], "/lab/faults")["data"][0]["fault"]["kind"], "crash");
     let before: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");
+    let of_file = "version = 1\nrounds = 1\n[[workload]]\nkind = \"chain\"\nfile = \"/etc/hostname\"\n";
+    let large = "version = 1\nrounds = 100000\n[network]\ndelegates = 200\n[[workload]]\nkind = \"generate\"\nper_second = 1e4\n\
+                 wallets = 10000\n";
     for (body, part) in [
         (json!({"seed": -1}), "\"seed\" must be larger than or equal to 0"),
         (json!({"seed": "seven"}), "\"seed\" must be a number"),
@@ -100,6 +103,11 @@ fn a_chain_runs_a_scenario_and_a_wrong_wish_is_told() {
         (json!({"scenario": "version = 9\nrounds = 1\n"}), "version"),
         (json!({"scenario": "version = 1"}), "missing field `rounds`"),
         (json!({"scenario": "what"}), "key 'scenario'"),
+        (json!({"scenario": "include = [\"/etc/hostname\"]\nversion = 1\nrounds = 1\n"}), "allowed is no file"),
+        (json!({"scenario": of_file}), "key 'workload[0].file': found '/etc/hostname', allowed is no file"),
+        (json!({"set": ["include=[\"/etc/hostname\"]"]}), "key 'include': found '/etc/hostname', allowed is no file"),
+        (json!({"set": ["workload=[{kind=\"chain\",file=\"/nowhere\"}]"]}), "found '/nowhere', allowed is no file"),
+        (json!({"scenario": large}), "a chain: needs about"),
         (json!({"set": ["network.loss"]}), "network.loss"),
         (json!({"set": ["network.lost=1"]}), "lost"),
         (json!({"set": ["network.relays=9000"]}), "allowed are up to 300 on a chain"),

@@ -262,6 +262,25 @@ fn coin_comes_by_real_transactions_of_the_funded_accounts() {
 }
 
 #[test]
+fn a_faucet_past_a_limit_of_the_pool_names_it() {
+    for (rule, wanted) in [
+        ("max_transactions_per_sender=2", "2 of each (rules.pool.max_transactions_per_sender)"),
+        ("max_transactions=3", "Pool is full (has 3 transactions)"),
+    ] {
+        let up = Up::start(&["--delegates", "3", "--pace", "manual", "--set", &format!("rules.pool.{rule}")]);
+        up.advance(3);
+        let body = json!({"recipient": up.ready["accounts"][0]["address"], "amount": 5});
+        let answers = (0..30).map(|_| up.post("/lab/faucet", &body));
+        let (status, answer) = answers.into_iter().find(|(status, _)| *status != 200).expect("there is a limit");
+        assert_eq!(status, 409, "{answer}");
+        assert!(answer["message"].as_str().is_some_and(|message| message.contains(wanted)), "{answer}");
+        up.advance(3);
+        assert_eq!(up.post("/lab/faucet", &body).0, 200, "blocks make room");
+        up.interrupt();
+    }
+}
+
+#[test]
 fn many_ask_for_coin_at_once_and_each_is_paid() {
     let up = Up::start(&["--pace", "on-demand", "--delegates", "5", "--stage", "inline"]);
     thread::scope(|scope| {

@@ -266,6 +266,8 @@ proptest! {
                 let listed: Vec<SnapshotId> = stage.snapshots().list().map(|info| info.id).collect();
                 let all: Vec<SnapshotId> = taken.iter().map(|(id, ..)| *id).collect();
                 prop_assert_eq!(listed, all);
+                let kept = stage.snapshots().count_kept();
+                prop_assert!(kept <= 2 * taken.len(), "{} kept for {}", kept, taken.len());
             }
             Ok(())
         })?;
@@ -306,6 +308,36 @@ fn a_thousand_snapshots_of_a_large_network_keep_to_their_limit() {
                 assert!(revert(&mut stage, *id).await.is_some());
                 assert_eq!(&sight(&stage, 51), seen);
             }
+        });
+    });
+}
+
+/// Whatever was deleted is gone, and what came in before it is known all the same.
+#[test]
+fn deleted_snapshots_leave_nothing_behind() {
+    let text = "version = 1\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 3\n";
+    let scenario = Scenario::parse(text, Path::new("three.toml")).expect("it is valid");
+    let seeds = SeedTree::new(1);
+    scenario.crypto.during(|| {
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        among_actors(async {
+            let mut stage = stage(&plan, StageKind::Inline, &Told::of(&plan)).await;
+            stage.keep_moments(0);
+            let first = take(&mut stage).await.id;
+            let mut others = Vec::new();
+            for _ in 0..3_000 {
+                stage.intervene(Intervention::EndFault { id: 0 }).await.unwrap();
+                others.push(take(&mut stage).await.id);
+            }
+            // The oldest first, the newest first, and from the middle.
+            let (old, rest) = others.split_at(1_000);
+            let (middle, new) = rest.split_at(1_000);
+            for id in old.iter().chain(new.iter().rev()).chain(&middle[500..]).chain(&middle[..500]) {
+                stage.intervene(Intervention::DeleteSnapshot { id: *id }).await.unwrap();
+            }
+            assert_eq!((stage.snapshots().count_kept(), stage.snapshots().count_inputs()), (1, 3_000));
+            assert!(revert(&mut stage, first).await.is_some());
+            assert_eq!((stage.snapshots().count_kept(), stage.snapshots().count_inputs()), (1, 0));
         });
     });
 }

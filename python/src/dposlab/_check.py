@@ -14,7 +14,7 @@ from typing import Any
 from ._deal import Dealer, MakeExecutor, Range, cut, halves, parts_for
 from ._errors import DposlabError
 from ._lease import Lease, lease
-from ._process import Tell, call, path
+from ._process import Name, Tell, call, path
 from ._progress import Progress
 from ._worker import Job, Played, by_value, minimal, search
 
@@ -55,15 +55,15 @@ class Check:
 
 
 def check(
-    scenario: str | os.PathLike[str] | None = None,
+    scenario: Name | None = None,
     *,
     runs: int = 200,
     seed: int = 1,
     rules: str = "corrected",
     delegates: int | None = None,
     budget: int = 400,
-    out: str | os.PathLike[str] = "findings",
-    known: str | os.PathLike[str] | None = None,
+    out: Name = "findings",
+    known: Name | None = None,
     jobs: int | None = None,
     executor: Executor | MakeExecutor | None = None,
     timeout: float | None = None,
@@ -87,7 +87,7 @@ def check(
             if scenario is not None:
                 files += call(["sweep", path(scenario), "--seeds", "0..1", "--plan"]).json()["files"]
             with lease() as wanted:
-                spreading = _Spread([*arguments, *listed], files, Path(out), seed, runs, wanted, bar.tell)
+                spreading = _Spread([*arguments, *listed], files, Path(path(out)), seed, runs, wanted, bar.tell)
                 return spreading.run(executor, budget, timeout, memory, patience)
         more = ["--seed", str(seed), "--runs", str(runs), "--budget", str(budget), "--out", path(out)]
         more += ["--json", "--progress", "json"]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._process import call, options, path
+from ._process import Name, call, options, path
 
 
 def explain(
-    scenario: str | os.PathLike[str],
+    scenario: Name,
     *,
     seed: int | None = None,
     set: Mapping[str, object] | None = None,
     repeats: int | None = None,
     budget: int | None = None,
     jobs: int | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: Name | None = None,
     memory: str | int | None = None,
 ) -> dict[str, Any]:
     """Why a run failed, as ``dposlab explain --json`` prints it (``docs/explain.md``): ``failed``, ``why``, ``chain``, ``curve``, ``nearest``.

@@ -32,7 +32,13 @@ WATCHING = ("check", "explain", "run", "sweep")
 #: Texts that the program takes for texts without quotes, as they are easier to read. None of TOML's other values is like this.
 WORD = re.compile(r"(?!(?:true|false|inf|nan)$)[A-Za-z_][A-Za-z0-9_-]*")
 
+#: The longest word of a command on Linux, without the byte that ends it [bytes].
+WORD_LIMIT = (1 << 17) - 1
+
 Tell = Callable[[dict[str, Any]], None]
+
+#: The name of a file.
+Name = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 #: Where installers put programs. Found at the import: the first look-up is not safe where two threads make it.
 FOLDERS = (
@@ -130,6 +136,7 @@ def start(
     it may have (RLIMIT_AS).
     """
     pipe = subprocess.PIPE
+    _check(arguments)
     watching = [f"--exit-with-parent={os.getpid()}"] if arguments[0] in WATCHING else []
     return subprocess.Popen(
         [*([] if memory is None else limited(memory)), binary(), *arguments, *watching],
@@ -143,6 +150,20 @@ def start(
         env=None if environment is None else dict(environment),
         start_new_session=True,
     )
+
+
+def _check(arguments: Sequence[str]) -> None:
+    """Raises :class:`UsageError` where the system does not hand one of these words over."""
+    for word in arguments:
+        shown = repr(word if len(word) <= 100 else word[:100] + "...")
+        try:
+            length = len(os.fsencode(word))
+        except UnicodeEncodeError:
+            raise UsageError(f"found {shown}, allowed is text without lone surrogates") from None
+        if "\0" in word:
+            raise UsageError(f"found {shown}, allowed is text without NUL")
+        if length > WORD_LIMIT:
+            raise UsageError(f"found {shown}, which has {length} bytes, allowed are {WORD_LIMIT}: write it into the scenario's file")
 
 
 def limited(memory: int) -> list[str]:
@@ -232,7 +253,8 @@ def options(seed: int | None = None, set: Mapping[str, object] | None = None) ->
     """The options that many commands share; ``set`` is by path, such as ``{"network.loss": 0.05}``."""
     given = [] if seed is None else ["--seed", str(seed)] if not str(seed).startswith("-") else [f"--seed={seed}"]
     for path, value in (set or {}).items():
-        given += ["--set", f"{path}={literal(value)}"]
+        # One word, or a dash in front would begin an option.
+        given.append(f"--set={path}={literal(value)}")
     return given
 
 
@@ -245,8 +267,8 @@ def literal(value: object) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, (str, os.PathLike)):
-        text = os.fspath(value)
-        return str(text) if WORD.fullmatch(text) else _text(text)
+        text = value if isinstance(value, str) else os.fsdecode(value)
+        return text if WORD.fullmatch(text) else _text(text)
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_text(str(key))} = {_inner(item)}" for key, item in value.items()) + " }"
     # Sets have no order.
@@ -259,12 +281,18 @@ def _inner(value: object) -> str:
     return _text(value) if isinstance(value, str) else literal(value)
 
 
-def _text(text: object) -> str:
+def _text(text: str) -> str:
     """A text in quotes. JSON's are TOML's, but for two things: TOML knows no pairs of surrogates, and DEL has to be escaped."""
+    # The system would hand some of them over as bytes that are no UTF-8.
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise UsageError(f"set: found {text!r}, allowed is text without lone surrogates")
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def path(given: str | os.PathLike[str]) -> str:
+def path(given: Name) -> str:
     """The name of a file as a word of a command, where a dash in front would begin an option."""
-    name = os.fspath(given)
+    try:
+        name = os.fsdecode(given)
+    except TypeError:
+        raise UsageError(f"found {given!r}, allowed is the path of a file") from None
     return os.path.join(os.curdir, name) if name.startswith("-") else name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _tables
 from ._errors import DposlabError
-from ._process import call, options, path
+from ._process import Name, call, options, path
 from ._progress import Progress
 from ._temporary import Temporary
 
@@ -34,9 +34,9 @@ class Report:
         """The page's text."""
         return self.path.read_text(encoding="utf-8")
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: Name) -> Path:
         """Copies the page to a file, which is answered."""
-        to = Path(path)
+        to = Path(os.fsdecode(path))
         to.write_text(self.html, encoding="utf-8")
         return to
 
@@ -110,12 +110,12 @@ class Run:
 
 
 def run(
-    scenario: str | os.PathLike[str],
+    scenario: Name,
     *,
     seed: int = 1,
     set: Mapping[str, object] | None = None,
     crypto: str | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: Name | None = None,
     memory: str | int | None = None,
     progress: bool | None = None,
 ) -> Run:
@@ -127,7 +127,7 @@ def run(
     what is no scenario, and :class:`RunDied` where the process died. Ctrl-C stops it.
     """
     keep = Temporary() if out is None else None
-    folder = Path(out) if out is not None else Path(keep.name if keep else "")
+    folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["run", path(scenario), *options(seed, set), "--out", path(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
     arguments += [] if memory is None else ["--allow-memory", str(memory)]

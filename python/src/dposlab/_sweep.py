@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _tables
 from ._deal import MakeExecutor
 from ._errors import DposlabError, UsageError
-from ._process import Ended, call, literal, options, path
+from ._process import Ended, Name, call, literal, options, path
 from ._progress import Progress
 from ._run import Report
 from ._temporary import Temporary
@@ -73,12 +72,12 @@ class Sweep:
 
 
 def sweep(
-    scenario: str | os.PathLike[str],
+    scenario: Name,
     *,
     seeds: range | tuple[int, int] = range(100),
     vary: Mapping[str, Sequence[object]] | None = None,
     set: Mapping[str, object] | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: Name | None = None,
     jobs: int | None = None,
     executor: Executor | MakeExecutor | None = None,
     timeout: float | None = None,
@@ -103,10 +102,10 @@ def sweep(
     """
     first, end = _seeds(seeds)
     keep = Temporary() if out is None else None
-    folder = Path(out) if out is not None else Path(keep.name if keep else "")
+    folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["sweep", path(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
     for varied, values in (vary or {}).items():
-        arguments += ["--vary", f"{varied}={','.join(literal(value) for value in values)}"]
+        arguments.append(f"--vary={varied}={','.join(literal(value) for value in values)}")
     with Progress("sweep", "run", progress) as bar:
         if executor is None:
             more = ["--out", path(folder), "--json", "--progress", "json"]

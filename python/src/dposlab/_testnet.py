@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ._errors import DposlabError, HttpError, RunDied
-from ._process import Listener, close, judged, options, path, start, stop
+from ._process import Listener, Name, close, judged, options, path, start, stop
 
 #: How long an answer may take [s]; an advance of many slots takes its time.
 TIMEOUT = 300.0
@@ -176,13 +176,13 @@ class Testnet(Lab):
 
     def __init__(
         self,
-        scenario: str | os.PathLike[str] | None = None,
+        scenario: Name | None = None,
         *,
         delegates: int | None = None,
         seed: int = 1,
         pace: Pace = "manual",
         set: Mapping[str, object] | None = None,
-        record: str | os.PathLike[str] | None = None,
+        record: Name | None = None,
         arguments: Sequence[str] = (),
     ) -> None:
         """``set`` replaces values of the scenario by path, ``record`` is a new file for all that comes in, ``arguments`` are more

@@ -103,6 +103,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
 pub async fn create(call: Call<'_>) -> Outcome {
     let line = read(&call)?;
     let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
+    let _turn = call.context.chaos.turn().await;
     let id = call.context.chaos.add(line).ok_or_else(full)?;
     let reply = show_number(&call, id)?.created();
     let rule = call.context.chaos.get(id).map(|rule| as_asked(&call, (id, rule))).unwrap_or_default();
@@ -117,14 +118,17 @@ pub fn show(call: &Call<'_>) -> Outcome {
 
 /// `DELETE /lab/chaos/{id}`: answers with what the rule did.
 pub async fn delete(call: Call<'_>) -> Outcome {
-    let (reply, id) = (show(&call)?, call.id()?);
-    call.context.chaos.remove(id);
+    let id = call.id()?;
+    let _turn = call.context.chaos.turn().await;
+    let rule = call.context.chaos.remove(id).ok_or(MISSING)?;
+    let reply = call.show_row(MEMBERS, &(id, rule));
     note(&call, ChaosChange::Deleted { node: call.context.view.node(), id }).await;
     Ok(reply)
 }
 
 /// `DELETE /lab/chaos`: all rules.
 pub async fn clear(call: Call<'_>) -> Outcome {
+    let _turn = call.context.chaos.turn().await;
     let deleted = call.context.chaos.clear();
     note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
     Ok(call.show_row(CLEARED, &deleted))
@@ -145,8 +149,10 @@ fn as_asked(call: &Call<'_>, rule: (u64, ChaosRule)) -> Map<String, Value> {
     members
 }
 
+const MISSING: ApiError = ApiError::NotFound("Rule not found");
+
 fn show_number(call: &Call<'_>, number: u64) -> Outcome {
-    let rule = call.context.chaos.get(number).ok_or(ApiError::NotFound("Rule not found"))?;
+    let rule = call.context.chaos.get(number).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &(number, rule)))
 }
 

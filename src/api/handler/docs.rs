@@ -1,12 +1,12 @@
 //! The description of the API, and the page that shows it. All parts of the page are in the binary: it loads nothing
 //! from elsewhere.
 
+use super::site::SiteFile;
 use crate::api::{
-    http::{ApiError, Reply},
+    http::Reply,
     table::{Call, Outcome, openapi},
 };
-use flate2::read::GzDecoder;
-use std::io::Read;
+use std::sync::LazyLock;
 
 /// `GET /api/openapi.json`.
 pub fn description(call: &Call<'_>) -> Outcome {
@@ -22,33 +22,15 @@ pub fn entrance(_: &Call<'_>) -> Outcome {
 
 /// `GET /api/docs/{file}`.
 pub fn file(call: &Call<'_>) -> Outcome {
-    let name = call.argument("file");
-    PARTS.iter().find(|part| part.name == name).map(|part| Reply::file(name, part.content())).ok_or(ApiError::NO_ROUTE)
-}
-
-/// A file of the page.
-struct Part {
-    name: &'static str,
-    bytes: &'static [u8],
-    /// The binary holds it compressed.
-    is_gzip: bool,
+    SiteFile::find(&*PARTS, call.argument("file"))
 }
 
 /// All of the page. Source: src/api/docs/README.md.
-const PARTS: [Part; 4] = [
-    Part { name: "index.html", bytes: include_bytes!("../docs/index.html"), is_gzip: false },
-    Part { name: "start.js", bytes: include_bytes!("../docs/start.js"), is_gzip: false },
-    Part { name: "swagger-ui-bundle.js", bytes: include_bytes!("../docs/swagger-ui-bundle.js.gz"), is_gzip: true },
-    Part { name: "swagger-ui.css", bytes: include_bytes!("../docs/swagger-ui.css.gz"), is_gzip: true },
-];
-
-impl Part {
-    fn content(&self) -> Vec<u8> {
-        if !self.is_gzip {
-            return self.bytes.to_vec();
-        }
-        let mut content = Vec::new();
-        GzDecoder::new(self.bytes).read_to_end(&mut content).expect("the file was compressed by gzip");
-        content
-    }
-}
+static PARTS: LazyLock<[SiteFile; 4]> = LazyLock::new(|| {
+    [
+        SiteFile::new("index.html", include_str!("../docs/index.html")),
+        SiteFile::new("start.js", include_str!("../docs/start.js")),
+        SiteFile::of_gzip("swagger-ui-bundle.js", include_bytes!("../docs/swagger-ui-bundle.js.gz")),
+        SiteFile::of_gzip("swagger-ui.css", include_bytes!("../docs/swagger-ui.css.gz")),
+    ]
+});

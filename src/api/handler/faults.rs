@@ -8,7 +8,7 @@ use crate::{
     },
     scenario::FaultDesk,
     sim::{
-        self, Fault, FaultKind, Intervention, Trigger,
+        self, Fault, FaultKind, Intervention, Stage, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
         world::FaultStatus,
     },
@@ -33,11 +33,11 @@ pub async fn add(call: Call<'_>) -> Outcome {
 pub async fn end(call: Call<'_>) -> Outcome {
     let id = call.arguments.number("id").unwrap_or(usize::MAX);
     // A fault that is not known is not written down either.
-    if id >= call.context.live.look(|stage| stage.world().count_faults()).await? {
-        return Err(ApiError::NotFound("Fault not found"));
-    }
-    call.context.live.intervene(Intervention::EndFault { id }).await?;
-    Ok(Reply::nothing())
+    let known = move |stage: &Stage| match id < stage.world().count_faults() {
+        true => Ok(Intervention::EndFault { id }),
+        false => Err(ApiError::NotFound("Fault not found")),
+    };
+    call.context.live.intervene_if(known, |_, _| Reply::nothing()).await?
 }
 
 /// `POST /lab/nodes/{node}/crash`: the node is down until it is restarted.
@@ -59,16 +59,19 @@ pub async fn restart(call: Call<'_>) -> Outcome {
 
 /// Adds a fault, and says how it stands.
 async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiError> {
-    let live = &call.context.live;
-    let count = live.look(|stage| stage.world().count_faults()).await?;
-    if count >= FAULTS_LIMIT {
-        return Err(ApiError::Unprocessable(format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}")));
-    }
-    let sim::Outcome::FaultAdded { id } = live.intervene(what).await? else {
-        unreachable!("a fault that is added has an id");
+    let fits = |stage: &Stage| match stage.world().count_faults() {
+        count @ FAULTS_LIMIT.. => {
+            let message = format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}");
+            Err(ApiError::Unprocessable(message))
+        }
+        _ => Ok(what),
     };
-    let status = live.look(move |stage| stage.world().faults().nth(id)).await?;
-    Ok(status.expect("it was added, and none is ever taken away"))
+    // A revert takes faults away, so the status is read before anything else is done.
+    let status = |outcome, stage: &Stage| match outcome {
+        sim::Outcome::FaultAdded { id } => stage.world().faults().nth(id).expect("it was just added"),
+        other => unreachable!("a fault that is added has an id, found {other:?}"),
+    };
+    call.context.live.intervene_if(fits, status).await?
 }
 
 fn admit(call: &Call<'_>, kind: FaultKind) -> Result<AddedFault, ApiError> {

@@ -1,10 +1,11 @@
 //! The pages for people: the live page at `/` with its parts, and `/about`, which says where everything is. All of it is in the
 //! binary and loads nothing from elsewhere.
 
+use super::site::SiteFile;
 use crate::{
     api::{
         context::ApiContext,
-        http::{ApiError, Reply, guard::LabAccess, request::Request},
+        http::{Reply, guard::LabAccess, request::Request},
         table::{
             Call, Dialect, Outcome,
             route::{Route, Verb},
@@ -12,32 +13,38 @@ use crate::{
     },
     drawing,
 };
+use std::sync::LazyLock;
 use warp::http::header;
 
 const ABOUT: &str = include_str!("home.html");
-const LIVE: &str = include_str!("../live/index.html");
 /// The policy of the live page: it may load its own parts and ask its own server, nothing else. `blob:` and `data:` are
 /// drawings that are saved.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// The parts of the live page, by name. `drawing` holds `drawing.js` and `drawing.css`.
-const PARTS: [(&str, &str); 15] = [
-    ("live.css", include_str!("../live/live.css")),
-    ("main.js", include_str!("../live/main.js")),
-    ("ask.js", include_str!("../live/ask.js")),
-    ("show.js", include_str!("../live/show.js")),
-    ("network.js", include_str!("../live/network.js")),
-    ("feed.js", include_str!("../live/feed.js")),
-    ("ring.js", include_str!("../live/ring.js")),
-    ("tree.js", include_str!("../live/tree.js")),
-    ("nodes.js", include_str!("../live/nodes.js")),
-    ("flow.js", include_str!("../live/flow.js")),
-    ("steer.js", include_str!("../live/steer.js")),
-    ("travel.js", include_str!("../live/travel.js")),
-    ("faults.js", include_str!("../live/faults.js")),
-    ("explorer.js", include_str!("../live/explorer.js")),
-    ("things.js", include_str!("../live/things.js")),
-];
+/// The live page.
+static LIVE: LazyLock<SiteFile> = LazyLock::new(|| SiteFile::new("index.html", include_str!("../live/index.html")));
+/// The parts of the live page. `drawing` holds `drawing.js` and `drawing.css`.
+static PARTS: LazyLock<[SiteFile; 17]> = LazyLock::new(|| {
+    [
+        SiteFile::new("drawing.js", drawing::module()),
+        SiteFile::new("drawing.css", drawing::STYLE),
+        SiteFile::new("live.css", include_str!("../live/live.css")),
+        SiteFile::new("main.js", include_str!("../live/main.js")),
+        SiteFile::new("ask.js", include_str!("../live/ask.js")),
+        SiteFile::new("show.js", include_str!("../live/show.js")),
+        SiteFile::new("network.js", include_str!("../live/network.js")),
+        SiteFile::new("feed.js", include_str!("../live/feed.js")),
+        SiteFile::new("ring.js", include_str!("../live/ring.js")),
+        SiteFile::new("tree.js", include_str!("../live/tree.js")),
+        SiteFile::new("nodes.js", include_str!("../live/nodes.js")),
+        SiteFile::new("flow.js", include_str!("../live/flow.js")),
+        SiteFile::new("steer.js", include_str!("../live/steer.js")),
+        SiteFile::new("travel.js", include_str!("../live/travel.js")),
+        SiteFile::new("faults.js", include_str!("../live/faults.js")),
+        SiteFile::new("explorer.js", include_str!("../live/explorer.js")),
+        SiteFile::new("things.js", include_str!("../live/things.js")),
+    ]
+});
 
 /// A page that somebody asks for at `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,20 +80,14 @@ fn accepts(request: &Request) -> &str {
 /// The page at `/`.
 pub fn page(wanted: Wanted, context: &ApiContext, request: &Request) -> Reply {
     match wanted {
-        Wanted::Live => Reply::page(LIVE.to_owned()).with_policy(POLICY),
+        Wanted::Live => LIVE.reply().with_policy(POLICY),
         Wanted::About => about_node(context, request.host_or_default()),
     }
 }
 
 /// `GET /page/{file}`: a part of the live page.
 pub fn part(call: &Call<'_>) -> Outcome {
-    let name = call.argument("file");
-    let text = match name {
-        "drawing.js" => Some(drawing::module()),
-        "drawing.css" => Some(drawing::STYLE.to_owned()),
-        _ => PARTS.iter().find(|(part, _)| *part == name).map(|(_, text)| (*text).to_owned()),
-    };
-    text.map(|text| Reply::file(name, text.into_bytes()).with_policy(POLICY)).ok_or(ApiError::NO_ROUTE)
+    Ok(SiteFile::find(&*PARTS, call.argument("file"))?.with_policy(POLICY))
 }
 
 /// `GET /about`.
@@ -100,6 +101,7 @@ fn about_node(context: &ApiContext, host: &str) -> Reply {
     let network = &view.tree().config().network;
     let lab = match settings.lab {
         LabAccess::Off => "off (<code>--lab off</code>)",
+        LabAccess::Loopback if settings.proxies.is_some() => "closed behind a proxy; <code>--lab token</code> opens it",
         LabAccess::Loopback => "for programs on this machine",
         LabAccess::Token(_) => "with the token of <code>--lab-token</code>: <code>authorization: Bearer TOKEN</code>",
     };

@@ -11,7 +11,7 @@ use crate::{
     },
     sim::{
         Pace,
-        live::{Advanced, Ended},
+        live::{ADVANCES_MAX, Advanced, Ended},
     },
 };
 use serde_json::{Value, json};
@@ -20,15 +20,15 @@ use until::Wanted;
 /// The result of an advance: the whole slots played, and the reason if it ended before all were.
 pub const ADVANCE: &[Member<Advance>] = &[
     Member::new("slots", Shape::Integer, |advance, _| advance.advanced.slots.into()),
-    Member::new("height", Shape::Integer, |_, frame| frame.view.head().height().into()),
+    Member::new("height", Shape::Integer, |advance, _| advance.advanced.height.into()),
     Member::new("now", Shape::Integer, |advance, _| advance.advanced.now.seconds().into()),
     Member::some("asked", Shape::Integer, |advance, _| match advance.advanced.ended {
         Ended::PaceSet(_) | Ended::WentBack => advance.asked.into(),
-        Ended::Played | Ended::Reached => Cell::Missing,
+        Ended::Played | Ended::Reached | Ended::Crowded => Cell::Missing,
     }),
     Member::some("stopped", Shape::Text, |advance, _| match advance.advanced.ended {
         Ended::Played if advance.is_awaited => "limit".into(),
-        Ended::Played => Cell::Missing,
+        Ended::Played | Ended::Crowded => Cell::Missing,
         Ended::Reached => "reached".into(),
         Ended::PaceSet(pace) => format!("the pace was set to {pace}").into(),
         Ended::WentBack => "went back to a snapshot".into(),
@@ -57,14 +57,12 @@ pub const PACE: &[Member<(SimTime, Pace)>] = &[
 pub async fn advance(call: Call<'_>) -> Outcome {
     let Wanted { slots: asked, until } = until::read(&call.body, call.context.view.node())?;
     let is_awaited = until.is_some();
-    let live = &call.context.live;
-    let advanced = match until {
-        None => live.advance(asked).await?,
-        Some(until) => live
-            .advance_until(until, asked)
-            .await?
-            .map_err(|no_node| ApiError::Unprocessable(format!("key 'until.event.node': {no_node}")))?,
-    };
+    let advanced = call.context.live.advance_until(until, asked, call.context.view.node()).await?;
+    let advanced = advanced.map_err(|why| ApiError::Unprocessable(format!("key 'until.event.node': {why}")))?;
+    if advanced.ended == Ended::Crowded {
+        let message = format!("found {ADVANCES_MAX} advances that wait for their turn, allowed are {ADVANCES_MAX}");
+        return Err(ApiError::Conflict(message));
+    }
     Ok(call.show_row(ADVANCE, &Advance { asked, is_awaited, advanced }))
 }
 
@@ -78,8 +76,7 @@ pub fn pace_schema() -> Value {
 /// `POST /lab/pace {"pace":"manual"|"on-demand"|"max"|number}`.
 pub async fn set_pace(call: Call<'_>) -> Outcome {
     let wanted = read_pace(&call.body)?;
-    call.context.live.set_pace(wanted).await?;
-    pace(call).await
+    Ok(call.show_row(PACE, &call.context.live.set_pace(wanted).await?))
 }
 
 /// `GET /lab/pace`.

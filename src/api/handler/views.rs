@@ -120,7 +120,8 @@ pub async fn go_on(call: Call<'_>) -> Outcome {
     let view = views(&call)?.get(call.id()?).ok_or(MISSING)?;
     let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
     let added = all.add(gone_on(&view, call.context).await?)?;
-    added.1.context.live.now().await?;
+    // Somebody may have deleted it by then.
+    let _deleted = added.1.context.live.now().await;
     Ok(call.show_row(chains::MEMBERS, &ChainRow::of(added, &call)).created())
 }
 

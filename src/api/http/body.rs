@@ -1,6 +1,6 @@
 //! The body of a request: how much of it is read, and what it may be. Source: api.md 1.2, 1.4.
 
-use super::{error::ApiError, limits::Received};
+use super::{error::ApiError, limits::OnWay};
 use crate::api::table::query;
 use serde_json::{Map, Value};
 use std::{borrow::Cow, pin::pin, time::Duration};
@@ -20,7 +20,7 @@ pub async fn read_within<B: Buf>(
     patience: Duration,
     headers: &HeaderMap,
     body: impl Stream<Item = Result<B, warp::Error>>,
-    received: Received<'_>,
+    received: OnWay,
 ) -> Result<Vec<u8>, ApiError> {
     let read = tokio::time::timeout(patience, read(headers, body, received)).await;
     read.unwrap_or(Err(ApiError::Slow(patience.as_secs())))
@@ -29,7 +29,7 @@ pub async fn read_within<B: Buf>(
 async fn read<B: Buf>(
     headers: &HeaderMap,
     body: impl Stream<Item = Result<B, warp::Error>>,
-    mut received: Received<'_>,
+    mut received: OnWay,
 ) -> Result<Vec<u8>, ApiError> {
     let too_long = || {
         let message = format!("Payload content length greater than maximum allowed: {LENGTH_MAX}");

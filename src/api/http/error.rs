@@ -10,7 +10,7 @@ pub enum ApiError {
     Forbidden,
     /// The request itself is none that HTTP/1.1 allows.
     #[error("{0}")]
-    BadRequest(&'static str),
+    BadRequest(String),
     /// A token is missing or wrong.
     #[error("{0}")]
     Unauthorized(&'static str),
@@ -24,7 +24,7 @@ pub enum ApiError {
     #[error("the body has not arrived within {0} s")]
     Slow(u64),
     /// Too much is being read for all clients together.
-    #[error("too much is being received at once; try again")]
+    #[error("too much is on its way at once; try again")]
     Busy,
     /// No such path, or no such thing: `Not Found`, `Wallet not found`, …
     #[error("{0}")]

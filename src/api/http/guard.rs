@@ -96,6 +96,8 @@ pub struct Gate<'s> {
     pub lab: &'s LabAccess,
     /// Clients that may use the webhooks.
     pub webhooks: &'s Whitelist,
+    /// A proxy stands before the server, so that a connection from this machine says nothing.
+    pub is_behind_proxy: bool,
     /// The address and the port that the server listens on.
     pub host: IpAddr,
     pub port: u16,
@@ -112,6 +114,10 @@ impl Gate<'_> {
             Access::Loopback => self.check_lab(request),
             Access::Webhooks if !self.webhooks.allows(request.remote) => Err(ApiError::Forbidden),
             Access::Webhooks if self.webhooks.is_open() => check_body_type(&request.headers),
+            Access::Webhooks if self.is_behind_proxy => {
+                let message = "webhooks are closed behind a proxy; --webhook-whitelist '*' opens them to everybody";
+                Err(ApiError::Refused(message.to_owned()))
+            }
             Access::Webhooks => self.check_page(request, "webhooks are for programs that ask for them themselves"),
         }
     }
@@ -120,6 +126,10 @@ impl Gate<'_> {
         match self.lab {
             LabAccess::Off => Err(ApiError::Refused("/lab is off: this testnet was started with --lab off".to_owned())),
             LabAccess::Token(token) => check_token(token, request),
+            LabAccess::Loopback if self.is_behind_proxy => {
+                let message = "/lab is closed behind a proxy; --lab token opens it to those who have a token";
+                Err(ApiError::Refused(message.to_owned()))
+            }
             LabAccess::Loopback if request.is_from_loopback() => self
                 .check_page(request, "/lab answers programs that ask it themselves, or with the token of --lab token"),
             LabAccess::Loopback => {

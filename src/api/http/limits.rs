@@ -24,6 +24,10 @@ pub struct Limits {
     pub body: Duration,
     /// Bytes of bodies that are being received, of all clients together; one client takes half of them at most.
     pub receiving: usize,
+    /// The longest time that a client may read nothing of what is sent to it.
+    pub write: Duration,
+    /// Bytes of answers of the public API that clients have not read yet, shared out like those that are received.
+    pub sending: usize,
 }
 
 impl Default for Limits {
@@ -33,6 +37,8 @@ impl Default for Limits {
             idle: Duration::from_secs(30),
             body: Duration::from_secs(30),
             receiving: 64 * 1_048_576,
+            write: Duration::from_secs(30),
+            sending: 64 * 1_048_576,
         }
     }
 }
@@ -218,12 +224,12 @@ impl Drop for Admitted {
     }
 }
 
-/// Bytes of bodies that are being received.
+/// Bytes that are on their way: of bodies that are being received, or of answers that are being sent.
 #[derive(Debug)]
-pub struct Receiving {
+pub struct UnderWay {
     limit: usize,
     held: Mutex<Held>,
-    /// Of all bodies since the server started.
+    /// Of all since the server started.
     total: AtomicU64,
 }
 
@@ -233,33 +239,33 @@ struct Held {
     by_client: BTreeMap<IpAddr, usize>,
 }
 
-/// Some of them, until the body is done with.
+/// Some of them, until they are done with.
 #[derive(Debug)]
-pub struct Received<'r> {
-    of: &'r Receiving,
+pub struct OnWay {
+    of: Arc<UnderWay>,
     client: IpAddr,
     bytes: usize,
 }
 
-impl Receiving {
+impl UnderWay {
     /// None yet, and so many at most.
-    pub fn new(limit: usize) -> Self {
-        Self { limit, held: Mutex::default(), total: AtomicU64::new(0) }
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, held: Mutex::default(), total: AtomicU64::new(0) })
     }
 
-    /// Bytes of bodies on their way now.
+    /// Bytes on their way now.
     pub fn bytes(&self) -> usize {
         self.lock().bytes
     }
 
-    /// Bytes of all bodies since the server started.
+    /// Bytes of all since the server started.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// A body of a client, of which nothing has come yet.
-    pub fn begin(&self, client: IpAddr) -> Received<'_> {
-        Received { of: self, client, bytes: 0 }
+    /// A body of a client, of which nothing has come yet, or an answer to it.
+    pub fn begin(self: &Arc<Self>, client: IpAddr) -> OnWay {
+        OnWay { of: self.clone(), client, bytes: 0 }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -267,12 +273,12 @@ impl Receiving {
     }
 }
 
-impl Received<'_> {
-    /// More bytes have come. A client may hold no more than is free. So one client takes half of the room at most, several
+impl OnWay {
+    /// More bytes are on their way. A client may hold no more than is free. So one client takes half of the room at most, several
     /// leave the room of one of them, and nobody can keep everybody else from sending.
     ///
     /// # Errors
-    /// Too many are being received, for this client or for all together.
+    /// They are too many, for this client or for all together.
     pub fn add(&mut self, bytes: usize) -> Result<(), ApiError> {
         self.bytes += bytes;
         self.of.total.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -285,7 +291,7 @@ impl Received<'_> {
     }
 }
 
-impl Drop for Received<'_> {
+impl Drop for OnWay {
     fn drop(&mut self) {
         let mut held = self.of.lock();
         held.bytes -= self.bytes;
@@ -366,7 +372,7 @@ mod tests {
 
     #[test]
     fn bytes_count_until_the_body_is_done_with() {
-        let receiving = Receiving::new(20);
+        let receiving = UnderWay::new(20);
         let mut one = receiving.begin(client(1));
         assert_eq!(one.add(6), Ok(()));
         let mut other = receiving.begin(client(1));
@@ -381,7 +387,7 @@ mod tests {
 
     #[test]
     fn however_much_some_clients_hold_another_one_finds_room() {
-        let receiving = Receiving::new(1_000);
+        let receiving = UnderWay::new(1_000);
         let mut held = Vec::new();
         for number in 1..=9 {
             // As much as it gets, in bodies of one byte.

@@ -29,6 +29,8 @@ pub struct Reply {
     pub quota: Option<Quota>,
     /// True if pages of any origin may read it.
     pub(in crate::api) is_for_all_pages: bool,
+    /// True if its body is in memory anyway.
+    pub(in crate::api) is_of_site: bool,
     /// The stream in place of the body, which is empty. It goes on until either side ends it.
     pub(in crate::api) stream: Option<Subscription>,
     /// The damage to it on its way.
@@ -116,7 +118,7 @@ impl Reply {
     }
 
     /// 200 with a file, whose name says what it is.
-    pub fn file(name: &str, body: Vec<u8>) -> Self {
+    pub fn file(name: &str, body: impl Into<Bytes>) -> Self {
         let content = match name.rsplit_once('.').map(|(_, kind)| kind) {
             Some("html") => Content::Html,
             Some("css") => Content::Style,
@@ -148,6 +150,7 @@ impl Reply {
             modified: None,
             quota: None,
             is_for_all_pages: true,
+            is_of_site: false,
             stream: None,
             tampering: None,
             policy: None,
@@ -164,6 +167,12 @@ impl Reply {
     #[must_use]
     pub fn shared(self) -> Self {
         Self { packed: Some(Arc::default()), ..self }
+    }
+
+    /// The same as a file of a page, all answers with which share its bytes, also those in gzip.
+    #[must_use]
+    pub fn of_site(self, packed: &Arc<OnceLock<Bytes>>) -> Self {
+        Self { packed: Some(packed.clone()), is_of_site: true, ..self }
     }
 
     /// The same, which pages of other origins cannot read.

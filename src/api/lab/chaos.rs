@@ -36,6 +36,7 @@ struct Shared {
     of_requests: AtomicUsize,
     of_posts: AtomicUsize,
     rules: Mutex<Rules>,
+    turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -115,7 +116,8 @@ impl Chaos {
     /// No rules yet, for a node of those that are served.
     pub fn new(seed: u64, node: NodeId, served: Arc<OnceLock<Vec<View>>>) -> Self {
         let (of_requests, of_posts, rules) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::default());
-        Self(Arc::new(Shared { seed, node, served, of_requests, of_posts, rules }))
+        let turn = tokio::sync::Mutex::default();
+        Self(Arc::new(Shared { seed, node, served, of_requests, of_posts, rules, turn }))
     }
 
     /// Number of served nodes, which are the first ones.
@@ -155,12 +157,17 @@ impl Chaos {
         self.lock().all.get(&number).cloned()
     }
 
-    /// Takes a rule away, and says whether it was there.
-    pub fn remove(&self, number: u64) -> bool {
+    /// The turn of whoever changes rules and tells the run of it: the run hears of changes in the order in which they were made.
+    pub async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.turn.lock().await
+    }
+
+    /// Takes a rule away, if it is there.
+    pub fn remove(&self, number: u64) -> Option<Rule> {
         let mut rules = self.lock();
-        let was_there = rules.all.remove(&number).is_some();
+        let removed = rules.all.remove(&number);
         self.count(&rules);
-        was_there
+        removed
     }
 
     /// Takes all rules away, and says how many there were.
@@ -312,7 +319,7 @@ mod tests {
         assert_eq!(ask("/api/blocks", Method::HEAD), Strike::default());
         let then: Vec<_> = (0..2).map(|_| ask("/api/blocks/{id}", Method::HEAD).then).collect();
         assert_eq!(then, [Some(Treatment::Status(503)), Some(Treatment::Refuse)]);
-        assert!(chaos.remove(spent) && !chaos.remove(spent));
+        assert!(chaos.remove(spent).is_some() && chaos.remove(spent).is_none());
         assert_eq!(chaos.clear(), 3);
         assert_eq!(ask("/api/blocks", Method::GET), Strike::default());
     }

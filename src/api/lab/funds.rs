@@ -10,7 +10,7 @@ use crate::{
         http::error::ApiError,
         view::{Head, View},
     },
-    ledger::{BlockTree, apply::cost},
+    ledger::{BlockTree, apply::cost, rules::PoolRules},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId,
         transaction::{Asset, Payment},
@@ -19,7 +19,7 @@ use crate::{
     sim::{LiveHandle, SeedTree},
 };
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -57,6 +57,8 @@ struct Purse<'f> {
     nonce: Nonce,
     /// The balance [arktoshi], without everything pending.
     there: i128,
+    /// Transactions that a pool still takes of it.
+    room: usize,
 }
 
 impl Funds {
@@ -138,9 +140,13 @@ impl Funds {
         (view, live): (&View, &LiveHandle),
         payments: Vec<Payment>,
     ) -> Result<Vec<TransactionId>, ApiError> {
-        let (mut left, mut ids, mut refused) = (payments, Vec::new(), None);
+        let (mut left, mut ids, mut refused, mut tried) = (payments, Vec::new(), None, BTreeSet::new());
         for _ in 0..ATTEMPTS {
             let transactions = self.sign(&view.head(), view.tree(), &left)?;
+            // The same again would only be told that it is known.
+            if transactions.iter().filter(|transaction| tried.insert(transaction.id())).count() == 0 {
+                break;
+            }
             for transaction in &transactions {
                 transaction.verified();
             }
@@ -154,11 +160,11 @@ impl Funds {
             if left.is_empty() {
                 return Ok(ids);
             }
-            refused = Some(why_refused(&submitted));
+            refused = refused.or_else(|| why_refused(&submitted));
         }
         Err(ApiError::Conflict(format!(
             "the pool does not take the transactions of the funded accounts: {}",
-            refused.unwrap_or_default()
+            refused.unwrap_or_else(|| "too many of them are pending".to_owned())
         )))
     }
 
@@ -182,12 +188,17 @@ impl Funds {
             )));
         }
         let (limit, byte) = (milestone.multi_payment_limit.min(PART), tree.config().network.pub_key_hash);
-        let purses: Vec<Purse<'_>> = self.accounts.iter().rev().filter_map(|account| purse(account, head)).collect();
+        let pool = &tree.rules().pool;
+        let purses: Vec<Purse<'_>> =
+            self.accounts.iter().rev().filter_map(|account| purse(account, head, pool)).collect();
         let funds: i128 = purses.iter().map(|purse| (purse.there - i128::from(RESERVE.value())).max(0)).sum();
         let mut left: VecDeque<Payment> = payments.iter().cloned().collect();
         let mut signed = Vec::new();
         for mut purse in purses {
-            while let Some(part) = purse.part(&mut left, limit) {
+            while purse.room > 0
+                && let Some(part) = purse.part(&mut left, limit)
+            {
+                purse.room -= 1;
                 let transaction = purse.sign(part, byte, tree);
                 purse.there -= cost(&transaction).0;
                 purse.nonce = purse.nonce.next();
@@ -198,6 +209,13 @@ impl Funds {
             return Ok(signed);
         }
         let asked: i128 = payments.iter().map(|payment| i128::from(payment.amount.value())).sum();
+        if asked <= funds {
+            return Err(ApiError::Conflict(format!(
+                "the funded accounts have as many transactions pending as the pool takes of them, {} of each \
+                 (rules.pool.max_transactions_per_sender): let blocks be forged first",
+                pool.max_transactions_per_sender
+            )));
+        }
         Err(ApiError::Unprocessable(format!(
             "{asked} arktoshi were asked for, and the funded accounts have {funds} besides fees"
         )))
@@ -242,17 +260,20 @@ impl Purse<'_> {
 }
 
 /// The coin that an account can pay after the newest block and the pool; `None` if paying needs more than one key.
-fn purse<'f>(account: &'f Account, head: &Head) -> Option<Purse<'f>> {
+fn purse<'f>(account: &'f Account, head: &Head, pool: &PoolRules) -> Option<Purse<'f>> {
     let wallet = head.state().wallet(&account.address)?;
     if wallet.second_public_key.is_some() || wallet.multi_signature.is_some() {
         return None;
     }
     let (mut nonce, mut there) = (wallet.nonce, wallet.balance.0);
+    let is_limited = !pool.allowed_senders.contains(account.keys.public());
+    let mut room = if is_limited { pool.max_transactions_per_sender } else { usize::MAX };
     for transaction in head.pending().ordered().iter().filter(|one| one.sender() == account.keys.public()) {
         nonce = nonce.max(transaction.nonce().unwrap_or(nonce));
         there -= cost(transaction).0;
+        room = room.saturating_sub(1);
     }
-    Some(Purse { keys: &account.keys, nonce: nonce.next(), there })
+    Some(Purse { keys: &account.keys, nonce: nonce.next(), there, room })
 }
 
 fn payments_of(transaction: &SignedTransaction) -> Vec<Payment> {
@@ -263,11 +284,8 @@ fn payments_of(transaction: &SignedTransaction) -> Vec<Payment> {
     }
 }
 
-fn why_refused(submission: &Submission) -> String {
-    match submission.errors.first() {
-        Some((_, error)) => error.to_string(),
-        None => "too many of them are pending".to_owned(),
-    }
+fn why_refused(submission: &Submission) -> Option<String> {
+    submission.errors.first().map(|(_, error)| error.to_string())
 }
 
 fn arktoshi(amount: u64) -> Arktoshi {
@@ -279,7 +297,7 @@ mod tests {
     use super::*;
 
     fn purse_of(keys: &KeyPair, coins: i128) -> Purse<'_> {
-        Purse { keys, nonce: Nonce(1), there: coins * 100_000_000 }
+        Purse { keys, nonce: Nonce(1), there: coins * 100_000_000, room: 300 }
     }
 
     #[test]

@@ -5,9 +5,10 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
-        LogTail, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist,
-        WriteState,
+        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks,
+        Whitelist, WriteState,
         chains::Chains,
+        proxy,
         views::{Observed, Views},
         webhooks::{DataDir, Rehearing, Report, TIMEOUT, Targets},
     },
@@ -28,6 +29,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::watch;
+use warp::http::HeaderName;
 
 /// Options of the API.
 #[derive(Debug, Args)]
@@ -54,6 +56,13 @@ pub struct ApiOptions {
     /// A file that holds the token for --lab token. It is sent as 'Authorization: Bearer TOKEN'.
     #[arg(long, value_name = "FILE")]
     lab_token: Option<PathBuf>,
+    /// A reverse proxy stands before this server and names each client last in this header, such as X-Forwarded-For. Limits and
+    /// --whitelist then take the client's address, /lab is closed unless --lab token opens it, and so are the webhooks.
+    #[arg(long, value_name = "HEADER", value_parser = proxy::header)]
+    behind_proxy: Option<HeaderName>,
+    /// The addresses from which that proxy connects, by patterns like those of --whitelist. The header counts from there only.
+    #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", requires = "behind_proxy")]
+    proxies: Whitelist,
     /// Open connections at a time. One more closes one that waits for a request, of the client that has most.
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -66,6 +75,14 @@ pub struct ApiOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     body_timeout: u64,
+    /// Close a connection whose client reads nothing of what is sent to it for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().write.as_secs(), help_heading = "Limits",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    write_timeout: u64,
+    /// Megabytes of answers that clients have asked for and not read yet, shared out as for --max-receiving.
+    #[arg(long, value_name = "MB", default_value_t = (Limits::default().sending >> 20) as u32,
+          help_heading = "Limits", value_parser = clap::value_parser!(u32).range(8..=4_096))]
+    max_sending: u32,
     /// Megabytes of bodies received at a time, of all clients together; a client may hold what is free, so one takes half of
     /// them at most. More is answered with 503.
     #[arg(long, value_name = "MB", default_value_t = (Limits::default().receiving >> 20) as u32,
@@ -160,6 +177,8 @@ impl ApiOptions {
             idle: Duration::from_secs(self.idle_timeout),
             body: Duration::from_secs(self.body_timeout),
             receiving: (self.max_receiving as usize) << 20,
+            write: Duration::from_secs(self.write_timeout),
+            sending: (self.max_sending as usize) << 20,
         }
     }
 
@@ -214,6 +233,7 @@ impl ApiOptions {
             webhook_whitelist: self.webhook_whitelist.clone(),
             lab: self.lab()?,
             limits: self.limits(),
+            proxies: self.behind_proxy.clone().map(|header| Proxies { header, from: self.proxies.clone() }),
         };
         let observed = nodes.iter().map(|node| node.view.clone()).collect();
         let views = Views::new(Past::new(Observed { views: observed, board: board.clone() }));

@@ -10,9 +10,10 @@ use crate::{
         ApiContext, ApiError, Chaos, EventFeed, Funds, LabBoard, View,
         chains::{Chain, ChainAccount, ChainWish, Chains},
     },
+    cli::memory::Memory,
     protocol::Slot,
     report::session::{KeptSession, Session},
-    scenario::{Override, Scenario, Testnet},
+    scenario::{Override, Scenario, Testnet, workload::WorkloadKind},
     sim::{Live, Observer, Pace, SeedTree, Stage, TraceDigest},
 };
 use std::{
@@ -31,6 +32,8 @@ const NODES_MAX: u32 = 300;
 struct Maker {
     /// Hosts their runs.
     runtime: Handle,
+    /// What each of them may need.
+    memory: Memory,
     /// Of the testnet beside them: what a chain is if nothing else is asked for.
     seed: u64,
     /// Its beginning, for the files that a loaded network came from.
@@ -42,10 +45,11 @@ struct Maker {
 }
 
 /// Chains beside a testnet.
-pub fn beside(network: &UpNetwork, session: &Session, runtime: Handle) -> Chains {
+pub fn beside(network: &UpNetwork, session: &Session, memory: &Memory, runtime: Handle) -> Chains {
     let (seed, session) = (session.seed, session.clone());
     let (scenario, testnet) = (network.scenario.clone(), network.testnet.clone());
-    let maker = Maker { runtime, seed, session, scenario, testnet, remembered: Mutex::default() };
+    let memory = memory.clone();
+    let maker = Maker { runtime, memory, seed, session, scenario, testnet, remembered: Mutex::default() };
     Chains::new(Arc::new(move |wish, beside| maker.make(wish, beside)))
 }
 
@@ -59,6 +63,7 @@ impl Maker {
                 "found {nodes} nodes, allowed are up to {NODES_MAX} on a chain"
             )));
         }
+        self.memory.fits(Path::new("a chain"), &scenario.memory(), 1).map_err(ApiError::Unprocessable)?;
         let seeds = SeedTree::new(seed);
         let testnet = self.testnet(seed, &scenario);
         let tree = scenario.tree(testnet.config.clone(), seeds).map_err(|why| ApiError::Internal(why.to_string()))?;
@@ -72,10 +77,21 @@ impl Maker {
         let set = set.collect::<Result<Vec<_>, _>>().map_err(|why| wrong(&format_args!("key 'set': {why}")))?;
         match &wish.scenario {
             None if set.is_empty() => Ok(self.scenario.clone()),
-            None => Scenario::parse_with(&self.scenario.to_toml(), Path::new("the testnet"), &set)
+            None => Scenario::parse_foreign(&self.scenario.to_toml(), Path::new("the testnet"), &set, &self.files())
                 .map_err(|why| wrong(&why)),
-            Some(text) => Scenario::parse_with(text, Path::new("key 'scenario'"), &set).map_err(|why| wrong(&why)),
+            Some(text) => {
+                Scenario::parse_foreign(text, Path::new("key 'scenario'"), &set, &[]).map_err(|why| wrong(&why))
+            }
         }
+    }
+
+    /// The files that the testnet's own scenario names: a wish may leave them, and name no others.
+    fn files(&self) -> Vec<&str> {
+        let named = self.scenario.workloads.iter().filter_map(|workload| match &workload.kind {
+            WorkloadKind::Chain(chain) => Some(&*chain.file),
+            _ => None,
+        });
+        named.collect()
     }
 
     /// The keys and the genesis of a network; those of the testnet itself, if that is what is asked for.

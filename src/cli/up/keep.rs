@@ -4,6 +4,7 @@ use super::beginning::Beginning;
 use crate::{
     api::webhooks::{DataDir, EventNumbers, Rehearing},
     cli::Failure,
+    files,
     protocol::Height,
     report::session::{
         KeptSession, Session,
@@ -60,10 +61,14 @@ impl Keep {
     /// The folder, which nobody else may have.
     ///
     /// # Errors
-    /// It cannot be used, or another process has it.
+    /// It cannot be used, another process has it, or it holds what is neither a file nor a folder.
     pub fn claim(&self) -> Result<Option<DataDir>, Failure> {
         let data = self.data_dir.as_deref().map(DataDir::open).transpose();
-        data.map_err(|why| Failure::usage(format!("--data-dir {why}")))
+        let data = data.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
+        if let Some(folder) = &self.data_dir {
+            files::check_own_folder(folder).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
+        }
+        Ok(data)
     }
 
     /// Begins to keep the testnet in a folder that was claimed, or has it go on where it was. Clients are told of the blocks

@@ -22,6 +22,9 @@ const DEPTH_LIMIT: usize = 16;
 /// Files of a scenario, one that is included twice counted twice.
 const FILES_LIMIT: usize = 256;
 
+/// The files that a text from elsewhere may name.
+pub const NO_FILES: &str = "no file: this text came from elsewhere, and reads none of this machine's";
+
 /// One file that was read.
 struct Source {
     file: PathBuf,
@@ -38,9 +41,16 @@ pub struct Sources {
     open: Vec<Option<Identity>>,
     /// Bytes of all texts.
     bytes: u64,
+    /// The text may include no files.
+    is_alone: bool,
 }
 
 impl Sources {
+    /// Those of a text that may include no files.
+    pub fn alone() -> Self {
+        Self { is_alone: true, ..Self::default() }
+    }
+
     /// The table of a file with those it includes below it.
     pub fn read(&mut self, file: &Path, text: Option<&str>) -> Result<Table, ScenarioError> {
         let text = match text {
@@ -90,6 +100,10 @@ impl Sources {
             let include = [PathStep::Key("include".to_owned())];
             including.map_or_else(|| SourcePosition::File(file.to_path_buf()), |source| source.place(&include).0)
         };
+        if self.is_alone {
+            let (key, found) = ("include".to_owned(), format!("'{}'", included.display()));
+            return Err(ScenarioError::NotAllowed { place: place(), key, found, allowed: NO_FILES.to_owned() });
+        }
         let included_by = Identity::at(included).is_some_and(|found| self.open.contains(&Some(found)));
         if included_by {
             return Err(ScenarioError::Circle { place: place(), file: included.to_path_buf() });

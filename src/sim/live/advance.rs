@@ -19,6 +19,8 @@ use tokio::sync::oneshot;
 
 /// Slots that one command may advance by.
 pub const ADVANCE_LIMIT: u32 = 1_000_000;
+/// Advances that wait for the one that goes on, at most.
+pub const ADVANCES_MAX: usize = 100;
 
 /// The goal of an advance.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,8 @@ pub struct Advanced {
     pub slots: u32,
     /// The instant it ended at; within a slot, if it ended there.
     pub now: SimTime,
+    /// The height of the node that was asked for, at that instant.
+    pub height: Height,
     pub ended: Ended,
 }
 
@@ -56,6 +60,8 @@ pub enum Ended {
     PaceSet(Pace),
     /// The run went back to a snapshot meanwhile.
     WentBack,
+    /// It never began: [`ADVANCES_MAX`] wait already.
+    Crowded,
 }
 
 /// No such node.
@@ -70,8 +76,13 @@ pub struct NoNode {
 pub(super) struct Asked {
     pub slots: u32,
     pub until: Option<Until>,
-    pub reply: oneshot::Sender<Result<Advanced, NoNode>>,
+    /// The node whose height is told.
+    pub node: NodeId,
+    pub reply: Reply,
 }
+
+/// Whoever waits for the end of an advance.
+type Reply = oneshot::Sender<Result<Advanced, NoNode>>;
 
 /// The goal of the advance that goes on, looked at after each event.
 pub(super) struct Goal {
@@ -79,11 +90,12 @@ pub(super) struct Goal {
     /// The tip of the node in question when it was looked at last.
     tip: Option<Arc<Link>>,
     is_reached: bool,
+    reply: Reply,
 }
 
 impl Goal {
-    fn new(until: Option<Until>) -> Self {
-        Self { until, tip: None, is_reached: false }
+    fn new(until: Option<Until>, reply: Reply) -> Self {
+        Self { until, tip: None, is_reached: false, reply }
     }
 
     /// Returns true once the goal is reached. A goal that was reached stays so.
@@ -162,8 +174,7 @@ impl Live {
     /// From the running slot on, to the end of the last of so many slots, or to what is to come. What else is asked
     /// meanwhile is done between two handfuls of events, so that a long advance can be watched, fed and stopped; one that
     /// a stop of the run ends is not answered.
-    pub(super) async fn advance(&mut self, Asked { slots, until, reply }: Asked) -> Result<(), ActorDied> {
-        // A reply nobody waits for any more: the client has gone.
+    pub(super) async fn advance(&mut self, Asked { slots, until, node, reply }: Asked) -> Result<(), ActorDied> {
         match sought(until.as_ref(), self.stage.world()) {
             Ok(sought) => self.lookout.seek(sought),
             Err(no_node) => {
@@ -172,9 +183,9 @@ impl Live {
             }
         }
         self.stopped_by = None;
-        self.goal = Some(Goal::new(until));
+        self.goal = Some(Goal::new(until, reply));
         let played = self.play_slots(slots).await;
-        let goal = mem::take(&mut self.goal);
+        let Some(Goal { is_reached, reply, .. }) = mem::take(&mut self.goal) else { return Ok(()) };
         self.lookout.seek(None);
         let played = played?;
         if self.stopping {
@@ -182,7 +193,7 @@ impl Live {
         }
         self.set_anchor();
         let ended = match self.stopped_by {
-            _ if goal.is_some_and(|goal| goal.is_reached) => Ended::Reached,
+            _ if is_reached => Ended::Reached,
             Some(why) => why,
             None => Ended::Played,
         };
@@ -190,7 +201,8 @@ impl Live {
         if self.is_broken() {
             return Ok(());
         }
-        let _client_gone = reply.send(Ok(Advanced { slots: played, now: self.stage.world().now(), ended }));
+        // A reply nobody waits for any more: the client has gone.
+        let _client_gone = reply.send(Ok(self.advanced(played, node, ended)));
         Ok(())
     }
 
@@ -214,9 +226,10 @@ impl Live {
         Ok(played)
     }
 
-    /// Returns true if the advance that goes on has ended before all its slots.
+    /// Returns true if the advance that goes on has ended before all its slots. It also ends with who waits for it.
     fn is_ended(&mut self) -> bool {
-        self.stopping || self.stopped_by.is_some() || self.is_broken() || self.goal_is_reached()
+        let is_left = self.goal.as_ref().is_some_and(|goal| goal.reply.is_closed());
+        is_left || self.stopping || self.stopped_by.is_some() || self.is_broken() || self.goal_is_reached()
     }
 
     /// Returns true if an advance goes on that has reached its goal.
@@ -226,10 +239,23 @@ impl Live {
 
     /// Ends the advances that wait for the one that is going on; they are not played any more.
     pub(super) fn end_waiting_advances(&mut self, ended: Ended) {
-        let now = self.stage.world().now();
-        for Asked { reply, .. } in self.advances.drain(..) {
-            let _client_gone = reply.send(Ok(Advanced { slots: 0, now, ended }));
+        for Asked { reply, node, .. } in mem::take(&mut self.advances) {
+            let _client_gone = reply.send(Ok(self.advanced(0, node, ended)));
         }
+    }
+
+    /// Has an advance wait for its turn. Those whose clients have gone wait no more.
+    pub(super) fn queue(&mut self, asked: Asked) {
+        self.advances.retain(|waiting| !waiting.reply.is_closed());
+        if self.advances.len() < ADVANCES_MAX {
+            return self.advances.push_back(asked);
+        }
+        let _client_gone = asked.reply.send(Ok(self.advanced(0, asked.node, Ended::Crowded)));
+    }
+
+    fn advanced(&self, slots: u32, node: NodeId, ended: Ended) -> Advanced {
+        let world = self.stage.world();
+        Advanced { slots, now: world.now(), height: world.tips().of(node).height(), ended }
     }
 }
 

@@ -5,13 +5,20 @@ use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     sim::{Intervention, Outcome, Stage},
 };
+use std::convert::Infallible;
 use tokio::sync::{mpsc, oneshot};
+
+/// Answers who asked for an intervention.
+pub(super) type Answer = Box<dyn FnOnce(Outcome, &Stage) + Send>;
+
+/// Looks at the run, and says what is to be done, or answers that nothing is.
+pub(super) type Decide = Box<dyn FnOnce(&Stage) -> Option<(Intervention, Answer)> + Send>;
 
 /// A request to a live run, with the channel for its answer.
 pub(super) enum Command {
-    Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
+    Intervene(Decide),
     Advance(Asked),
-    SetPace { pace: Pace, reply: oneshot::Sender<()> },
+    SetPace { pace: Pace, reply: oneshot::Sender<(SimTime, Pace)> },
     Look(Box<dyn FnOnce(&Stage) + Send>),
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
     Peers { reply: oneshot::Sender<Vec<Vec<NodeId>>> },
@@ -51,34 +58,65 @@ impl LiveHandle {
     /// # Errors
     /// The run has stopped.
     pub async fn intervene(&self, what: Intervention) -> Result<Outcome, Stopped> {
-        self.ask(|reply| Command::Intervene { what, reply }).await
+        let done = self.intervene_if(|_| Ok(what), |outcome, _| outcome).await?;
+        Ok(done.unwrap_or_else(|never: Infallible| match never {}))
+    }
+
+    /// Looks at the run, does what follows from that, and looks again: one command, so that nothing else happens between.
+    ///
+    /// # Errors
+    /// The run has stopped; within, what the first look says, and nothing was done.
+    pub async fn intervene_if<T: Send + 'static, E: Send + 'static>(
+        &self,
+        before: impl FnOnce(&Stage) -> Result<Intervention, E> + Send + 'static,
+        after: impl FnOnce(Outcome, &Stage) -> T + Send + 'static,
+    ) -> Result<Result<T, E>, Stopped> {
+        self.ask(|reply: oneshot::Sender<Result<T, E>>| {
+            Command::Intervene(Box::new(move |stage| {
+                let what = match before(stage) {
+                    Ok(what) => what,
+                    Err(why) => {
+                        let _client_gone = reply.send(Err(why));
+                        return None;
+                    }
+                };
+                let answer = move |outcome, stage: &Stage| {
+                    let _client_gone = reply.send(Ok(after(outcome, stage)));
+                };
+                Some((what, Box::new(answer) as Answer))
+            }))
+        })
+        .await
     }
 
     /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers when they are
-    /// over, or when somebody set the pace.
+    /// over, or when somebody set the pace. Ends with who waits for it.
     ///
     /// # Errors
     /// The run has stopped.
     pub async fn advance(&self, slots: u32) -> Result<Advanced, Stopped> {
-        let asked = |reply| Asked { slots: slots.min(ADVANCE_LIMIT), until: None, reply };
-        let advanced = self.ask(|reply| Command::Advance(asked(reply))).await?;
-        Ok(advanced.expect("no node is named"))
+        Ok(self.advance_until(None, slots, NodeId(0)).await?.expect("no node is named"))
     }
 
-    /// [`LiveHandle::advance`] that ends where something has come, if that is within so many slots.
+    /// [`LiveHandle::advance`] that ends where something has come, if that is within so many slots; it tells the height of a node.
     ///
     /// # Errors
     /// The run has stopped; within, it names a node that is not there.
-    pub async fn advance_until(&self, until: Until, slots: u32) -> Result<Result<Advanced, NoNode>, Stopped> {
+    pub async fn advance_until(
+        &self,
+        until: Option<Until>,
+        slots: u32,
+        node: NodeId,
+    ) -> Result<Result<Advanced, NoNode>, Stopped> {
         let slots = slots.min(ADVANCE_LIMIT);
-        self.ask(|reply| Command::Advance(Asked { slots, until: Some(until), reply })).await
+        self.ask(|reply| Command::Advance(Asked { slots, until, node, reply })).await
     }
 
-    /// Changes the pace from now on. Ends an advance that is going on, and those that wait behind it.
+    /// Changes the pace from now on, and answers with the instant. Ends an advance that is going on, and those that wait behind it.
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn set_pace(&self, pace: Pace) -> Result<(), Stopped> {
+    pub async fn set_pace(&self, pace: Pace) -> Result<(SimTime, Pace), Stopped> {
         self.ask(|reply| Command::SetPace { pace, reply }).await
     }
 

@@ -1,12 +1,12 @@
 //! Forging on demand: the clock stands until a transaction comes in at a node, and plays until a block of that node's chain
 //! holds it. Transactions that come in meanwhile share the block, or the next one.
 
-use super::{Live, Pace};
+use super::{Live, Pace, handle::Answer};
 use crate::{
     actors::{Event, NodeId, SimTime, Submission},
     ledger::Link,
     protocol::{Height, Slot, TransactionId},
-    sim::{Observer, Outcome, World, stage::ractor::ActorDied},
+    sim::{Observer, Outcome, Stage, World, stage::ractor::ActorDied},
 };
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use tokio::sync::oneshot;
 
 /// Slots that are played for a transaction at most, the running one included. If no block holds it then, the clock stands
 /// until the next one comes in: two rounds of 51 delegates, and some more.
@@ -30,7 +29,7 @@ pub(super) struct Demand {
     /// The instant at which it is given up.
     deadline: SimTime,
     submission: Submission,
-    reply: oneshot::Sender<Outcome>,
+    answer: Answer,
 }
 
 impl Demand {
@@ -45,9 +44,8 @@ impl Demand {
         self.missing.is_empty() || world.now() >= self.deadline
     }
 
-    fn answer(self) {
-        // Nobody waits for it any more: the client has gone.
-        let _client_gone = self.reply.send(Outcome::Submitted(self.submission));
+    fn answer(self, stage: &Stage) {
+        (self.answer)(Outcome::Submitted(self.submission), stage);
     }
 }
 
@@ -122,12 +120,12 @@ impl Live {
     }
 
     /// The answer about these transactions waits until a block holds those that the pool took.
-    pub(super) fn demand(&mut self, node: NodeId, submission: Submission, reply: oneshot::Sender<Outcome>) {
+    pub(super) fn demand(&mut self, node: NodeId, submission: Submission, answer: Answer) {
         let missing = submission.accept.iter().copied().collect();
         let running = self.slots.slot(self.stage.world().now().seconds());
         let deadline = SimTime::from_seconds(self.slots.start(Slot(running.0.saturating_add(ON_DEMAND_SLOTS))));
         self.dropped.want(true);
-        self.demands.push(Demand { node, missing, tip: None, deadline, submission, reply });
+        self.demands.push(Demand { node, missing, tip: None, deadline, submission, answer });
     }
 
     /// Answers those whose transactions are in blocks, or will not be. Says whether nobody waits any more.
@@ -135,8 +133,9 @@ impl Live {
         if self.is_broken() {
             self.demands.clear();
         }
-        let (world, dropped) = (self.stage.world(), &self.dropped);
-        self.demands.extract_if(.., |demand| demand.is_over(world, dropped)).for_each(Demand::answer);
+        let (stage, dropped) = (&self.stage, &self.dropped);
+        let over = self.demands.extract_if(.., |demand| demand.is_over(stage.world(), dropped));
+        over.for_each(|demand| demand.answer(stage));
         if self.demands.is_empty() {
             self.dropped.want(false);
         }
@@ -148,7 +147,7 @@ impl Live {
         if self.is_broken() {
             self.demands.clear();
         }
-        self.demands.drain(..).for_each(Demand::answer);
+        self.demands.drain(..).for_each(|demand| demand.answer(&self.stage));
         self.dropped.want(false);
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     ledger::{saved::saved, settled::SettledError},
     sim::Intervention,
 };
-use std::{fmt, iter, sync::Arc};
+use std::{collections::VecDeque, fmt, iter, sync::Arc};
 
 /// Something that came in, and when: after so many inputs delivered to actors.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub type Reading = Box<dyn Iterator<Item = Result<CameIn, SettledError>> + Send>
 /// Inputs in order. Those in memory are shared with clones.
 #[derive(Clone, Default)]
 pub struct Inputs {
-    parts: Vec<Part>,
+    parts: VecDeque<Part>,
     count: usize,
     log: Option<Arc<dyn InputLog>>,
 }
@@ -126,16 +126,30 @@ impl Inputs {
 
     /// Takes one more.
     pub fn push(&mut self, came: CameIn, place: Option<LogPlace>) {
-        self.parts.push(Part::Here(came, place));
+        self.parts.push_back(Part::Here(came, place));
         self.count += 1;
     }
 
     /// Takes all of others after its own.
     pub(in crate::sim) fn append(&mut self, others: &Self) {
-        self.parts.extend_from_slice(&others.parts);
+        self.parts.extend(others.parts.iter().cloned());
         self.count += others.count;
         if self.log.is_none() {
             self.log.clone_from(&others.log);
+        }
+    }
+
+    /// Takes all of earlier ones before its own. Costs as much as the shorter of the two is long.
+    pub(in crate::sim) fn prepend(&mut self, mut earlier: Self) {
+        if earlier.parts.len() < self.parts.len() {
+            earlier.parts.into_iter().rev().for_each(|part| self.parts.push_front(part));
+        } else {
+            earlier.parts.append(&mut self.parts);
+            self.parts = earlier.parts;
+        }
+        self.count += earlier.count;
+        if self.log.is_none() {
+            self.log = earlier.log;
         }
     }
 
@@ -173,10 +187,10 @@ impl Inputs {
         for part in &self.parts {
             let missing = count - first.count;
             if missing >= part.count() {
-                first.parts.push(part.clone());
+                first.parts.push_back(part.clone());
                 first.count += part.count();
             } else {
-                let one = Self { parts: vec![part.clone()], ..Self::of(self.log.clone()) };
+                let one = Self { parts: VecDeque::from([part.clone()]), ..Self::of(self.log.clone()) };
                 for came in one.iter().take(missing) {
                     first.push(came?, None);
                 }
@@ -196,24 +210,24 @@ impl Inputs {
             before += self.parts[at].count();
             at += 1;
         }
-        let rest = Self { parts: self.parts[at..].to_vec(), ..Self::of(self.log.clone()) };
+        let rest = Self { parts: self.parts.range(at..).cloned().collect(), ..Self::of(self.log.clone()) };
         rest.iter().skip(index.saturating_sub(before)).collect()
     }
 
     /// Lets go of the first so many that the log holds, except faults.
     pub(in crate::sim) fn let_go(&mut self, count: usize) {
-        let (mut kept, mut seen) = (Vec::new(), 0);
+        let (mut kept, mut seen) = (VecDeque::new(), 0);
         let mut parts = std::mem::take(&mut self.parts).into_iter();
         for part in parts.by_ref() {
             seen += part.count();
             if seen > count {
-                kept.push(part);
+                kept.push_back(part);
                 break;
             }
-            match (kept.last_mut(), part.stretch()) {
+            match (kept.back_mut(), part.stretch()) {
                 (Some(Part::Logged(before)), Some(stretch)) => before.go_on(stretch),
-                (_, Some(stretch)) => kept.push(Part::Logged(stretch)),
-                (_, None) => kept.push(part),
+                (_, Some(stretch)) => kept.push_back(Part::Logged(stretch)),
+                (_, None) => kept.push_back(part),
             }
         }
         kept.extend(parts);
@@ -243,7 +257,7 @@ impl Inputs {
         for name in named {
             match *name {
                 Named::Stretch(stretch) => {
-                    inputs.parts.push(Part::Logged(stretch));
+                    inputs.parts.push_back(Part::Logged(stretch));
                     inputs.count += stretch.count;
                 }
                 Named::Fault(place) => {
@@ -335,6 +349,13 @@ mod tests {
             let first = inputs.first(cut).expect("it is there");
             prop_assert_eq!((times(&read(&first)), first.len()), (times(&all[..index]), index));
             prop_assert_eq!(inputs.faults().count(), faults.iter().filter(|is_fault| **is_fault).count());
+            let (mut later, mut earlier) = (Inputs::of(Some(log.clone())), Inputs::of(Some(log.clone())));
+            for (index, came) in all.iter().enumerate() {
+                let half = if index < cut { &mut earlier } else { &mut later };
+                half.push(came.clone(), Some(Model::place(index)));
+            }
+            later.prepend(earlier);
+            prop_assert_eq!((times(&read(&later)), later.len()), (times(&all), all.len()));
             let named = inputs.named().expect("all are in the log");
             let again = Inputs::from_named(&named, &log).expect("it is there");
             prop_assert_eq!((times(&read(&again)), again.len()), (times(&all), all.len()));

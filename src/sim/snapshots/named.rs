@@ -5,7 +5,7 @@ use crate::{
     ledger::{saved::saved, settled::SettledError},
     sim::Plan,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// All of [`Snapshots`] but their moments.
 pub struct NamedSnapshots {
@@ -49,14 +49,20 @@ impl NamedSnapshots {
             let (before, is_deleted) = (*before, *is_deleted);
             Ok((info.id, Kept { info, before, inputs, moment: None, bytes: 0, is_deleted }))
         };
-        Ok(Snapshots {
+        let all: BTreeMap<_, _> = self.all.iter().map(kept).collect::<Result<_, _>>()?;
+        let deleted: Vec<_> = all.iter().filter(|(_, kept)| kept.is_deleted).map(|(id, _)| *id).collect();
+        let mut snapshots = Snapshots {
             plan: plan.clone(),
-            all: self.all.iter().map(kept).collect::<Result<_, _>>()?,
+            after: all.iter().map(|(id, kept)| (kept.before, *id)).collect(),
+            all,
             next: self.next,
             last: self.last,
             since: Inputs::from_named(&self.since, log)?,
             log: Some(log.clone()),
             room: MOMENTS_MAX,
-        })
+        };
+        // Earlier versions kept them.
+        deleted.into_iter().for_each(|id| snapshots.forget_unused(id));
+        Ok(snapshots)
     }
 }
