@@ -208,7 +208,7 @@ impl Snapshots {
     /// The run is at a snapshot again.
     pub fn went_back(&mut self, to: SnapshotId) {
         let left = std::mem::replace(&mut self.last, to);
-        self.since = Inputs::of(self.log.clone());
+        self.since = Inputs::after_revert(self.log.clone());
         self.forget_unused(left);
     }
 

@@ -71,6 +71,8 @@ enum Part {
     Logged(Stretch),
     /// In memory, and in the log if there is one.
     Here(CameIn, Option<LogPlace>),
+    /// The run went back here: what it left lies between those before and those after in the log.
+    Seam,
 }
 
 impl Part {
@@ -78,6 +80,7 @@ impl Part {
         match self {
             Self::Logged(stretch) => stretch.count,
             Self::Here(..) => 1,
+            Self::Seam => 0,
         }
     }
 
@@ -86,7 +89,7 @@ impl Part {
         match self {
             Self::Logged(stretch) => Some(*stretch),
             Self::Here(came, Some(place)) if !came.stays() => Some(Stretch { first: *place, last: *place, count: 1 }),
-            Self::Here(..) => None,
+            Self::Here(..) | Self::Seam => None,
         }
     }
 }
@@ -117,6 +120,11 @@ impl Inputs {
     /// None, of which those that come will be in a log.
     pub(in crate::sim) fn of(log: Option<Arc<dyn InputLog>>) -> Self {
         Self { log, ..Self::default() }
+    }
+
+    /// None, after the run went back.
+    pub(in crate::sim) fn after_revert(log: Option<Arc<dyn InputLog>>) -> Self {
+        Self { parts: VecDeque::from([Part::Seam]), ..Self::of(log) }
     }
 
     /// Those that come from now on will be in a log.
@@ -172,6 +180,7 @@ impl Inputs {
         let read = move |part| -> Reading {
             match part {
                 Part::Here(came, _) => Box::new(iter::once(Ok(came))),
+                Part::Seam => Box::new(iter::empty()),
                 Part::Logged(stretch) => log.as_ref().expect("a stretch is of a log").read(stretch),
             }
         };
@@ -234,12 +243,14 @@ impl Inputs {
         self.parts = kept;
     }
 
-    /// Where each lies in the log; `None` if the log lacks one.
+    /// Where each lies in the log; `None` if the log lacks one. Between two stretches the run went back.
     pub(in crate::sim) fn named(&self) -> Option<Vec<Named>> {
-        let mut named = Vec::new();
+        let (mut named, mut is_apart) = (Vec::new(), false);
         for part in &self.parts {
+            let was_apart = std::mem::replace(&mut is_apart, matches!(part, Part::Seam));
             match (named.last_mut(), part.stretch(), part) {
-                (Some(Named::Stretch(before)), Some(stretch), _) => before.go_on(stretch),
+                (_, _, Part::Seam) => {}
+                (Some(Named::Stretch(before)), Some(stretch), _) if !was_apart => before.go_on(stretch),
                 (_, Some(stretch), _) => named.push(Named::Stretch(stretch)),
                 (_, None, Part::Here(_, Some(place))) => named.push(Named::Fault(*place)),
                 (_, None, _) => return None,
@@ -248,15 +259,18 @@ impl Inputs {
         Some(named)
     }
 
-    /// Those that lie there in a log. Faults are read.
+    /// Those that lie there in a log. Faults are read. The run may have gone back before the first.
     ///
     /// # Errors
     /// A fault cannot be read.
     pub(in crate::sim) fn from_named(named: &[Named], log: &Arc<dyn InputLog>) -> Result<Self, SettledError> {
-        let mut inputs = Self::of(Some(log.clone()));
+        let mut inputs = Self::after_revert(Some(log.clone()));
         for name in named {
             match *name {
                 Named::Stretch(stretch) => {
+                    if let Some(Part::Logged(_)) = inputs.parts.back() {
+                        inputs.parts.push_back(Part::Seam);
+                    }
                     inputs.parts.push_back(Part::Logged(stretch));
                     inputs.count += stretch.count;
                 }
@@ -360,6 +374,41 @@ mod tests {
             let again = Inputs::from_named(&named, &log).expect("it is there");
             prop_assert_eq!((times(&read(&again)), again.len()), (times(&all), all.len()));
             prop_assert_eq!(again.in_memory(), inputs.faults().count());
+        }
+    }
+
+    /// What the run left when it went back lies in the log between what it kept.
+    #[test]
+    fn inputs_before_and_after_a_revert_stay_apart() {
+        let all: Vec<CameIn> = (0..30).map(|at| came(at, at % 7 == 3)).collect();
+        let log: Arc<dyn InputLog> = Arc::new(Model(all.clone()));
+        let fill = |mut inputs: Inputs, of: std::ops::Range<usize>| {
+            of.for_each(|index| inputs.push(all[index].clone(), Some(Model::place(index))));
+            inputs
+        };
+        let kept: Vec<u64> = (0..10).chain(20..30).collect();
+        let read = |inputs: &Inputs| times(&inputs.iter().collect::<Result<Vec<_>, _>>().expect("it is there"));
+        for is_long_gone in [false, true] {
+            let mut before = fill(Inputs::of(Some(log.clone())), 0..10);
+            let mut inputs = fill(Inputs::after_revert(Some(log.clone())), 20..30);
+            if is_long_gone {
+                before.let_go(usize::MAX);
+                inputs.let_go(usize::MAX);
+            }
+            inputs.prepend(before);
+            let named = inputs.named().expect("all are in the log");
+            assert_eq!(read(&Inputs::from_named(&named, &log).expect("it is there")), kept);
+            inputs.let_go(usize::MAX);
+            assert_eq!(read(&inputs), kept);
+            let mut again = Inputs::from_named(&inputs.named().expect("all are there"), &log).expect("it is there");
+            again.let_go(usize::MAX);
+            assert_eq!(read(&again), kept);
+            // After a start nobody knows any more whether the run had gone back.
+            let mut later =
+                Inputs::from_named(&fill(Inputs::default(), 20..30).named().expect("named"), &log).expect("named");
+            later.prepend(fill(Inputs::of(Some(log.clone())), 0..10));
+            later.let_go(usize::MAX);
+            assert_eq!(read(&later), kept);
         }
     }
 
