@@ -162,6 +162,7 @@ impl Running for ApiContext {
 pub type Chain = chains::Chain<ApiContext>;
 
 /// The isolated chains of this process.
+        self.webhooks.iter().for_each(Webhooks::end);
 pub type Chains = chains::Chains<ApiContext>;
 
 /// The views of the past.

@@ -118,8 +118,8 @@ async fn answer_within(
         let rest = within.strip_prefix(path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
-    if is_of_webhooks {
-        return Reply::error(&handler::chains::NO_WEBHOOKS);
+    if is_of_webhooks && context.webhooks.is_none() {
+        return Reply::error(&handler::views::NO_WEBHOOKS);
     }
     let request = Request { path: within.to_owned(), ..request.clone() };
     let reply = Box::pin(answer(context, &request, body)).await;

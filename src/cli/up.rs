@@ -268,7 +268,8 @@ impl Up {
         // Whatever chains still do when the testnet has stopped is of no interest any more.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
-        let chains = chains::beside(&network, &session, &self.memory, beside.handle().clone());
+        let chains =
+            chains::beside(&network, &session, &self.memory, served.webhooks_beside(), beside.handle().clone());
         let seed = session.seed;
         let checkpoints = kept.as_ref().map(|kept| kept.checkpoints(&plan)).transpose()?;
         let live = async {

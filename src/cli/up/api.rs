@@ -5,8 +5,8 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
-        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks,
-        Whitelist, WriteState,
+        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookHosts, WebhookSettings, WebhookThread,
+        Webhooks, Whitelist, WriteState,
         chains::Chains,
         proxy,
         views::{Observed, Views},
@@ -118,6 +118,8 @@ pub struct Ports(Vec<Listener>);
 pub struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
+    /// The settings of webhooks that are no node's of these.
+    apart: WebhookSettings,
     settings: Settings,
     board: LabBoard,
     feed: EventFeed,
@@ -200,6 +202,11 @@ impl ApiOptions {
             return Err(Failure::usage(format!("--api-nodes {asked}: the network has {there} nodes")));
         }
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
+        // All listen on the same address.
+        let apart = match listeners.first() {
+            Some(listener) => self.webhook_reach(listener),
+            None => WebhookSettings::default(),
+        };
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
         let views: Arc<OnceLock<Vec<View>>> = Arc::default();
@@ -237,19 +244,20 @@ impl ApiOptions {
         };
         let observed = nodes.iter().map(|node| node.view.clone()).collect();
         let views = Views::new(Past::new(Observed { views: observed, board: board.clone() }));
-        Ok((ServedNodes { nodes, thread, settings, board, feed, views }, observers))
+        Ok((ServedNodes { nodes, thread, apart, settings, board, feed, views }, observers))
     }
 
     fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>, chaos: &Chaos) -> WebhookSettings {
+        WebhookSettings { data, report, chaos: Some(chaos.clone()), ..self.webhook_reach(listener) }
+    }
+
+    /// Where webhooks may be posted, and for how long.
+    fn webhook_reach(&self, listener: &Listener) -> WebhookSettings {
         let is_private = listener.local_address().ip().is_loopback();
         let default = || if is_private { Targets::loopback() } else { Targets::none() };
         WebhookSettings {
             targets: self.webhook_targets.clone().unwrap_or_else(default),
             timeout: Duration::from_millis(self.webhook_timeout.into()),
-            data,
-            report,
-            ports: crate::api::Ports::default(),
-            chaos: Some(chaos.clone()),
             ..WebhookSettings::default()
         }
     }
@@ -261,7 +269,20 @@ fn report(view: &View, log: &LogWriter) -> Report {
     Arc::new(move |line| log.write(view.now(), "INFO", line.to_owned()))
 }
 
+/// Hosts the webhooks of networks beside the testnet.
+#[derive(Clone)]
+pub struct WebhooksBeside {
+    pub hosts: WebhookHosts,
+    /// Those of the testnet, without a folder.
+    pub settings: WebhookSettings,
+}
+
 impl ServedNodes {
+    /// Hosts the webhooks of networks beside this one, with the settings of these.
+    pub fn webhooks_beside(&self) -> WebhooksBeside {
+        WebhooksBeside { hosts: self.thread.hosts(), settings: self.apart.clone() }
+    }
+
     /// The addresses of the nodes' APIs, the first node's first.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(|node| node.listener.local_address()).collect()
@@ -284,7 +305,7 @@ impl ServedNodes {
     ) -> (Vec<Server>, WebhookThread) {
         let write_state = write_state(session);
         let recording = recording(kept);
-        let Self { nodes, thread, settings, board, feed, views } = self;
+        let Self { nodes, thread, apart: _, settings, board, feed, views } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
