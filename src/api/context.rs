@@ -32,7 +32,7 @@ use crate::{
     },
 };
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -45,6 +45,8 @@ pub struct ApiContext {
     pub live: LiveHandle,
     pub ports: Ports,
     /// The address the server listens on.
+    /// By node, the addresses of the APIs of this network's nodes: those of the first nodes.
+    pub served: Arc<[SocketAddr]>,
     pub host: IpAddr,
     pub settings: Settings,
     /// The end of the node's log, if it is kept.
@@ -102,6 +104,7 @@ impl ApiContext {
             host,
             settings,
             log: None,
+            served: Arc::default(),
             webhooks: None,
             funds: None,
             desk: None,

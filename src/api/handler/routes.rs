@@ -131,7 +131,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
     Route::get("/page/{file}", Query::Ignored, home::part).of(BY_FILE).shows("The parts of the page at `/`.", Shown::Site),
 
-    Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
+    Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first. Those that serve an API are named by its address and port.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
     Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), |call| Box::pin(webhooks::list(call))).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),

@@ -38,7 +38,8 @@ pub struct ApiOptions {
     /// Answer as 'documented', or exactly as a real node, 'core-2.6'.
     #[arg(long, default_value_t, value_name = "DIALECT")]
     dialect: Dialect,
-    /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there.
+    /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there,
+    /// and /api/peers names them.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub api_nodes: u16,
     /// Answer these clients only: patterns of addresses such as '127.0.0.1,10.1.*'. Everybody else gets 403. Default:
@@ -305,6 +306,7 @@ impl ServedNodes {
     ) -> (Vec<Server>, WebhookThread) {
         let write_state = write_state(session);
         let recording = recording(kept);
+        let served: Arc<[SocketAddr]> = self.addresses().into();
         let Self { nodes, thread, apart: _, settings, board, feed, views } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
@@ -321,6 +323,7 @@ impl ServedNodes {
                 desk: Some(desk.clone()),
                 chains: Some(chains.clone()),
                 views: Some(views.clone()),
+                served: served.clone(),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)
