@@ -35,7 +35,7 @@ pub use http::{
     request::{Ports, Request},
 };
 pub use lab::{
-    Chaos, EventFeed, LabBoard,
+    Chaos, EventFeed, LabBoard, Submissions,
     funds::{self, Funds},
 };
 pub use server::{BindError, Listener, Server, answer_bytes};

@@ -17,6 +17,7 @@ use super::{
         chaos::Chaos,
         feed::EventFeed,
         funds::Funds,
+        submissions::Submissions,
         views,
     },
     table::Dialect,
@@ -44,9 +45,9 @@ pub struct ApiContext {
     /// The run: takes transactions, and is steered under `/lab`.
     pub live: LiveHandle,
     pub ports: Ports,
-    /// The address the server listens on.
     /// By node, the addresses of the APIs of this network's nodes: those of the first nodes.
     pub served: Arc<[SocketAddr]>,
+    /// The address the server listens on.
     pub host: IpAddr,
     pub settings: Settings,
     /// The end of the node's log, if it is kept.
@@ -83,6 +84,8 @@ pub struct ApiContext {
     pub connections: Arc<Connections>,
     /// The rules of chaos between the node and its clients.
     pub chaos: Chaos,
+    /// What clients handed in to the nodes of this network.
+    pub submissions: Submissions,
     /// The head to answer from, where that is not the view's newest.
     pub pinned: Option<Arc<Head>>,
 }
@@ -101,10 +104,10 @@ impl ApiContext {
             view,
             live,
             ports,
+            served: Arc::default(),
             host,
             settings,
             log: None,
-            served: Arc::default(),
             webhooks: None,
             funds: None,
             desk: None,
@@ -121,6 +124,7 @@ impl ApiContext {
             requests: Arc::default(),
             connections,
             chaos,
+            submissions: Submissions::default(),
             pinned: None,
         }
     }
@@ -158,6 +162,7 @@ impl Running for ApiContext {
     fn end(&self) {
         self.live.stop();
         self.feed.end();
+        self.webhooks.iter().for_each(Webhooks::end);
     }
 }
 
@@ -165,7 +170,6 @@ impl Running for ApiContext {
 pub type Chain = chains::Chain<ApiContext>;
 
 /// The isolated chains of this process.
-        self.webhooks.iter().for_each(Webhooks::end);
 pub type Chains = chains::Chains<ApiContext>;
 
 /// The views of the past.

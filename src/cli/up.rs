@@ -112,8 +112,8 @@ pub struct Up {
     /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
-    /// Go on from a snapshot, a file of GET /lab/snapshots/ID/file: the same network, at the same instant. The file says what
-    /// the network is and how it began.
+    /// Go on from a snapshot, a file of GET /lab/snapshots/ID/file, or from where a recording of --record or GET /lab/recording
+    /// ends: the same network, at the same instant. The file says what the network is and how it began.
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["scenario", "seed", "delegates", "set", "start", "network_dir", "chain", "gossip"])]
     from: Option<PathBuf>,

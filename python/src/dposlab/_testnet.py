@@ -15,7 +15,7 @@ from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Literal
 
-from ._errors import DposlabError, HttpError, RunDied
+from ._errors import DposlabError, HttpError, Refused, RunDied
 from ._process import Listener, Name, close, judged, options, path, start, stop
 
 #: How long an answer may take [s]; an advance of many slots takes its time.
@@ -76,6 +76,28 @@ class Lab:
         """Makes accounts and has each paid so many arktoshi."""
         made = self._lab("POST", "accounts", {"count": count, "balance": balance})["accounts"]
         return [_account(account) for account in made]
+
+    def submit(self, *transactions: Mapping[str, Any]) -> list[str]:
+        """Hands in signed transactions, each as the dict of its JSON; their ids. At the pace on demand they are in blocks then. Raises
+        :class:`Refused`, with the reason, where the node refuses one of them."""
+        answer = self.post("transactions", {"transactions": [dict(transaction) for transaction in transactions]})
+        accepted: list[str] = answer["data"]["accept"]
+        errors = (answer.get("errors") or {}).items()
+        refusals = [(id_, error["type"], error["message"]) for id_, reasons in errors for error in reasons]
+        told = {id_ for id_, _, _ in refusals}
+        # The pool has no room for more of their sender. They are in no error.
+        why = "its sender has as many pending transactions as the node keeps"
+        excess = [id_ for id_ in answer["data"]["excess"] if id_ not in told and id_ not in accepted]
+        refusals += [(id_, "excess", why) for id_ in excess]
+        if refusals:
+            raise Refused(refusals, accepted)
+        return accepted
+
+    @property
+    def submissions(self) -> list[dict[str, Any]]:
+        """What was handed in, by whomever, and what the nodes answered: the newest 1,000, the oldest first."""
+        submissions: list[dict[str, Any]] = self._lab("GET", "submissions", None)
+        return submissions
 
     def snapshot(self, name: str = "") -> int:
         """Keeps the whole network as it is; its number, for :meth:`revert`."""

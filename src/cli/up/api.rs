@@ -5,8 +5,8 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
-        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookHosts, WebhookSettings, WebhookThread,
-        Webhooks, Whitelist, WriteState,
+        LogTail, Proxies, RateLimit, Recording, Server, Settings, Submissions, View, WebhookHosts, WebhookSettings,
+        WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
         proxy,
         views::{Observed, Views},
@@ -308,6 +308,7 @@ impl ServedNodes {
         let recording = recording(kept);
         let served: Arc<[SocketAddr]> = self.addresses().into();
         let Self { nodes, thread, apart: _, settings, board, feed, views } = self;
+        let submissions = Submissions::default();
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
@@ -324,6 +325,7 @@ impl ServedNodes {
                 chains: Some(chains.clone()),
                 views: Some(views.clone()),
                 served: served.clone(),
+                submissions: submissions.clone(),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)
