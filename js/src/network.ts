@@ -140,9 +140,9 @@ export class Network {
         return this.lab("DELETE", `/snapshots/${idOf(snapshot)}`);
     }
 
-    /** Has the network leave its newest blocks, so many, for another branch. */
-    reorg(depth: number, options: ReorgOptions = {}): Promise<Reorg> {
-        return this.lab("POST", "/reorg", { depth, ...options });
+    /** Has the network leave its newest blocks for another branch: so many, or those above a block, by its height or its id. */
+    reorg(depth: number | { to: number | string }, options: ReorgOptions = {}): Promise<Reorg> {
+        return this.lab("POST", "/reorg", { ...(typeof depth === "number" ? { depth } : depth), ...options });
     }
 
     /** Crashes a node, which is down until it is restarted. */

@@ -97,6 +97,17 @@ gc.collect()
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_a_reorganisation_goes_back_to_a_block() -> None:
+    with dposlab.Testnet(delegates=3) as net:
+        net.advance(8)
+        done = net.reorg(to=5)
+        assert (done["common"]["height"], len(done["reverted"])) == (5, 4)
+        again = net.reorg(to=done["common"]["id"], transactions="drop")
+        assert again["common"] == done["common"]
+        with pytest.raises(dposlab.HttpError, match="keys 'depth' and 'to': found both"):
+            net.reorg(1, to=5)
+
+
 def test_submit_says_why_a_transaction_is_refused() -> None:
     with dposlab.Testnet(delegates=3) as net, net.chain(pace="on-demand") as one, net.chain(pace="on-demand") as other:
         [id_] = one.faucet(one.accounts[3].address, 5)

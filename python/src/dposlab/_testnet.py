@@ -108,10 +108,17 @@ class Lab:
         """Puts all back as it was."""
         return self._lab("POST", f"snapshots/{snapshot}/revert", None)
 
-    def reorg(self, depth: int, transactions: Literal["return", "drop"] | Sequence[str] = "return") -> Any:
-        """Makes the network leave its newest blocks for others."""
+    def reorg(
+        self,
+        depth: int | None = None,
+        transactions: Literal["return", "drop"] | Sequence[str] = "return",
+        *,
+        to: int | str | None = None,
+    ) -> Any:
+        """Makes the network leave its newest blocks for others: so many, or those above a block, by its height or its id."""
         what = transactions if isinstance(transactions, str) else list(transactions)
-        return self._lab("POST", "reorg", {"depth": depth, "transactions": what})
+        back = {name: value for name, value in (("depth", depth), ("to", to)) if value is not None}
+        return self._lab("POST", "reorg", {**back, "transactions": what})
 
     def fault(self, kind: str, **members: Any) -> int:
         """Makes something go wrong, as a ``[[fault]]`` of a scenario does; a member named like a word of Python has a ``_`` behind

@@ -74,6 +74,9 @@ test("blocks are taken back", async () => {
     const reorg = await chain.reorg(2, { transactions: "drop" });
     expect(reorg.reverted.map((block) => block.height)).toEqual([height, height - 1]);
     expect(reorg.moved).toEqual([0, 1, 2, 3, 4]);
+    const again = await chain.reorg({ to: height - 3 });
+    expect(again).toMatchObject({ common: { height: height - 3 }, reverted: [{}, {}, {}] });
+    expect(await chain.reorg({ to: again.common.id })).toMatchObject({ common: again.common });
 });
 
 test("nodes and links go wrong", async () => {
