@@ -49,11 +49,10 @@ pub fn body_schema() -> Value {
     let ids = json!({"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"}});
     let transactions = json!({"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"});
     let to = json!({"anyOf": [number(1), {"type": "string", "pattern": "^([0-9]{1,20}|[0-9a-f]{64})$"}]});
-    let members = [("depth", number(1), false), ("to", to, false)];
-    let others = [("transactions", transactions, false), ("node", number(0), false)];
-    let mut schema = shape::object(members.into_iter().chain(others));
-    schema["oneOf"] = json!([{"required": ["depth"]}, {"required": ["to"]}]);
-    schema
+    let back = |name: &'static str, value: Value| {
+        shape::object([(name, value, true), ("transactions", transactions.clone(), false), ("node", number(0), false)])
+    };
+    json!({"anyOf": [back("depth", number(1)), back("to", to)]})
 }
 
 /// `POST /lab/reorg {"depth": n | "to": height | "to": id, "transactions": "return" | "drop" | [ids]}`.
