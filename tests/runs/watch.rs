@@ -46,8 +46,9 @@ fn a_ready_file_is_there_while_the_testnet_answers_and_says_all_that_the_first_l
 #[test]
 fn the_recipe_for_scripts_believes_no_old_file() {
     let page = fs::read_to_string(root().join("docs/lab.md")).expect("it is there");
-    let recipe = page.split("```sh\n").find(|block| block.contains("--ready-file")).expect("the recipe");
-    let (start, ask) = recipe.split("```").next().and_then(|recipe| recipe.split_once("curl ")).expect("it asks then");
+    let mut blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let recipe = blocks.find(|code| code.contains("--ready-file")).expect("the recipe");
+    let (start, ask) = recipe.split_once("curl ").expect("it asks then");
     assert!(ask.contains("jq -r .url ready.json"), "{ask}");
     let program = Path::new(env!("CARGO_BIN_EXE_dposlab")).parent().expect("a folder");
     let path = env::join_paths(

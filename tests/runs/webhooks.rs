@@ -44,8 +44,7 @@ fn several_nodes_are_served_each_as_it_sees_the_network() {
         found.sort();
         others.sort();
         assert_eq!(found, others, "{peers:?}");
-        let simulated = peers.iter().filter(|peer| api(peer) == -1).map(|peer| peer["ip"].clone());
-        assert_eq!(simulated.collect::<Vec<_>>().len(), 2, "{peers:?}");
+        assert_eq!(peers.iter().filter(|peer| api(peer) == -1).count(), 2, "{peers:?}");
         for peer in peers.iter().filter(|peer| api(peer) == -1) {
             assert!(["198.18.0.4", "198.18.0.5"].iter().any(|ip| peer["ip"] == *ip), "{peer}");
         }
