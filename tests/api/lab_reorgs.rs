@@ -198,7 +198,7 @@ fn what_cannot_be_is_refused_with_the_numbers_and_changes_nothing() {
     let id = "ab".repeat(32);
     let none = format!("key 'transactions': {id} is none of the 0 transactions of the 2 blocks to revert");
     refused(json!({"depth": 2, "transactions": [id]}), &none);
-    refused(json!({}), "key 'depth' is missing");
+    refused(json!({}), "keys 'depth' and 'to': found none");
     network.post("/lab/faults", &json!({"kind": "slow", "nodes": [1], "step_ms": 5}));
     refused(json!({"depth": 1, "node": 1}), "a fault slows node-1 down");
     network.post("/lab/nodes/2/crash", &Value::Null);
