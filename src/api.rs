@@ -35,13 +35,13 @@ pub use http::{
     request::{Ports, Request},
 };
 pub use lab::{
-    Chaos, EventFeed, LabBoard,
+    Chaos, EventFeed, LabBoard, Submissions,
     funds::{self, Funds},
 };
 pub use server::{BindError, Listener, Server, answer_bytes};
 pub use table::dialect::Dialect;
 pub use view::{Older, Shelf, Shelved, View};
-pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};
+pub use webhooks::{WebhookHosts, WebhookSettings, WebhookThread, Webhooks};
 
 /// Views of the past, each answered from a context of its own.
 pub mod views {

@@ -30,6 +30,31 @@ export class ApiError extends DposlabError {
     }
 }
 
+/** Why the node refused a transaction. */
+export interface Refusal {
+    /** The id with which it was sent. */
+    id: string;
+    /** Such as `ERR_LOW_FEE`. */
+    type: string;
+    message: string;
+}
+
+/** The node refused transactions that were handed in; the message says which and why. */
+export class RefusedError extends DposlabError {
+    override name = "RefusedError";
+
+    /**
+     * @param refusals each refused transaction
+     * @param accepted the ids of those that it took beside them
+     */
+    constructor(
+        readonly refusals: readonly Refusal[],
+        readonly accepted: readonly string[],
+    ) {
+        super(refusals.map(({ id, type, message }) => `the node refused transaction ${id}: ${type}: ${message}`).join("\n"));
+    }
+}
+
 function messageOf(body: unknown): string {
     const said = typeof body === "object" && body !== null && "message" in body ? body.message : body;
     return typeof said === "string" ? said : JSON.stringify(said);

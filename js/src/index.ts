@@ -2,7 +2,7 @@
 
 export { findBinary } from "./binary.js";
 export { Chain } from "./chain.js";
-export { ApiError, DposlabError, GoneError, NoBinaryError, StartError, type Ending } from "./errors.js";
+export { ApiError, DposlabError, GoneError, NoBinaryError, RefusedError, StartError, type Ending, type Refusal } from "./errors.js";
 export type { EventStream } from "./events.js";
 export { Network, type Snapshot } from "./network.js";
 export { Testnet } from "./testnet.js";

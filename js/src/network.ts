@@ -1,5 +1,6 @@
 // One network and its lab: the whole of it for a testnet, or one isolated chain. Each method is one request of docs/lab.md.
 
+import { RefusedError, type Refusal } from "./errors.js";
 import { eventsQuery, eventStream, type EventStream } from "./events.js";
 import type { Client } from "./http.js";
 import type {
@@ -14,8 +15,10 @@ import type {
     Pace,
     Reorg,
     ReorgOptions,
+    SignedTransaction,
     SnapshotData,
     Status,
+    SubmissionData,
     Until,
 } from "./types.js";
 
@@ -89,6 +92,33 @@ export class Network {
         return this.lab("POST", "/accounts", { count, balance });
     }
 
+    /**
+     * Hands in signed transactions. On demand they are in blocks when the promise is kept.
+     *
+     * @returns their ids
+     * @throws RefusedError the node refused one of them, and says why
+     */
+    async submit(...transactions: SignedTransaction[]): Promise<string[]> {
+        const body = { transactions: transactions.map((one) => ("toJson" in one && typeof one.toJson === "function" ? one.toJson() : one)) };
+        const text = await this.client.text({ method: "POST", url: `${this.url}/transactions`, body });
+        const { data, errors } = this.client.parse(text) as {
+            data: { accept: string[]; excess: string[] };
+            errors?: Record<string, Omit<Refusal, "id">[]> | null;
+        };
+        const refusals = Object.entries(errors ?? {}).flatMap(([id, reasons]) => reasons.map(({ type, message }) => ({ id, type, message })));
+        const told = new Set(refusals.map(({ id }) => id));
+        // The pool has no room for more of their sender. They are in no error.
+        const message = "its sender has as many pending transactions as the node keeps";
+        for (const id of data.excess) if (!told.has(id) && !data.accept.includes(id)) refusals.push({ id, type: "excess", message });
+        if (refusals.length > 0) throw new RefusedError(refusals, data.accept);
+        return data.accept;
+    }
+
+    /** What was handed in, by whomever, and what the nodes answered: the newest 1,000, the oldest first. */
+    submissions(): Promise<SubmissionData[]> {
+        return this.lab("GET", "/submissions");
+    }
+
     /** Keeps the whole network as it is. */
     async snapshot(name?: string): Promise<Snapshot> {
         return this.#withRevert(await this.lab("POST", "/snapshots", name === undefined ? {} : { name }));
@@ -110,9 +140,9 @@ export class Network {
         return this.lab("DELETE", `/snapshots/${idOf(snapshot)}`);
     }
 
-    /** Has the network leave its newest blocks, so many, for another branch. */
-    reorg(depth: number, options: ReorgOptions = {}): Promise<Reorg> {
-        return this.lab("POST", "/reorg", { depth, ...options });
+    /** Has the network leave its newest blocks for another branch: so many, or those above a block, by its height or its id. */
+    reorg(depth: number | { to: number | string }, options: ReorgOptions = {}): Promise<Reorg> {
+        return this.lab("POST", "/reorg", { ...(typeof depth === "number" ? { depth } : depth), ...options });
     }
 
     /** Crashes a node, which is down until it is restarted. */

@@ -1,16 +1,19 @@
-// What a failed test leaves: a recording of its chain, and the command that replays it.
+// What a failed test leaves: a recording of its chain, the commands that play it again and show it, and what happened to it.
 
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Network } from "./network.js";
 
+/** Blocks that are told of: the newest. */
+const BLOCKS = 5;
+
 /**
  * Writes down what came in to a network, for a test that failed. Never fails: that would hide why the test did.
  *
  * @param test its full name
  * @param place where else a test of that name may be: its file, and which of the test's networks this is
- * @returns lines that say where the recording is and how to replay it, or why there is none
+ * @returns lines that say where the recording is, how to replay it, and what happened; or why there is none
  */
 export async function keepRecording(network: Network, test: string, ...place: (string | number)[]): Promise<string> {
     try {
@@ -22,10 +25,49 @@ export async function keepRecording(network: Network, test: string, ...place: (s
         const file = join(folder, `${fileName(test, place)}.jsonl`);
         await writeFile(file, text);
         const path = quote(relative(process.cwd(), file));
-        return `dposlab: '${test}' failed; what came in to its chain: ${path}\n  replay it: npx dposlab replay ${path}`;
+        return [
+            `dposlab: '${test}' failed; what came in to its chain: ${path}`,
+            `  replay it: npx dposlab replay ${path}`,
+            `  look at it on a page: npx dposlab up --pace manual --from ${path}`,
+            ...(await story(network)),
+        ].join("\n");
     } catch (error) {
         return `dposlab: '${test}' failed, and there is no recording: ${(error as Error).message}`;
     }
+}
+
+/** What happened to a network: all that was handed in with the answers, the newest blocks, and the faults in force. */
+async function story(network: Network): Promise<string[]> {
+    const [submissions, faults, blocks] = await Promise.all([
+        network.submissions(),
+        network.faults.list(),
+        network.api<Block[]>(`/blocks?limit=${BLOCKS}`),
+    ]);
+    const inForce = faults.filter(({ state }) => state === "in-force");
+    return [
+        submissions.length > 0 ? "  handed in:" : "  nothing was handed in",
+        ...submissions.map(({ height, node, id, accepted, type, message }) => {
+            const what = id === null ? "a request" : `transaction ${id}`;
+            const answer = accepted ? "accepted" : `refused: ${[type, message].filter(Boolean).join(": ")}`;
+            return `    at height ${height}, node ${node}: ${what}: ${answer}`;
+        }),
+        "  newest blocks:",
+        ...blocks.map(
+            ({ height, id, generator, forged, transactions }) =>
+                `    ${height}: ${id} by ${generator.username ?? generator.publicKey}, transactions: ${transactions}, fees: ${forged.fee}`,
+        ),
+        inForce.length > 0 ? "  faults in force:" : "  no fault is in force",
+        ...inForce.map(({ id, since, fault }) => `    ${id}, since second ${since}: ${JSON.stringify(fault)}`),
+    ];
+}
+
+/** What is told of a block. */
+interface Block {
+    height: number;
+    id: string;
+    generator: { username?: string; publicKey: string };
+    forged: { fee: string };
+    transactions: number;
 }
 
 /** A name for a file: letters, digits and dashes, and no more than a file system takes. No two tests have the same. */

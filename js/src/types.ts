@@ -175,6 +175,24 @@ export interface ChaosData extends ChaosRule {
     applied: number;
 }
 
+/** A signed transaction as JSON, or an object of an SDK that makes it: the reference's `build()` does. */
+export type SignedTransaction = object | { toJson(): object };
+
+/** A transaction that was handed in, and what its node answered. */
+export interface SubmissionData {
+    /** Microseconds since the network's epoch. */
+    at: number;
+    node: number;
+    /** The height of the node when it came in. */
+    height: number;
+    /** Null for a request that was refused as a whole. */
+    id: string | null;
+    accepted: boolean;
+    /** Why it was refused: null if it was accepted. */
+    type: string | null;
+    message: string | null;
+}
+
 /** The whole network at once. */
 export interface Status {
     ready: boolean;

@@ -97,10 +97,46 @@ gc.collect()
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_a_reorganisation_goes_back_to_a_block() -> None:
+    with dposlab.Testnet(delegates=3) as net:
+        net.advance(8)
+        done = net.reorg(to=5)
+        assert (done["common"]["height"], len(done["reverted"])) == (5, 4)
+        again = net.reorg(to=done["common"]["id"], transactions="drop")
+        assert again["common"] == done["common"]
+        with pytest.raises(dposlab.HttpError, match="keys 'depth' and 'to': found both"):
+            net.reorg(1, to=5)
+
+
+def test_submit_says_why_a_transaction_is_refused() -> None:
+    with dposlab.Testnet(delegates=3) as net, net.chain(pace="on-demand") as one, net.chain(pace="on-demand") as other:
+        [id_] = one.faucet(one.accounts[3].address, 5)
+        signed = one.get(f"transactions/{id_}?transform=false")["data"]
+        # Both chains are of one seed: what was signed on one is valid on the other.
+        assert other.submit(signed) == [id_]
+        assert other.height == 3
+        with pytest.raises(dposlab.Refused, match=f"the node refused transaction {id_}: ERR_[A-Z_]+: .+") as refused:
+            other.submit(signed)
+        [(refused_id, kind, why)] = refused.value.refusals
+        assert (refused_id, refused.value.accepted) == (id_, ())
+        with pytest.raises(dposlab.HttpError, match="should NOT have fewer than 1 items"):
+            other.submit()
+        told = [(line["id"], line["accepted"], line["type"], line["message"]) for line in other.submissions]
+        whole = (None, False, None, "should NOT have fewer than 1 items")
+        assert told == [(id_, True, None, None), (id_, False, kind, why), whole]
+        assert one.submissions == [], "the faucet is no client"
+
+
 FAILING = """
+import dposlab
+import pytest
+
 def test_pays({network}):
     {network}.advance(2)
     {network}.faucet({network}.accounts[0].address, 5)
+    {network}.fault("delay", by_ms=7, messages=["block"])
+    with pytest.raises(dposlab.HttpError):
+        {network}.submit()
     assert {network}.height == 4711
 """
 
@@ -122,7 +158,18 @@ def test_a_failing_test_prints_its_recording_and_the_command(pytester: pytest.Py
     pytester.makepyfile(FAILING.format(network=network))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*- dposlab -*", "recording: *.jsonl", "to repeat: dposlab replay *.jsonl"])
+    result.stdout.fnmatch_lines([
+        "*- dposlab -*",
+        "recording: *.jsonl",
+        "to repeat: dposlab replay *.jsonl",
+        "to look at it on a page: dposlab up --pace manual --from *.jsonl",
+        "handed in:",
+        "  at height 3, node 0: a request: refused: should NOT have fewer than 1 items",
+        "newest blocks:",
+        "  3: * by genesis_?, transactions: 0, fees: 0",
+        "faults in force:",
+        "  0, since second *: *\"by_ms\": 7*",
+    ])
     [file] = [line.split(": ", 1)[1] for line in result.outlines if line.startswith("recording: ")]
     assert subprocess.run([dposlab.binary(), "replay", file], capture_output=True).returncode == 0
 

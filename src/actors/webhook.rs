@@ -9,11 +9,13 @@
 //! it, when and whether it arrives comes back to nobody in the simulation, so webhooks never change a run.
 
 mod condition;
+mod events;
 mod firing;
 mod integer;
 mod payload;
 
 pub use condition::{Comparison, Condition, ConditionError};
+pub use events::{EVENTS_MAX, EventNames};
 pub use payload::PeerState;
 
 use super::{Event, SimTime};
@@ -21,7 +23,7 @@ use crate::ledger::{Applied, BlockTree, Link};
 use firing::Firing;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 /// So many webhooks a node has at most; the reference sets no limit.
 pub const WEBHOOKS_MAX: usize = 1_024;
@@ -40,8 +42,8 @@ pub const SECRET_LENGTH: usize = 32;
 pub struct Webhook {
     /// A version 4 UUID.
     pub id: String,
-    /// The event it is for; any name, those that never happen included.
-    pub event: String,
+    /// The events it is for; any names, those that never happen included.
+    pub event: EventNames,
     /// The absolute URI that is posted to.
     pub target: String,
     /// The first half of its token, by which the receiver knows the node.
@@ -62,7 +64,7 @@ impl Webhook {
 /// The changes to a webhook; its id and token stay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WebhookChange {
-    pub event: Option<String>,
+    pub event: Option<EventNames>,
     pub target: Option<String>,
     pub enabled: Option<bool>,
     pub conditions: Option<Vec<Condition>>,
@@ -80,6 +82,8 @@ pub enum WebhookInput {
 /// Something that happened, with what the event itself leaves out.
 #[derive(Clone, Debug)]
 pub struct Observation {
+    /// The number of the event among those of its node, if they are numbered.
+    pub number: Option<u64>,
     pub event: Event,
     /// With a block that was applied: the states around it. They are looked up if they are not given.
     pub states: Option<States>,
@@ -89,7 +93,7 @@ pub struct Observation {
 
 impl From<Event> for Observation {
     fn from(event: Event) -> Self {
-        Self { event, states: None, peer: None }
+        Self { number: None, event, states: None, peer: None }
     }
 }
 
@@ -115,12 +119,48 @@ pub enum WebhookEffect {
     Deliver(Delivery),
 }
 
+/// The place of what a post tells among all that its node tells, to compare by: the greater one came later. Posts of different
+/// webhooks that tell the same have the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Sequence {
+    /// The number of the event among those of its node.
+    pub event: u64,
+    /// The place among all that the event causes, which does not depend on the webhooks that there are.
+    pub post: u32,
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.event, self.post)
+    }
+}
+
 /// A body on its way to a webhook's target.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub hook: Arc<Webhook>,
-    /// JSON: `{"timestamp":…,"data":…,"event":…}`, shared by all who get it.
+    /// What it tells, in short.
+    pub head: Head,
+    /// JSON: `{"timestamp":…,"data":…,"event":…,"sequence":…}`, shared by all who get it.
     pub body: Arc<[u8]>,
+}
+
+/// The members of a body that a node reads again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Head {
+    /// The one event of those that the webhook is for.
+    pub event: String,
+    /// Missing for what is no numbered event of the node, such as its start.
+    pub sequence: Option<Sequence>,
+}
+
+impl Delivery {
+    /// A delivery of a body that was made earlier.
+    pub fn again(hook: Arc<Webhook>, body: Arc<[u8]>) -> Self {
+        // A body that this node made has both.
+        let head = serde_json::from_slice(&body).unwrap_or_default();
+        Self { hook, head, body }
+    }
 }
 
 /// There are as many webhooks, or patterns in them, as may be.
@@ -147,7 +187,12 @@ impl WebhookDispatcher {
 
     /// One input in, the wanted effects out, in order.
     pub fn step(&self, now: SimTime, input: &WebhookInput, effects: &mut Vec<WebhookEffect>) {
-        let mut firing = Firing { tree: &self.tree, now, hooks: &self.hooks, effects };
+        let number = match input {
+            WebhookInput::Started => None,
+            WebhookInput::Observed(observation) => observation.number,
+        };
+        let next = number.map(|event| Sequence { event, post: 0 });
+        let mut firing = Firing { tree: &self.tree, now, hooks: &self.hooks, next, effects };
         match input {
             WebhookInput::Started => firing.started(),
             WebhookInput::Observed(observation) => firing.observed(observation),

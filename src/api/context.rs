@@ -17,6 +17,7 @@ use super::{
         chaos::Chaos,
         feed::EventFeed,
         funds::Funds,
+        submissions::Submissions,
         views,
     },
     table::Dialect,
@@ -32,7 +33,7 @@ use crate::{
     },
 };
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -44,6 +45,8 @@ pub struct ApiContext {
     /// The run: takes transactions, and is steered under `/lab`.
     pub live: LiveHandle,
     pub ports: Ports,
+    /// By node, the addresses of the APIs of this network's nodes: those of the first nodes.
+    pub served: Arc<[SocketAddr]>,
     /// The address the server listens on.
     pub host: IpAddr,
     pub settings: Settings,
@@ -81,6 +84,8 @@ pub struct ApiContext {
     pub connections: Arc<Connections>,
     /// The rules of chaos between the node and its clients.
     pub chaos: Chaos,
+    /// What clients handed in to the nodes of this network.
+    pub submissions: Submissions,
     /// The head to answer from, where that is not the view's newest.
     pub pinned: Option<Arc<Head>>,
 }
@@ -99,6 +104,7 @@ impl ApiContext {
             view,
             live,
             ports,
+            served: Arc::default(),
             host,
             settings,
             log: None,
@@ -118,6 +124,7 @@ impl ApiContext {
             requests: Arc::default(),
             connections,
             chaos,
+            submissions: Submissions::default(),
             pinned: None,
         }
     }
@@ -155,6 +162,7 @@ impl Running for ApiContext {
     fn end(&self) {
         self.live.stop();
         self.feed.end();
+        self.webhooks.iter().for_each(Webhooks::end);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
         routes::{self, ROUTES},
     },
     http::{
-        access::Quota,
+        access::{Quota, RateLimit},
         body,
         error::ApiError,
         guard::Access,
@@ -118,8 +118,8 @@ async fn answer_within(
         let rest = within.strip_prefix(path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
-    if is_of_webhooks {
-        return Reply::error(&handler::chains::NO_WEBHOOKS);
+    if is_of_webhooks && context.webhooks.is_none() {
+        return Reply::error(&handler::views::NO_WEBHOOKS);
     }
     let request = Request { path: within.to_owned(), ..request.clone() };
     let reply = Box::pin(answer(context, &request, body)).await;
@@ -162,7 +162,7 @@ async fn answer_struck(
         Some(Treatment::Refuse) => {
             return Reply { tampering: Some(Tampering::Refused), ..Reply::nothing() };
         }
-        Some(Treatment::Status(status)) => return struck(status),
+        Some(Treatment::Status(status)) => return struck(status, context.settings.rate_limit),
         Some(Treatment::Stale(blocks)) => {
             Some(ApiContext { pinned: Some(context.view.older(blocks)), ..context.clone() })
         }
@@ -174,10 +174,14 @@ async fn answer_struck(
     Reply { tampering, ..reply }
 }
 
-/// The errors that the API gives by itself are told in its own words.
-fn struck(status: u16) -> Reply {
+/// The errors that the API gives by itself are told in its own words. 429 has the headers that it has by itself, of the limit that
+/// is set or else of the reference's.
+fn struck(status: u16, limit: Option<RateLimit>) -> Reply {
     match StatusCode::from_u16(status) {
-        Ok(StatusCode::TOO_MANY_REQUESTS) => Reply::error(&ApiError::TooMany),
+        Ok(StatusCode::TOO_MANY_REQUESTS) => {
+            let quota = Some(Quota::exceeded(limit.unwrap_or_default()));
+            Reply { quota, ..Reply::error(&ApiError::TooMany) }
+        }
         Ok(StatusCode::INTERNAL_SERVER_ERROR) | Err(_) => Reply::error(&ApiError::Internal(String::new())),
         Ok(status) => Reply::bare_error(status),
     }

@@ -20,6 +20,7 @@ pub mod reorg;
 pub mod routes;
 pub mod site;
 pub mod snapshots;
+pub mod submissions;
 pub mod submit;
 pub mod transactions;
 pub mod types;

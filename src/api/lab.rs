@@ -15,9 +15,11 @@ pub mod cut;
 pub mod feed;
 pub mod funds;
 pub mod stream;
+pub mod submissions;
 pub mod views;
 
 pub use board::{BoardState, Counts, FaultInForce, LabBoard};
 pub use chaos::Chaos;
 pub use feed::EventFeed;
 pub use stream::Subscription;
+pub use submissions::Submissions;

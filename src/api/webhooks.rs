@@ -51,7 +51,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 /// The longest time that a receiver may take. Source: api.md 6.2.
 pub const TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -115,6 +115,10 @@ pub struct WebhookThread {
     hosted: Vec<Webhooks>,
 }
 
+/// Hosts webhooks on a thread, for networks that may end before it.
+#[derive(Clone)]
+pub struct WebhookHosts(Handle);
+
 impl WebhookThread {
     /// An idle thread.
     ///
@@ -130,11 +134,47 @@ impl WebhookThread {
         Ok(Self { runtime: Some(runtime), hosted: Vec::new() })
     }
 
-    /// Hosts the webhooks of a node, those kept from earlier included. From then on its observer is to be told.
+    /// Hosts the webhooks of a node until the thread ends, which delivers what still waits.
+    ///
+    /// # Errors
+    /// As [`WebhookHosts::host`].
+    pub fn host(&mut self, view: View, settings: WebhookSettings) -> Result<Webhooks, WebhookError> {
+        let webhooks = self.hosts().host(view, settings)?;
+        self.hosted.push(webhooks.clone());
+        Ok(webhooks)
+    }
+
+    /// Hosts webhooks that end by themselves, or with the thread.
+    pub fn hosts(&self) -> WebhookHosts {
+        WebhookHosts(self.runtime().handle().clone())
+    }
+
+    /// Delivers what waits, for a second at most, and ends.
+    pub fn stop(self) {
+        self.runtime().block_on(async {
+            let finish = |webhooks: &Webhooks| {
+                let webhooks = webhooks.clone();
+                tokio::spawn(async move { webhooks.ask(WebhookMessage::Finish).await })
+            };
+            for finished in self.hosted.iter().map(finish).collect::<Vec<_>>() {
+                // One that has died has nothing left to deliver.
+                let _died = finished.await;
+            }
+        });
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken only when dropped")
+    }
+}
+
+impl WebhookHosts {
+    /// Hosts the webhooks of a node, those kept from earlier included. From then on its observer is to be told. It waits, so it is
+    /// not for tasks of a runtime.
     ///
     /// # Errors
     /// The webhooks kept from earlier cannot be read.
-    pub fn host(&mut self, view: View, settings: WebhookSettings) -> Result<Webhooks, WebhookError> {
+    pub fn host(&self, view: View, settings: WebhookSettings) -> Result<Webhooks, WebhookError> {
         let kept = settings.data.as_ref().map(|data| data.webhooks(view.node())).transpose()?;
         let numbers = settings.numbers.clone();
         let (hooks, kept) = match kept {
@@ -154,33 +194,14 @@ impl WebhookThread {
             inbox: inbox.clone(),
             chaos: settings.chaos,
         };
-        let actor = self.runtime().block_on(async {
+        let actor = self.0.block_on(async {
             let (supervisor, _) = Actor::spawn(None, WebhookSupervisor, settings.report).await?;
             let (actor, _) = Actor::spawn_linked(None, WebhookHost, arguments, supervisor.get_cell()).await?;
             Ok::<_, SpawnErr>(actor)
         })?;
         let webhooks = Webhooks { actor, inbox, view, ports: settings.ports, numbers };
         webhooks.started();
-        self.hosted.push(webhooks.clone());
         Ok(webhooks)
-    }
-
-    /// Delivers what waits, for a second at most, and ends.
-    pub fn stop(self) {
-        self.runtime().block_on(async {
-            let finish = |webhooks: &Webhooks| {
-                let webhooks = webhooks.clone();
-                tokio::spawn(async move { webhooks.ask(WebhookMessage::Finish).await })
-            };
-            for finished in self.hosted.iter().map(finish).collect::<Vec<_>>() {
-                // One that has died has nothing left to deliver.
-                let _died = finished.await;
-            }
-        });
-    }
-
-    fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("it is taken only when dropped")
     }
 }
 
@@ -267,6 +288,12 @@ impl Webhooks {
         }
     }
 
+    /// The network ends: what waits is delivered, for a second at most, and the dispatcher ends. Nobody waits for it.
+    pub fn end(&self) {
+        // It may have died before.
+        let _died = self.actor.cast(WebhookMessage::End);
+    }
+
     async fn ask<T: Send + 'static>(
         &self,
         message: impl FnOnce(RpcReplyPort<T>) -> WebhookMessage,
@@ -280,12 +307,12 @@ impl Webhooks {
     }
 
     fn started(&self) {
-        self.hear(self.view.now(), None, WebhookInput::Started);
+        self.hear(self.view.now(), WebhookInput::Started);
     }
 
-    fn hear(&self, now: SimTime, number: Option<u64>, input: WebhookInput) {
+    fn hear(&self, now: SimTime, input: WebhookInput) {
         // The supervisor has written down that it died; the node goes on.
-        let _died = self.actor.cast(WebhookMessage::Hear { now, number, input });
+        let _died = self.actor.cast(WebhookMessage::Hear { now, input });
     }
 
     fn observed(&self, now: SimTime, event: &Event) {
@@ -298,14 +325,14 @@ impl Webhooks {
             return;
         }
         self.inbox.waiting.fetch_add(1, Ordering::Relaxed);
-        let mut observation = Observation::from(event.clone());
+        let mut observation = Observation { number: Some(number), ..Observation::from(event.clone()) };
         match event {
             // At hand now, and perhaps not any more when the dispatcher comes to it.
             Event::BlockApplied(link) => observation.states = Some(States::around(self.view.tree(), link)),
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
         }
-        self.hear(now, Some(number), WebhookInput::Observed(Box::new(observation)));
+        self.hear(now, WebhookInput::Observed(Box::new(observation)));
     }
 
     fn peer(&self, node: NodeId) -> PeerState {

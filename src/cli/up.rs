@@ -112,8 +112,8 @@ pub struct Up {
     /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
-    /// Go on from a snapshot, a file of GET /lab/snapshots/ID/file: the same network, at the same instant. The file says what
-    /// the network is and how it began.
+    /// Go on from a snapshot, a file of GET /lab/snapshots/ID/file, or from where a recording of --record or GET /lab/recording
+    /// ends: the same network, at the same instant. The file says what the network is and how it began.
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["scenario", "seed", "delegates", "set", "start", "network_dir", "chain", "gossip"])]
     from: Option<PathBuf>,
@@ -268,7 +268,8 @@ impl Up {
         // Whatever chains still do when the testnet has stopped is of no interest any more.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
-        let chains = chains::beside(&network, &session, &self.memory, beside.handle().clone());
+        let chains =
+            chains::beside(&network, &session, &self.memory, served.webhooks_beside(), beside.handle().clone());
         let seed = session.seed;
         let checkpoints = kept.as_ref().map(|kept| kept.checkpoints(&plan)).transpose()?;
         let live = async {

@@ -205,7 +205,7 @@ pub enum SessionError {
     NoNode { file: PathBuf, line: usize, node: u32, nodes: usize },
     #[error("{}:{line}: the session differs: {what} recorded {expected}, replayed {found}", file.display())]
     Differs { file: PathBuf, line: usize, what: &'static str, expected: String, found: String },
-    #[error("{}: is no file of `GET /lab/snapshots/ID/file`: {why}", file.display())]
+    #[error("{}: is no file of `GET /lab/snapshots/ID/file`, nor a recording: {why}", file.display())]
     NoState { file: PathBuf, why: String },
     #[error("{}: is damaged: its checksum is {found}, and should be {expected}", file.display())]
     Damaged { file: PathBuf, expected: String, found: String },

@@ -251,7 +251,7 @@ impl Live {
                 }
                 break;
             }
-            let was_waited_for = !self.demands.is_empty() && self.settle_demands();
+            let was_waited_for = !self.demands.is_empty() && self.settle_demands().await?;
             if self.goal_is_reached() || was_waited_for || self.is_broken() {
                 break;
             }
@@ -368,6 +368,8 @@ impl Live {
                 if self.is_broken() {
                     return self.stop_asked();
                 }
+                self.come_to_rest().await?;
+                self.note_stand(false);
                 self.set_anchor();
                 self.stopped_by = Some(Ended::PaceSet(pace));
                 self.end_waiting_advances(Ended::PaceSet(pace));

@@ -55,7 +55,7 @@ impl Plan {
     }
 
     /// The same plan for a run beside this one: what its sources hand in is counted for itself.
-    pub(super) fn apart(&self) -> Self {
+    pub(crate) fn apart(&self) -> Self {
         let mut plan = self.clone();
         plan.sources.iter_mut().for_each(|source| source.tally = Tally::default());
         plan

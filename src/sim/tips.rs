@@ -167,6 +167,16 @@ impl Tips {
         self.most().map_or(&self.last, |(tip, _)| tip)
     }
 
+    /// The end of the chain that most live nodes stand on: [`Tips::winning`], or the highest block on top of it that a live node
+    /// stands on. That block is on its way to the others, and no branch. Among equals it is the one of more nodes, then the
+    /// one of the lower id.
+    pub fn leading(&self) -> &Arc<Link> {
+        let winning = self.winning();
+        let going_on = self.counts.iter().filter(|(tip, _)| tip.descends_from(winning));
+        let leading = going_on.max_by_key(|(tip, count)| (tip.height(), *count, Reverse(tip.id())));
+        leading.map_or(winning, |(tip, _)| tip)
+    }
+
     /// Number of live nodes exactly on [`Tips::winning`].
     pub fn agreeing(&self) -> u32 {
         self.most().map_or(0, |(_, count)| *count)

@@ -1,7 +1,10 @@
 //! Answers that go wrong on purpose, as clients meet them over a socket.
 
 use crate::live::{Network, head};
-use dposlab::protocol::{Arktoshi, Nonce, Transaction};
+use dposlab::{
+    api::{RateLimit, Settings},
+    protocol::{Arktoshi, Nonce, Transaction},
+};
 use serde_json::{Value, json};
 
 fn rule(network: &Network, rule: Value) -> u64 {
@@ -87,6 +90,36 @@ fn an_answer_is_delayed_refused_replaced_or_cut() {
     }
     assert_eq!(delete(&network, "/lab/chaos")["data"]["deleted"], 8);
     assert_eq!(network.get("/lab/chaos").body["data"], json!([]));
+}
+
+/// A client cannot tell it from the answer that the limit itself gives: the same headers, and what they say fits.
+#[test]
+fn an_answer_429_has_the_headers_of_a_real_one() {
+    let names = |answered: &crate::support::Answered| -> Vec<String> {
+        let head = head(answered);
+        let lines = head.lines().skip(1).filter_map(|line| Some(line.split_once(": ")?.0.to_owned()));
+        lines.collect()
+    };
+    let value = |answered: &crate::support::Answered, name: &str| -> Option<u64> {
+        let head = head(answered);
+        head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok())
+    };
+    let limit = RateLimit { requests: 2, window_ms: 3_600_000 };
+    let limited = Network::with(55, Settings { rate_limit: Some(limit), ..Settings::default() });
+    let real = [(); 3].map(|()| limited.get("/api/blocks")).into_iter().last().expect("three answers");
+    assert_eq!(real.status, 429);
+    assert!(names(&real).contains(&"retry-after".to_owned()), "{:?}", names(&real));
+    // With a limit of its own, and with the reference's where none is set.
+    for (network, requests, seconds) in [(limited, 2, 3_600), (Network::start(55), 100, 60)] {
+        rule(&network, json!({"status": 429}));
+        let struck = network.get("/api/blocks");
+        assert_eq!((struck.status, &struck.body, names(&struck)), (429, &real.body, names(&real)));
+        assert!(head(&struck).contains("x-ratelimit-userremaining: -1"), "{}", head(&struck));
+        assert_eq!(value(&struck, "x-ratelimit-userlimit"), Some(requests));
+        assert_eq!(value(&struck, "retry-after"), Some(seconds));
+        // The window ends so many seconds from now, in real time.
+        assert!(value(&struck, "x-ratelimit-userreset") > Some(1_600_000_000_000));
+    }
 }
 
 #[test]

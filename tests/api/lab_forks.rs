@@ -55,6 +55,28 @@ fn the_tree_holds_every_branch_and_says_who_stands_where() {
     assert!(list(&back["blocks"]).iter().all(|block| block["winning"] == true));
 }
 
+/// The clock stands where one node has a block and the others do not.
+#[test]
+fn a_block_on_its_way_is_no_branch() {
+    let network = Network::start(65);
+    network.advance(6);
+    let until = json!({"until": {"event": {"kind": "block-applied"}}, "limit": 3});
+    assert_eq!(network.post("/lab/advance", &until).body["data"]["stopped"], "reached");
+    let lab = data(&network, "/lab");
+    let heights: BTreeSet<u64> = list(&lab["nodes"]).iter().filter_map(|node| node["height"].as_u64()).collect();
+    assert_eq!(heights.len(), 2, "the block has not reached everybody: {lab}");
+    let highest = heights.last().copied();
+
+    let tree = data(&network, "/lab/tree");
+    assert!(list(&tree["blocks"]).iter().all(|block| block["winning"] == true), "{tree}");
+    let tip = list(&tree["blocks"]).last().expect("a chain");
+    assert_eq!((tree["height"].as_u64(), tip["height"].as_u64(), &tip["id"]), (highest, highest, &tree["tip"]));
+    assert_eq!(tip["nodes"], 1, "{tree}");
+    let round = data(&network, "/lab/round");
+    assert_eq!((&round["tip"], &round["height"]), (&tree["tip"], &tree["height"]), "one end for tree and round");
+    assert_eq!(list(&round["slots"]).iter().filter(|slot| slot["state"] == "elsewhere").count(), 0, "{round}");
+}
+
 #[test]
 fn the_round_says_whose_each_slot_is_and_what_became_of_it() {
     let network = Network::start(62);

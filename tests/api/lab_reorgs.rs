@@ -67,6 +67,39 @@ fn check_chain(network: &Network, above: u32) {
 }
 
 #[test]
+fn a_reorganisation_goes_back_to_a_block_by_its_height_or_its_id() {
+    let network = Network::start(8);
+    network.advance(14);
+    let old = chain(&network);
+    for (to, height) in [(json!(12), 12), (json!(old[15 - 9]), 9)] {
+        let tip = network.get("/api/blockchain").body["data"]["block"]["height"].as_u64().expect("a height");
+        let done = reorganise(&network, &json!({ "to": to }));
+        assert_eq!(done["common"], json!({"id": old[15 - height], "height": height}), "{to}");
+        assert_eq!(done["reverted"].as_array().map(Vec::len), Some(tip as usize - height), "{to}");
+        assert_eq!(chain(&network)[tip as usize - height..], old[15 - height..], "below it all stays");
+    }
+    let tip = chain(&network)[0].clone();
+    let now = network.get("/api/blockchain").body;
+    let allowed = "allowed is a block of the node's chain below its tip, by its id or by its height, 1 to 14";
+    for (wrong, found) in [
+        (json!(0), "found 0".to_owned()),
+        (json!(15), "found 15".to_owned()),
+        (json!(tip), format!("found \"{tip}\"")),
+        // It was left.
+        (json!(old[0]), format!("found \"{}\"", old[0])),
+        (json!("17"), "found \"17\"".to_owned()),
+    ] {
+        let refused = network.post("/lab/reorg", &json!({ "to": wrong }));
+        let told = format!("key 'to': {found}, {allowed}");
+        assert_eq!((refused.status, &refused.body["message"]), (422, &json!(told)));
+    }
+    let nowhere = network.post("/lab/reorg", &json!({"to": 3, "node": 9}));
+    assert_eq!(nowhere.status, 422, "{}", nowhere.body);
+    assert!(nowhere.body["message"].as_str().is_some_and(|why| why.contains("node")), "{}", nowhere.body);
+    assert_eq!(network.get("/api/blockchain").body, now, "what is refused changes nothing");
+}
+
+#[test]
 fn the_network_leaves_its_chain_for_another_branch_and_goes_on_along_it() {
     for depth in [1, 5, 12] {
         let network = Network::start(7);
@@ -165,7 +198,7 @@ fn what_cannot_be_is_refused_with_the_numbers_and_changes_nothing() {
     let id = "ab".repeat(32);
     let none = format!("key 'transactions': {id} is none of the 0 transactions of the 2 blocks to revert");
     refused(json!({"depth": 2, "transactions": [id]}), &none);
-    refused(json!({}), "key 'depth' is missing");
+    refused(json!({}), "keys 'depth' and 'to': found none");
     network.post("/lab/faults", &json!({"kind": "slow", "nodes": [1], "step_ms": 5}));
     refused(json!({"depth": 1, "node": 1}), "a fault slows node-1 down");
     network.post("/lab/nodes/2/crash", &Value::Null);

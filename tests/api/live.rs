@@ -240,6 +240,41 @@ fn a_transfer_goes_from_the_pool_into_a_block() {
     assert_eq!(sent["meta"]["totalCount"], 1);
 }
 
+/// What clients handed in is told with the answer of the node: accepted, or refused with the reason.
+#[test]
+fn the_lab_tells_what_was_handed_in_and_what_became_of_it() {
+    let network = Network::start(6);
+    network.advance(5);
+    let sender = &network.testnet.accounts[0].keys;
+    let recipient = network.testnet.accounts[1].keys.public().address(23);
+    let transfer = |nonce| Transaction::transfer(recipient, Arktoshi::coins(1)).nonce(Nonce(nonce)).sign(sender);
+    let told = || network.get("/lab/submissions").body["data"].clone();
+    assert_eq!(told(), json!([]));
+    let (taken, early) = (transfer(1), transfer(7));
+    let answered = network.post("/api/transactions", &json!({ "transactions": [taken.to_json(), early.to_json()] }));
+    let (ids, why) = ([taken.id().to_string(), early.id().to_string()], answered.body["errors"].clone());
+    network.advance(1);
+    assert_eq!(network.post("/api/transactions", &json!({ "transactions": [] })).status, 422);
+    let told = told();
+    let shown = |index: usize, name: &str| told[index][name].clone();
+    assert_eq!(told.as_array().map(Vec::len), Some(3), "{told}");
+    for (index, wanted) in [
+        json!({"at": 48_000_000, "node": 0, "height": 6, "id": ids[0], "accepted": true, "type": null, "message": null}),
+        json!({
+            "at": 48_000_000, "node": 0, "height": 6, "id": ids[1], "accepted": false,
+            "type": why[&ids[1]][0]["type"], "message": why[&ids[1]][0]["message"],
+        }),
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert_eq!(told[index], *wanted);
+    }
+    assert!(why[&ids[1]][0]["message"].is_string(), "{why}");
+    assert_eq!((shown(2, "id"), shown(2, "accepted"), shown(2, "height")), (Value::Null, json!(false), json!(7)));
+    assert_eq!(shown(2, "message"), "should NOT have fewer than 1 items");
+}
+
 #[test]
 fn what_is_refused_is_named_as_it_was_sent() {
     let network = Network::start(5);

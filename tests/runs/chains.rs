@@ -1,6 +1,6 @@
 //! Isolated chains in one process: each is a network of its own, with its own API, and gone when it is deleted.
 
-use crate::testnet::Up;
+use crate::{folders::Receiver, testnet::Up};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read},
@@ -48,11 +48,6 @@ fn chains_are_networks_of_their_own() {
     assert_eq!(get(&up, &json!(1), "/lab")["data"]["snapshots"][0]["id"], 1);
     assert_eq!(get(&up, &json!(2), "/lab")["data"]["snapshots"], json!([]));
     assert_eq!(up.post("/chains/1/lab/chains", &json!({})).0, 404);
-    for path in ["/chains/1/api/webhooks", "/chains/1/lab/webhooks", "/chains/1/api/webhooks/7"] {
-        let (status, refused) = up.post(path, &json!({"event": "block.applied", "target": "http://127.0.0.1:1/"}));
-        let told = refused["message"].as_str().expect("a message");
-        assert!(status == 404 && told.contains("those of the testnet are at /api/webhooks"), "{path}: {told}");
-    }
     assert_eq!(up.post("/chains/1/chains/2/lab/advance", &json!({"slots": 1})).0, 404);
 
     let listed: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");
@@ -60,6 +55,63 @@ fn chains_are_networks_of_their_own() {
     assert_eq!((up.delete_below_root("/lab/chains/1"), up.delete_below_root("/lab/chains/1")), (204, 404));
     assert_eq!(up.post("/chains/1/lab/advance", &json!({"slots": 1})).0, 404);
     assert_eq!(get(&up, &json!(2), "/lab")["data"]["ready"], true);
+    up.interrupt();
+}
+
+/// The posts of a chain's webhooks are those of its own run, in its own order, and no other network's.
+#[test]
+fn a_chain_has_webhooks_of_its_own() {
+    let up = Up::start(&["--delegates", "5", "--pace", "manual", "--seed", "7"]);
+    let (one, other) = (make(&up, json!({"pace": "on-demand"})), make(&up, json!({})));
+    let [of_chain, of_testnet] = [(); 2].map(|()| Receiver::start());
+    let events = json!(["block.applied", "block.reverted", "transaction.applied", "transaction.reverted"]);
+    let hook = |receiver: &Receiver| json!({"event": events, "target": receiver.url, "conditions": []});
+    let base = format!("/chains/{}", one["id"]);
+    let (status, made) = up.post(&format!("{base}/api/webhooks"), &hook(&of_chain));
+    assert_eq!((status, &made["data"]["event"]), (201, &events), "{made}");
+    assert_eq!(up.post("/api/webhooks", &hook(&of_testnet)).0, 201);
+    let listed = |path: &str| -> usize {
+        let hooks: Value = serde_json::from_slice(&up.bytes(path)).expect("JSON");
+        hooks["data"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(listed(&format!("{base}/api/webhooks")), 1);
+    assert_eq!(listed(&format!("/chains/{}/api/webhooks", other["id"])), 0);
+
+    let pay = json!({"recipient": one["accounts"][3]["address"], "amount": "5"});
+    let (status, paid) = up.post(&format!("{base}/lab/faucet"), &pay);
+    assert_eq!(status, 200, "{paid}");
+    assert_eq!(up.post(&format!("{base}/lab/reorg"), &json!({"depth": 1, "transactions": "drop"})).0, 200);
+    assert_eq!(up.post(&format!("/chains/{}/lab/advance", other["id"]), &json!({"slots": 9})).0, 200);
+    let told = |receiver: &Receiver, count: usize| -> Vec<(String, (u64, u64))> {
+        while receiver.heard().len() < count {
+            std::thread::yield_now();
+        }
+        let place = |body: &Value, name: &str| body["sequence"][name].as_u64().expect("a number");
+        let one = |(_, body): (String, Value)| {
+            let event = body["event"].as_str().expect("a text").to_owned();
+            (event, (place(&body, "event"), place(&body, "post")))
+        };
+        receiver.heard().into_iter().map(one).collect()
+    };
+    let heard = told(&of_chain, 5);
+    let names: Vec<&str> = heard.iter().map(|(event, _)| &**event).collect();
+    let wanted = ["transaction.applied", "block.applied", "transaction.reverted", "block.reverted", "block.applied"];
+    assert_eq!(names, wanted);
+    assert!(heard.windows(2).all(|pair| pair[0].1 < pair[1].1), "each later than the one before: {heard:?}");
+    assert!(of_testnet.heard().is_empty(), "the testnet stands");
+    let counted: Value = serde_json::from_slice(&up.bytes(&format!("{base}/lab/webhooks"))).expect("JSON");
+    assert_eq!(counted["data"]["webhooks"].as_array().map(Vec::len), Some(1), "{counted}");
+
+    // A rule of the chain's chaos is for its posts, by the event of each and not by those of the webhook.
+    let rule = json!({"event": "transaction.applied", "lost": true});
+    assert_eq!(up.post(&format!("{base}/lab/chaos"), &rule).0, 201);
+    assert_eq!(up.post(&format!("{base}/lab/faucet"), &pay).0, 200);
+    assert_eq!(told(&of_chain, 6)[5].0, "block.applied", "the post about the transaction was lost");
+    // It ends with its chain, and the testnet's goes on.
+    assert_eq!(up.delete_below_root(&format!("/lab/chains/{}", one["id"])), 204);
+    up.advance(1);
+    assert_eq!(told(&of_testnet, 1)[0].0, "block.applied");
+    assert_eq!(of_chain.heard().len(), 6);
     up.interrupt();
 }
 

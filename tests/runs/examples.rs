@@ -216,6 +216,7 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         get("/lab/tree", "/lab/tree?from=9"),
         get("/lab/round", "/lab/round"),
         get("/lab/webhooks", "/lab/webhooks"),
+        get("/lab/submissions", "/lab/submissions"),
         get("/lab/pace", "/lab/pace"),
         post("/lab/chaos", "/lab/chaos", json!({"route": "/api/blocks", "share": 0.25, "count": 3, "delay_ms": 20})),
         post("/lab/chaos", "/lab/chaos", json!({"route": "/api/transactions", "method": "POST", "status": 503})),

@@ -314,16 +314,17 @@ impl Receiver {
     }
 }
 
-/// The id and the body of a post that came whole.
+/// The id and the body of a post that came whole; its place by the header is added to the body as `header`.
 fn read_post(stream: &TcpStream) -> Option<(String, Value)> {
     let mut reader = BufReader::new(stream);
-    let (mut id, mut length) = (String::new(), 0);
+    let (mut id, mut header, mut length) = (String::new(), String::new(), 0);
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
         let line = line.trim().to_ascii_lowercase();
         match line.split_once(": ") {
             Some(("webhook-id", value)) => value.clone_into(&mut id),
+            Some(("webhook-sequence", value)) => value.clone_into(&mut header),
             Some(("content-length", value)) => length = value.parse().ok()?,
             _ if line.is_empty() => break,
             _ => {}
@@ -331,7 +332,9 @@ fn read_post(stream: &TcpStream) -> Option<(String, Value)> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some((id, serde_json::from_slice(&body).ok()?))
+    let mut body: Value = serde_json::from_slice(&body).ok()?;
+    body["header"] = header.into();
+    Some((id, body))
 }
 
 /// Killed with posts under way, it makes them after its next start: every block is posted at least once, and a post that is
@@ -376,10 +379,24 @@ fn every_event_reaches_its_webhook_however_often_the_process_is_killed() {
         thread::yield_now();
     }
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
+    let mut order: BTreeMap<(u64, u64), String> = BTreeMap::new();
     for (id, body) in receiver.heard() {
         let block = format!("{} {}", body["data"]["height"], body["data"]["id"]);
         let of_it = ids.entry(block.clone()).or_insert_with(|| id.clone());
         assert_eq!(*of_it, id, "one id for {block}");
+        // Also one that waited on the disk has its place in its header.
+        let place = |name: &str| body["sequence"][name].as_u64().expect("a number");
+        let (event, post) = (place("event"), place("post"));
+        assert_eq!(body["header"], format!("{event}.{post}"), "{block}");
+        let told = order.entry((event, post)).or_insert_with(|| block.clone());
+        assert_eq!(*told, block, "one place for {block}, in each start of the process");
+    }
+    assert_eq!(order.len(), ids.len());
+    // In the order of the places, the last block of each height is the one that the chain kept.
+    let last: BTreeMap<String, &String> =
+        order.values().map(|block| (block.split(' ').next().unwrap_or_default().to_owned(), block)).collect();
+    for (height, block) in last {
+        assert_eq!(*block, format!("{height} {}", up.get(&format!("/blocks/{height}"))["data"]["id"]));
     }
     let distinct: BTreeSet<&String> = ids.values().collect();
     assert_eq!(distinct.len(), ids.len(), "each post has an id of its own");

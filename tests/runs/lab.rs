@@ -105,6 +105,61 @@ fn on_demand_a_transaction_is_in_a_block_when_the_post_is_answered() {
     }
 }
 
+/// While the clock stands, all live nodes are on one block: no answer of any node is behind another's.
+#[test]
+fn on_demand_the_clock_stands_only_when_all_nodes_have_the_block() {
+    let at_rest = |up: &Up, height: u64| {
+        let lab = ok_get(up, "/lab")["data"].clone();
+        for node in lab["nodes"].as_array().expect("a list").iter().filter(|node| node["live"] == true) {
+            assert_eq!(node["height"].as_u64(), Some(height), "{lab}");
+        }
+        let tree = ok_get(up, "/lab/tree?from=1")["data"].clone();
+        assert_eq!(tree["height"].as_u64(), Some(height));
+        assert!(tree["blocks"].as_array().expect("a list").iter().all(|block| block["winning"] == true), "{tree}");
+        let urls = up.ready["urls"].as_array().expect("a list");
+        for url in urls.iter().map(|url| url.as_str().expect("a text")) {
+            let get = |path: &str| -> Value {
+                ureq::get(format!("{url}{path}")).call().expect("it answers").body_mut().read_json().expect("JSON")
+            };
+            let status = get("/node/status")["data"].clone();
+            assert_eq!((&status["now"], &status["blocksCount"]), (&json!(height), &json!(0)), "{url}: {status}");
+            let peers = get("/peers");
+            for peer in peers["data"].as_array().expect("a list") {
+                assert_eq!(peer["height"].as_u64(), Some(height), "{url}: {peers}");
+            }
+        }
+    };
+    for (stage, gossip) in [("inline", "once"), ("ractor", "once"), ("inline", "reference")] {
+        let plain = ["--pace", "on-demand", "--delegates", "11", "--api-nodes", "3", "--stage", stage];
+        let up = Up::start(&[&plain[..], &["--gossip", gossip]].concat());
+        at_rest(&up, 2);
+        for nonce in 1..=6 {
+            submit(&up, &transfer(&keys(&up.ready["accounts"][0]), nonce));
+            at_rest(&up, 2 + nonce);
+        }
+        // From a pace at which blocks come all the time.
+        ok(&up, "/lab/pace", &json!({"pace": "max"}));
+        ok(&up, "/lab/pace", &json!({"pace": "on-demand"}));
+        at_rest(&up, up.height());
+    }
+}
+
+/// Nodes that are cut off never get the block. The clock does not wait for them beyond the slot.
+#[test]
+fn on_demand_nodes_that_are_cut_off_hold_up_nothing() {
+    let up = Up::start(&["--pace", "on-demand", "--delegates", "7", "--stage", "inline"]);
+    ok(&up, "/lab/faults", &json!({"kind": "partition", "groups": [[6]]}));
+    for nonce in 1..=3 {
+        let before = ok_get(&up, "/lab/pace")["data"]["now"].as_u64().expect("seconds");
+        submit(&up, &transfer(&keys(&up.ready["accounts"][0]), nonce));
+        let lab = ok_get(&up, "/lab")["data"].clone();
+        let height = |node: usize| lab["nodes"][node]["height"].as_u64().expect("a height");
+        assert!((1..6).all(|node| height(node) == height(0)) && height(6) < height(0), "{lab}");
+        let now = lab["now"].as_u64().expect("seconds");
+        assert!(now - before <= 8 * 8, "within a round: {before} to {now}");
+    }
+}
+
 /// The fault that takes five delegates offline.
 fn nobody_forges_from_height_2() -> String {
     let all: Vec<String> = (1..=5).map(|number| format!("\"genesis_{number}\"")).collect();

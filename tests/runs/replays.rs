@@ -198,6 +198,49 @@ fn chaos_is_recorded_and_strikes_the_same_again() {
     up.interrupt();
 }
 
+/// A testnet that goes on from a recording stands where the recorded one ended, whatever that went back to.
+#[test]
+fn a_recording_leads_to_where_it_ended() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path in UTF-8").to_owned();
+    let seen = |up: &Up| {
+        let lists = ["/blocks?limit=100", "/transactions", "/transactions/unconfirmed", "/wallets", "/delegates"];
+        (lists.map(|list| up.get(list)), up.get("/node/status"))
+    };
+    let up = Up::start(&["--delegates", "7", "--seed", "5", "--pace", "manual", "--record", &path("first")]);
+    up.advance(12);
+    submit(&up, &[transfer(&up, 1)]);
+    assert_eq!(up.post("/lab/snapshots", &json!({})).0, 201);
+    assert_eq!(up.post("/lab/faults", &json!({"kind": "crash", "nodes": [6]})).0, 201);
+    up.advance(5);
+    assert_eq!(up.post("/lab/snapshots/1/revert", &json!({})).0, 200);
+    assert_eq!(up.post("/lab/chaos", &json!({"status": 503, "route": "/api/votes"})).0, 201);
+    up.advance(3);
+    submit(&up, &[transfer(&up, 2)]);
+    assert_eq!(up.post("/lab/faults", &json!({"kind": "crash", "nodes": [5]})).0, 201);
+    up.advance(2);
+    let was = seen(&up);
+    fs::write(path("asked"), up.bytes("/lab/recording")).expect("it can be written");
+    up.interrupt();
+    for recording in ["first", "asked"] {
+        let record = path(&format!("{recording}-again"));
+        let up = Up::start(&["--from", &path(recording), "--pace", "manual", "--record", &record]);
+        assert_eq!(seen(&up), was, "{recording}");
+        let lab: Value = serde_json::from_slice(&up.bytes("/lab")).expect("JSON");
+        let live: Vec<&Value> =
+            lab["data"]["nodes"].as_array().expect("a list").iter().map(|node| &node["live"]).collect();
+        assert_eq!((live[5], live[6]), (&json!(false), &json!(true)), "the crash of what was left is not there");
+        up.advance(10);
+        let then = seen(&up);
+        up.interrupt();
+        let output = run(&["replay", &record, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let up = Up::start(&["--from", &record, "--pace", "manual"]);
+        assert_eq!(seen(&up), then, "{recording}");
+        up.interrupt();
+    }
+}
+
 /// A testnet that goes on from a file is the one that the snapshot was taken of: the same pool, and the same blocks to come.
 #[test]
 fn a_snapshot_as_a_file_is_the_same_network() {
@@ -254,7 +297,8 @@ fn a_snapshot_as_a_file_is_the_same_network() {
     refused(&bytes[..bytes.len() - 1], "is damaged: its checksum is");
     refused(&bytes[..first / 2], "it has no first line");
     refused(b"", "it has no first line");
-    refused(b"{\"session\":4}\n", "line 1: ");
+    refused(b"{\"state\":1}\n", "line 1: ");
+    refused(b"{\"session\":4}\n", "is no line of `dposlab up --record FILE`: missing field `version`");
     let text = String::from_utf8(bytes).expect("it is text");
     refused(text.replacen("\"state\":1", "\"state\":7", 1).as_bytes(), "key 'state': found 7, allowed is 1");
     refused(text.replacen("\"height\":", "\"height\":1", 1).as_bytes(), "the session differs: tip recorded");

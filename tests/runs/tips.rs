@@ -108,6 +108,16 @@ impl Naive {
         self.last_winning.clone()
     }
 
+    /// The highest live chain that goes through the winning block, by more nodes and then by the lower id.
+    fn leading(&self, winning: &[u64]) -> Vec<u64> {
+        let live = self.live();
+        let count = |chain: &Vec<u64>| live.iter().filter(|other| **other == chain).count();
+        let through = live.iter().filter(|chain| shared(chain, winning) == winning.len());
+        let mut ranked: Vec<_> = through.map(|chain| (chain.len(), count(chain), *chain)).collect();
+        ranked.sort_by(|one, other| (other.0, other.1).cmp(&(one.0, one.1)).then(one.2.last().cmp(&other.2.last())));
+        ranked.first().map_or_else(|| winning.to_vec(), |(_, _, chain)| (*chain).clone())
+    }
+
     fn branches(&self) -> Vec<&Vec<u64>> {
         let mut distinct = self.live();
         distinct.sort();
@@ -187,6 +197,7 @@ proptest! {
                 let winning = naive.winning();
                 let live = naive.live();
                 prop_assert_eq!(chain(tips.winning()), winning.clone());
+                prop_assert_eq!(chain(tips.leading()), naive.leading(&winning));
                 prop_assert_eq!((tips.live() as usize, tips.down() as usize), (live.len(), NODES - live.len()));
                 let agreeing = live.iter().filter(|chain| ***chain == winning).count();
                 let agreement = (!live.is_empty()).then(|| agreeing as f64 / live.len() as f64);

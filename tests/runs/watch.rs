@@ -1,11 +1,16 @@
 //! The things that scripts hold on to: the ready file and a free port, and the numbers of events.
 
-use crate::{support::dposlab, testnet::Up};
+use crate::{
+    support::{dposlab, root},
+    testnet::Up,
+};
 use serde_json::Value;
 use std::{
-    fs,
+    env, fs,
     io::{BufRead, BufReader, Write},
     net::TcpStream,
+    path::Path,
+    process::Command,
 };
 
 #[test]
@@ -35,6 +40,37 @@ fn a_ready_file_is_there_while_the_testnet_answers_and_says_all_that_the_first_l
     assert_eq!(up.height(), 1, "it answers");
     up.interrupt();
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is left");
+}
+
+/// The recipe of docs/lab.md, word for word, where a testnet that was killed has left its file.
+#[test]
+fn the_recipe_for_scripts_believes_no_old_file() {
+    let page = fs::read_to_string(root().join("docs/lab.md")).expect("it is there");
+    let mut blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let recipe = blocks.find(|code| code.contains("--ready-file")).expect("the recipe");
+    let (start, ask) = recipe.split_once("curl ").expect("it asks then");
+    assert!(ask.contains("jq -r .url ready.json"), "{ask}");
+    let program = Path::new(env!("CARGO_BIN_EXE_dposlab")).parent().expect("a folder");
+    let path = env::join_paths(
+        [program.to_owned()].into_iter().chain(env::split_paths(&env::var_os("PATH").expect("a path"))),
+    );
+    for _ in 0..3 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let stale = "{\"event\":\"ready\",\"pid\":1,\"url\":\"http://127.0.0.1:1/api\"}\n";
+        fs::write(folder.path().join("ready.json"), stale).expect("it can be written");
+        let script = format!("set -e\n{start}cat ready.json > seen.json\nkill $!\nwait $!\n");
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .env("PATH", path.as_ref().expect("no colon in them"))
+            .current_dir(folder.path())
+            .output()
+            .expect("there is a shell");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let seen = fs::read_to_string(folder.path().join("seen.json")).expect("it was ready");
+        let seen: Value = serde_json::from_str(&seen).expect("it appears whole");
+        assert_ne!(seen["pid"], 1, "the old file was believed");
+        assert_eq!(seen["version"], env!("CARGO_PKG_VERSION"));
+    }
 }
 
 #[test]

@@ -33,8 +33,27 @@ fn several_nodes_are_served_each_as_it_sees_the_network() {
     for (index, url) in urls.iter().enumerate() {
         let peers = get(&format!("{url}/peers"))["data"].as_array().expect("a list").clone();
         assert_eq!(peers.len(), 4);
-        // Nobody is its own peer.
-        assert!(peers.iter().all(|peer| peer["ip"] != format!("198.18.0.{}", index + 1)), "{peers:?}");
+        // Nobody is its own peer. The other served nodes are where their APIs are, and the others nowhere.
+        let api = |peer: &Value| peer["ports"]["@arkecosystem/core-api"].as_i64().expect("a number");
+        let mut found: Vec<String> = peers
+            .iter()
+            .filter(|peer| api(peer) > 0)
+            .map(|peer| format!("http://{}:{}/api", peer["ip"].as_str().expect("a text"), api(peer)))
+            .collect();
+        let mut others: Vec<String> = urls.iter().filter(|other| *other != url).cloned().collect();
+        found.sort();
+        others.sort();
+        assert_eq!(found, others, "{peers:?}");
+        assert_eq!(peers.iter().filter(|peer| api(peer) == -1).count(), 2, "{peers:?}");
+        for peer in peers.iter().filter(|peer| api(peer) == -1) {
+            assert!(["198.18.0.4", "198.18.0.5"].iter().any(|ip| peer["ip"] == *ip), "{peer}");
+        }
+        // A served node still goes by its simulated address, and nobody's own is a peer's.
+        let by_ip = |node: usize| ureq::get(format!("{url}/peers/198.18.0.{}", node + 1)).call();
+        let next = (index + 1) % 3;
+        let shown: Value = by_ip(next).expect("a peer").body_mut().read_json().expect("JSON");
+        assert_eq!(format!("http://127.0.0.1:{}/api", api(&shown["data"])), urls[next]);
+        assert!(by_ip(index).is_err(), "nobody is its own peer");
         let log = ureq::get(format!("{url}/node/debug?lines=1")).call().expect("it answers");
         assert_eq!(log.status(), 200);
     }

@@ -7,7 +7,7 @@ Every call starts the program ``dposlab`` as a child process. A run that crashes
 from __future__ import annotations
 
 from ._check import Check, Finding, check
-from ._errors import DposlabError, HttpError, MissingExtra, RunDied, UsageError
+from ._errors import DposlabError, HttpError, MissingExtra, Refused, RunDied, UsageError
 from ._explain import explain
 from ._process import binary, version
 from ._run import Report, Run, run
@@ -22,6 +22,7 @@ __all__ = [
     "Finding",
     "HttpError",
     "MissingExtra",
+    "Refused",
     "Report",
     "Run",
     "RunDied",

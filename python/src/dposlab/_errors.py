@@ -34,6 +34,22 @@ class HttpError(DposlabError):
         self.body = body
 
 
+class Refused(DposlabError):
+    """The node refused transactions that were handed in; the text says which and why.
+
+    ``refusals`` are tuples of the id, the type (such as ``ERR_LOW_FEE``) and the message, ``accepted`` the ids of those that it took
+    beside them.
+    """
+
+    def __init__(self, refusals: Sequence[tuple[str, str, str]], accepted: Sequence[str]) -> None:
+        self.refusals = tuple(refusals)
+        self.accepted = tuple(accepted)
+        super().__init__("\n".join(f"the node refused transaction {id_}: {kind}: {why}" for id_, kind, why in refusals))
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]]:
+        return (type(self), (self.refusals, self.accepted))
+
+
 class RunDied(DposlabError):
     """The program ended in a way that it never means to: by a signal, or with another exit code than 0, 1 or 2.
 

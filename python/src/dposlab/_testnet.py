@@ -15,7 +15,7 @@ from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Literal
 
-from ._errors import DposlabError, HttpError, RunDied
+from ._errors import DposlabError, HttpError, Refused, RunDied
 from ._process import Listener, Name, close, judged, options, path, start, stop
 
 #: How long an answer may take [s]; an advance of many slots takes its time.
@@ -77,6 +77,28 @@ class Lab:
         made = self._lab("POST", "accounts", {"count": count, "balance": balance})["accounts"]
         return [_account(account) for account in made]
 
+    def submit(self, *transactions: Mapping[str, Any]) -> list[str]:
+        """Hands in signed transactions, each as the dict of its JSON; their ids. At the pace on demand they are in blocks then. Raises
+        :class:`Refused`, with the reason, where the node refuses one of them."""
+        answer = self.post("transactions", {"transactions": [dict(transaction) for transaction in transactions]})
+        accepted: list[str] = answer["data"]["accept"]
+        errors = (answer.get("errors") or {}).items()
+        refusals = [(id_, error["type"], error["message"]) for id_, reasons in errors for error in reasons]
+        told = {id_ for id_, _, _ in refusals}
+        # The pool has no room for more of their sender. They are in no error.
+        why = "its sender has as many pending transactions as the node keeps"
+        excess = [id_ for id_ in answer["data"]["excess"] if id_ not in told and id_ not in accepted]
+        refusals += [(id_, "excess", why) for id_ in excess]
+        if refusals:
+            raise Refused(refusals, accepted)
+        return accepted
+
+    @property
+    def submissions(self) -> list[dict[str, Any]]:
+        """What was handed in, by whomever, and what the nodes answered: the newest 1,000, the oldest first."""
+        submissions: list[dict[str, Any]] = self._lab("GET", "submissions", None)
+        return submissions
+
     def snapshot(self, name: str = "") -> int:
         """Keeps the whole network as it is; its number, for :meth:`revert`."""
         number: int = self._lab("POST", "snapshots", {"name": name} if name else {})["id"]
@@ -86,10 +108,17 @@ class Lab:
         """Puts all back as it was."""
         return self._lab("POST", f"snapshots/{snapshot}/revert", None)
 
-    def reorg(self, depth: int, transactions: Literal["return", "drop"] | Sequence[str] = "return") -> Any:
-        """Makes the network leave its newest blocks for others."""
+    def reorg(
+        self,
+        depth: int | None = None,
+        transactions: Literal["return", "drop"] | Sequence[str] = "return",
+        *,
+        to: int | str | None = None,
+    ) -> Any:
+        """Makes the network leave its newest blocks for others: so many, or those above a block, by its height or its id."""
         what = transactions if isinstance(transactions, str) else list(transactions)
-        return self._lab("POST", "reorg", {"depth": depth, "transactions": what})
+        back = {name: value for name, value in (("depth", depth), ("to", to)) if value is not None}
+        return self._lab("POST", "reorg", {**back, "transactions": what})
 
     def fault(self, kind: str, **members: Any) -> int:
         """Makes something go wrong, as a ``[[fault]]`` of a scenario does; a member named like a word of Python has a ``_`` behind

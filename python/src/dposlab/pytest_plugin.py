@@ -1,10 +1,11 @@
 """Fixtures for pytest: ``testnet``, a process for each session, and ``chain``, an isolated chain for each test.
 
-A failing test that used one prints the file of its recording and the command that replays it.
+A failing test that used one prints the file of its recording, the commands that play it again and show it, and what happened.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ._testnet import Chain, Testnet
+from ._errors import DposlabError
+from ._testnet import Chain, Lab, Testnet
 
 _RECORDINGS: pytest.StashKey[Path] = pytest.StashKey()
 
@@ -56,8 +58,43 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and ("chain" in used or "testnet" in used):
         file = _recording(item, used)
         if file is not None:
-            told = f"recording: {file}\nto repeat: {shlex.join(['dposlab', 'replay', str(file)])}"
-            report.sections.append(("dposlab", told))
+            lines = [
+                f"recording: {file}",
+                f"to repeat: {shlex.join(['dposlab', 'replay', str(file)])}",
+                f"to look at it on a page: {shlex.join(['dposlab', 'up', '--pace', 'manual', '--from', str(file)])}",
+                *_story(used.get("chain") or used["testnet"]),
+            ]
+            report.sections.append(("dposlab", "\n".join(lines)))
+
+
+#: Blocks that are told of: the newest.
+_BLOCKS = 5
+
+
+def _story(network: object) -> list[str]:
+    """What happened to a network: all that was handed in with the answers, the newest blocks, and the faults in force."""
+    if not isinstance(network, Lab):
+        return []
+    try:
+        submissions, faults = network.submissions, network.faults
+        blocks = network.get(f"blocks?limit={_BLOCKS}")["data"]
+    except (DposlabError, OSError) as error:
+        return [f"what happened is not known: {error}"]
+    lines = ["handed in:" if submissions else "nothing was handed in"]
+    for line in submissions:
+        what = "a request" if line["id"] is None else f"transaction {line['id']}"
+        reason = ": ".join(part for part in (line["type"], line["message"]) if part)
+        answer = "accepted" if line["accepted"] else f"refused: {reason}"
+        lines.append(f"  at height {line['height']}, node {line['node']}: {what}: {answer}")
+    lines.append("newest blocks:")
+    for block in blocks:
+        by = block["generator"].get("username", block["generator"]["publicKey"])
+        count, fee = block["transactions"], block["forged"]["fee"]
+        lines.append(f"  {block['height']}: {block['id']} by {by}, transactions: {count}, fees: {fee}")
+    in_force = [fault for fault in faults if fault["state"] == "in-force"]
+    lines.append("faults in force:" if in_force else "no fault is in force")
+    lines += [f"  {fault['id']}, since second {fault['since']}: {json.dumps(fault['fault'])}" for fault in in_force]
+    return lines
 
 
 def _recording(item: pytest.Item, used: dict[str, Any]) -> Path | None:

@@ -4,7 +4,7 @@
 //! A payload is made only if an enabled webhook asks for its event, and once for all that do.
 
 use super::{
-    Delivery, Observation, States, Webhook, WebhookEffect,
+    Delivery, Head, Observation, Sequence, States, Webhook, WebhookEffect,
     payload::{self, PeerState},
 };
 use crate::{
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// The body of a post. An event without payload has no `data`.
+/// The body of a post. An event without payload has no `data`. `sequence` is the one member that a real node's posts have not.
 #[derive(Serialize)]
 struct Body<'a> {
     /// The virtual time of the event, as Unix time in milliseconds.
@@ -24,6 +24,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,
     event: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<Sequence>,
 }
 
 /// One observation on its way to those who asked.
@@ -31,6 +33,8 @@ pub(super) struct Firing<'a> {
     pub tree: &'a BlockTree,
     pub now: SimTime,
     pub hooks: &'a [Arc<Webhook>],
+    /// The place of what is told next, if it has one.
+    pub next: Option<Sequence>,
     pub effects: &'a mut Vec<WebhookEffect>,
 }
 
@@ -176,24 +180,28 @@ impl Firing<'_> {
     }
 
     fn wants(&self, name: &str) -> bool {
-        self.hooks.iter().any(|hook| hook.enabled && hook.event == name)
+        self.hooks.iter().any(|hook| hook.enabled && hook.event.hold(name))
     }
 
     /// Delivers an event to all who ask for it and whose conditions its payload fulfils.
     fn fire(&mut self, name: &str, payload: impl FnOnce() -> Option<Value>) {
+        let sequence = self.next;
+        // What nobody asks for counts as well: a place does not depend on the webhooks.
+        self.next.iter_mut().for_each(|next| next.post += 1);
         if !self.wants(name) {
             return;
         }
         let data = payload();
         let mut body: Option<Arc<[u8]>> = None;
-        for hook in self.hooks.iter().filter(|hook| hook.enabled && hook.event == name) {
+        for hook in self.hooks.iter().filter(|hook| hook.enabled && hook.event.hold(name)) {
             if hook.is_met_by(data.as_ref()) {
                 let body = body.get_or_insert_with(|| {
                     let timestamp = self.tree.slots().epoch_unix() * 1_000 + (self.now.micros() / 1_000) as i64;
-                    let body = Body { timestamp, data: data.as_ref(), event: name };
+                    let body = Body { timestamp, data: data.as_ref(), event: name, sequence };
                     serde_json::to_vec(&body).expect("texts and numbers become JSON").into()
                 });
-                self.effects.push(WebhookEffect::Deliver(Delivery { hook: hook.clone(), body: body.clone() }));
+                let head = Head { event: name.to_owned(), sequence };
+                self.effects.push(WebhookEffect::Deliver(Delivery { hook: hook.clone(), head, body: body.clone() }));
             }
         }
     }

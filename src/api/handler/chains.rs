@@ -96,11 +96,6 @@ pub fn delete(call: &Call<'_>) -> Outcome {
 /// No chain has this number.
 pub const MISSING: ApiError = ApiError::NotFound("there is no chain of this number; GET /lab/chains lists all");
 
-/// A chain calls nobody.
-pub const NO_WEBHOOKS: ApiError = ApiError::NotFound(
-    "an isolated chain has no webhooks: those of the testnet are at /api/webhooks; GET /chains/{id}/lab/events tells what happens",
-);
-
 fn chains<'c>(call: &'c Call<'_>) -> Result<&'c Chains, ApiError> {
     call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)
 }

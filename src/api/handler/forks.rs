@@ -50,7 +50,8 @@ struct BlockLine {
 }
 
 /// A tree. `time` is in seconds since the network's epoch; `confirmed` counts the transactions of the chain up to and with the
-/// block, `nodes` those that stand on it, live or down. `winning` blocks are on the chain that most live nodes stand on.
+/// block, `nodes` those that stand on it, live or down. `winning` blocks are on the chain that most live nodes stand on, to its
+/// end, which is `tip`: a block that has not reached most nodes yet is no branch.
 pub const TREE: &[Member<Tree>] = &[
     Member::new("from", Shape::Integer, |tree, _| tree.from.into()),
     Member::new("tip", BLOCK_ID, |tree, _| tree.tip.id().into()),
@@ -119,7 +120,7 @@ type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 /// `GET /lab/tree?from=`.
 pub fn tree(call: &Call<'_>) -> Outcome {
     let state = call.context.board.state();
-    let winning = state.tips.winning().clone();
+    let winning = state.tips.leading().clone();
     let from = call.parameters.number("from").unwrap_or(winning.height().0.saturating_sub(DEPTH));
     let from = Height(from.max(1));
     let (blocks, left_off) = blocks(&state, from);
@@ -170,11 +171,11 @@ fn name(state: &State, key: &PublicKey) -> String {
     state.delegate_of(key).map_or_else(|| key.to_string(), |delegate| delegate.username.to_string())
 }
 
-/// `GET /lab/round`: on the chain that most live nodes stand on.
+/// `GET /lab/round`: at the end of the chain that most live nodes stand on.
 pub async fn round(call: Call<'_>) -> Outcome {
     let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
     let state = call.context.board.state();
-    let (tip, applied) = standing(&call, state.tips.winning());
+    let (tip, applied) = standing(&call, state.tips.leading());
     let after = &applied.state;
     let slots = call.context.view.tree().slots();
     let (slot, round) = (slots.slot(now.seconds()), after.round());
@@ -187,7 +188,7 @@ pub async fn round(call: Call<'_>) -> Outcome {
     Ok(call.show_row(ROUND, &RoundNow { tip, applied, slot, turns, left_off }))
 }
 
-/// The winning tip and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.
+/// The end of the winning chain and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.
 fn standing(call: &Call<'_>, winning: &Arc<Link>) -> (Arc<Link>, Arc<Applied>) {
     let tree = call.context.view.tree();
     let tip = tree.link(&winning.id()).unwrap_or_else(|| call.head.tip().clone());
@@ -216,13 +217,7 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
     // Blocks of other branches in these slots: the branches may have fewer blocks, or begin a round before.
     let lowest = Height(round.position.first.0.saturating_sub(round.position.delegates));
     let (others, _) = blocks(board, lowest);
-    // Blocks above the tip are on their way to most nodes, and no node misses them.
-    let (following, others): (Vec<_>, Vec<_>) = others.values().partition(|link| link.descends_from(tip));
-    let is_of_round = |link: &&Arc<Link>| link.height() > tip.height() && link.height() <= round.position.last();
-    for link in following.into_iter().filter(is_of_round) {
-        forged.insert(slot_of(link), link.clone());
-    }
-    let elsewhere: BTreeMap<Slot, &Arc<Link>> = others.into_iter().map(|link| (slot_of(link), link)).collect();
+    let elsewhere: BTreeMap<Slot, &Arc<Link>> = others.values().map(|link| (slot_of(link), link)).collect();
     let last = now.max(forged.keys().next_back().copied().unwrap_or(first));
     let turn = |slot: Slot| {
         let (state, block) = match (forged.get(&slot), elsewhere.get(&slot)) {

@@ -1,11 +1,15 @@
 //! Peers: the other nodes of the simulated network. Source: api.md 8.
 
-use crate::api::{
-    http::ApiError,
-    resource::peer::{self, PeerRow},
-    table::{Call, Outcome, version::VersionRange},
-    view::VERSION,
+use crate::{
+    actors::NodeId,
+    api::{
+        http::ApiError,
+        resource::peer::{self, PeerRow},
+        table::{Call, Outcome, version::VersionRange},
+        view::VERSION,
+    },
 };
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// `GET /api/peers`.
 pub fn list(call: &Call<'_>) -> Outcome {
@@ -30,13 +34,23 @@ pub fn list(call: &Call<'_>) -> Outcome {
 /// `GET /api/peers/{ip}`.
 pub fn show(call: &Call<'_>) -> Outcome {
     let ip = call.argument("ip");
-    let row = all(call).find(|row| row.ip().to_string() == ip);
+    // Nodes that serve APIs may share an address; each also goes by its simulated one.
+    let named = |row: &PeerRow| row.ip().to_string() == ip || row.simulated_ip().to_string() == ip;
+    let row = all(call).find(named);
     let row = row.ok_or(ApiError::NotFound("Peer not found"))?;
     Ok(call.show_row(peer::MEMBERS, &row))
 }
 
 fn all(call: &Call<'_>) -> impl Iterator<Item = PeerRow> {
-    let ports = call.context.ports;
+    let (ports, served) = (call.context.ports, call.context.served.clone());
+    // A server on all addresses is reached at the one that the client knows.
+    let literal = |host: &str| host.parse::<SocketAddr>().map(|host| host.ip()).or_else(|_| host.parse()).ok();
+    let asked: Option<IpAddr> = call.request.host().and_then(literal);
+    let real = move |node: NodeId| {
+        let api = *served.get(node.0 as usize)?;
+        let ip = if api.ip().is_unspecified() { asked.unwrap_or(Ipv4Addr::LOCALHOST.into()) } else { api.ip() };
+        Some(SocketAddr::new(ip, api.port()))
+    };
     let neighbours = call.context.view.neighbours().all().into_iter();
-    neighbours.map(move |(node, height, latency_ms)| PeerRow { node, height, latency_ms, ports })
+    neighbours.map(move |(node, height, latency_ms)| PeerRow { node, height, latency_ms, ports, api: real(node) })
 }

@@ -7,9 +7,9 @@ use crate::{
         table::{Call, Member, Outcome, Shape, shape},
     },
     ledger::Link,
-    protocol::TransactionId,
+    protocol::{BlockId, Height, TransactionId},
     sim::{
-        self, Intervention,
+        self, Intervention, Stage,
         intervention::{Asked, Became, Reorganised, Returned},
     },
 };
@@ -48,13 +48,19 @@ pub fn body_schema() -> Value {
     let number = |least: u32| json!({"type": "integer", "minimum": least, "maximum": u32::MAX});
     let ids = json!({"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"}});
     let transactions = json!({"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"});
-    shape::object([("depth", number(1), true), ("transactions", transactions, false), ("node", number(0), false)])
+    let to = json!({"anyOf": [number(1), {"type": "string", "pattern": "^([0-9]{1,20}|[0-9a-f]{64})$"}]});
+    let back = |name: &'static str, value: Value| {
+        shape::object([(name, value, true), ("transactions", transactions.clone(), false), ("node", number(0), false)])
+    };
+    json!({"anyOf": [back("depth", number(1)), back("to", to)]})
 }
 
-/// `POST /lab/reorg {"depth": n, "transactions": "return" | "drop" | [ids]}`.
+/// `POST /lab/reorg {"depth": n | "to": height | "to": id, "transactions": "return" | "drop" | [ids]}`.
 pub async fn reorganise(call: Call<'_>) -> Outcome {
-    let asked = read(&call.body, call.context.view.node())?;
-    let outcome = call.context.live.intervene(Intervention::Reorganise(asked.into())).await?;
+    let wish = read(&call.body, call.context.view.node())?;
+    // How deep a block lies is looked up when nothing can come in between.
+    let decide = |stage: &Stage| wish.asked(stage).map(|asked| Intervention::Reorganise(asked.into()));
+    let outcome = call.context.live.intervene_if(decide, |outcome, _| outcome).await??;
     let sim::Outcome::Reorganised(done) = outcome else {
         unreachable!("a reorganisation is answered by what it did, not by {outcome:?}");
     };
@@ -62,13 +68,76 @@ pub async fn reorganise(call: Call<'_>) -> Outcome {
     Ok(call.show_row(DONE, &done))
 }
 
-fn read(body: &Value, observed: NodeId) -> Result<Asked, ApiError> {
-    let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'depth'"))?;
-    if let Some(unknown) = members.keys().find(|key| !["depth", "transactions", "node"].contains(&key.as_str())) {
-        let message = format!("key '{unknown}': no such key, allowed are 'depth', 'transactions' and 'node'");
+/// What is asked for.
+#[derive(Debug, PartialEq)]
+struct Wish {
+    node: NodeId,
+    back: Back,
+    transactions: Returned,
+}
+
+/// How far the node goes back.
+#[derive(Debug, PartialEq)]
+enum Back {
+    /// So many blocks.
+    Depth(u32),
+    /// To the block of its chain that has this height, which stays.
+    Height(Height),
+    /// To this block of its chain, which stays.
+    Block(BlockId),
+}
+
+impl Wish {
+    fn asked(self, stage: &Stage) -> Result<Asked, ApiError> {
+        let Self { node, back, transactions } = self;
+        let tips = stage.world().tips();
+        // Of a node that is not there the run itself says so, whatever the depth is.
+        let depth = match (back, tips.all().get(node.0 as usize)) {
+            (Back::Depth(depth), _) => depth,
+            (_, None) => 1,
+            (Back::Height(height), Some(tip)) => {
+                above(tip, height).ok_or_else(|| refused("key 'to'", &height.0.into(), &below(tip)))?
+            }
+            (Back::Block(id), Some(tip)) => {
+                let of_chain = |link: &Arc<Link>| tip.ancestor(link.height()).is_some_and(|found| found.id() == id);
+                let found = stage.world().tree().link(&id).filter(of_chain);
+                let depth = found.and_then(|link| above(tip, link.height()));
+                depth.ok_or_else(|| refused("key 'to'", &id.to_string().into(), &below(tip)))?
+            }
+        };
+        Ok(Asked { node, depth, transactions })
+    }
+}
+
+/// The number of blocks above the block of a height, if there are such.
+fn above(tip: &Link, height: Height) -> Option<u32> {
+    tip.height().0.checked_sub(height.0).filter(|depth| *depth > 0 && height >= Height::GENESIS)
+}
+
+fn below(tip: &Link) -> String {
+    format!("a block of the node's chain below its tip, by its id or by its height, 1 to {}", tip.height().0 - 1)
+}
+
+fn read(body: &Value, observed: NodeId) -> Result<Wish, ApiError> {
+    let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'depth' or 'to'"))?;
+    if let Some(unknown) = members.keys().find(|key| !["depth", "to", "transactions", "node"].contains(&key.as_str())) {
+        let message = format!("key '{unknown}': no such key, allowed are 'depth' or 'to', 'transactions' and 'node'");
         return Err(ApiError::Unprocessable(message));
     }
-    let depth = number(members, "depth")?.ok_or_else(|| ApiError::unprocessable("key 'depth' is missing"))?;
+    let back = match (number(members, "depth")?, members.get("to")) {
+        (Some(depth), None) => Back::Depth(depth),
+        (None, Some(Value::String(text))) => {
+            let id = text.parse().map_err(|_| refused("key 'to'", &members["to"], "a height, or the id of a block"))?;
+            Back::Block(id)
+        }
+        (None, Some(_)) => Back::Height(Height(number(members, "to")?.unwrap_or_default())),
+        (None, None) => {
+            return Err(ApiError::unprocessable("keys 'depth' and 'to': found none, allowed is one of them"));
+        }
+        (Some(_), Some(_)) => {
+            return Err(ApiError::unprocessable("keys 'depth' and 'to': found both, allowed is one of them"));
+        }
+    };
     let node = number(members, "node")?.map_or(observed, NodeId);
     let transactions = match members.get("transactions") {
         None => Returned::All,
@@ -77,7 +146,7 @@ fn read(body: &Value, observed: NodeId) -> Result<Asked, ApiError> {
         Some(Value::Array(ids)) => Returned::These(ids.iter().map(id).collect::<Result<BTreeSet<_>, _>>()?),
         Some(other) => return Err(refused("key 'transactions'", other, "\"return\", \"drop\" or a list of ids")),
     };
-    Ok(Asked { node, depth, transactions })
+    Ok(Wish { node, back, transactions })
 }
 
 fn number(members: &Map<String, Value>, key: &str) -> Result<Option<u32>, ApiError> {
@@ -107,15 +176,21 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_read_and_what_is_wrong_is_named() {
         let read = |body: Value| read(&body, NodeId(2)).map_err(|error| error.to_string());
-        let asked = |node, depth, transactions| Ok(Asked { node: NodeId(node), depth, transactions });
+        let asked = |node, depth, transactions| Ok(Wish { node: NodeId(node), back: Back::Depth(depth), transactions });
+        let to = |back| Ok(Wish { node: NodeId(2), back, transactions: Returned::All });
+        assert_eq!(read(json!({"to": 7})), to(Back::Height(Height(7))));
+        assert_eq!(read(json!({"to": "1234"})), to(Back::Block("1234".parse().expect("an id"))));
         assert_eq!(read(json!({"depth": 3})), asked(2, 3, Returned::All));
         assert_eq!(read(json!({"depth": 1, "transactions": "drop", "node": 0})), asked(0, 1, Returned::None));
         let id = "ab".repeat(32);
         let these = Returned::These(BTreeSet::from([id.parse().expect("an id")]));
         assert_eq!(read(json!({"depth": 1, "transactions": [id]})), asked(2, 1, these));
         for (wrong, part) in [
-            (json!(null), "the body: found null, allowed is an object with 'depth'"),
-            (json!({}), "key 'depth' is missing"),
+            (json!(null), "the body: found null, allowed is an object with 'depth' or 'to'"),
+            (json!({}), "keys 'depth' and 'to': found none, allowed is one of them"),
+            (json!({"depth": 1, "to": 1}), "keys 'depth' and 'to': found both, allowed is one of them"),
+            (json!({"to": "up"}), "key 'to': found \"up\", allowed is a height, or the id of a block"),
+            (json!({"to": 1.5}), "key 'to': found 1.5, allowed is a whole number"),
             (json!({"depth": -1}), "key 'depth': found -1, allowed is a whole number"),
             (json!({"depth": 1.5}), "key 'depth': found 1.5"),
             (json!({"depth": "1"}), "key 'depth': found \"1\""),

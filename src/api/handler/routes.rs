@@ -3,8 +3,8 @@
 use super::{
     blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
     lab::{self, money, until},
-    locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, views, votes, wallets,
-    watch, webhooks,
+    locks, metrics, node, peers, recording, reorg, snapshots, submissions, submit, transactions, types, views, votes,
+    wallets, watch, webhooks,
 };
 use crate::api::{
     http::{guard::Access, log::LINES_MAX},
@@ -131,7 +131,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
     Route::get("/page/{file}", Query::Ignored, home::part).of(BY_FILE).shows("The parts of the page at `/`.", Shown::Site),
 
-    Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
+    Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first. Those that serve an API are named by its address and port.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
     Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), |call| Box::pin(webhooks::list(call))).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),
@@ -153,6 +153,7 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Get, "/metrics", Query::Ignored, |call| Box::pin(metrics::metrics(call))).shows("Figures of the network, the server and the process, for Prometheus.", Shown::Metrics).on_loopback(),
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, |call| Box::pin(webhooks::counts(call))).shows("How often each webhook was posted, and what came of it.", Shown::Data(Shape::Table(&webhooks::COUNTS))).or_missing().on_loopback(),
     Route::later(Verb::Get, "/lab/recording", Query::Ignored, |call| Box::pin(recording::recording(call))).shows("All that came into the network so far, as a file for `dposlab replay`.", Shown::Bytes).or_missing().or_conflicting().on_loopback(),
+    Route::get("/lab/submissions", Query::Ignored, submissions::list).shows("The newest transactions that clients handed in, and what the nodes answered about each.", Shown::Data(submissions::SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, |call| Box::pin(lab::advance(call))).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(Shape::Table(&lab::ADVANCE))).written(Shape::Own(until::schema)).or_conflicting().on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, |call| Box::pin(lab::set_pace(call))).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(Shape::Table(&lab::PACE))).written(Shape::Own(lab::pace_schema)).on_loopback(),
     Route::later(Verb::Post, "/lab/faucet", Query::Ignored, |call| Box::pin(money::faucet(call))).shows("Pays whom it is told to, by transactions that the funded accounts sign.", Shown::Data(Shape::Table(&money::PAID))).written(Shape::Own(money::faucet_schema)).or_conflicting().on_loopback(),

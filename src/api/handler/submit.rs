@@ -4,6 +4,7 @@ use crate::{
     actors::{PoolError, Submission},
     api::{
         http::{ApiError, Reply},
+        lab::submissions::SubmissionLine,
         table::{
             Call, Outcome, Shape, Spoken,
             json::{Object, write_value},
@@ -42,14 +43,27 @@ const NO_SCHEMA: &str = "should match some schema in anyOf";
 
 /// `POST /api/transactions`.
 pub async fn submit(call: Call<'_>) -> Outcome {
-    let batch = decode_all(&call)?;
-    let sent_as = batch.sent_as;
+    let (at, node, height) = (call.context.view.now(), call.context.view.node(), call.head.height());
+    let keep = |id: Option<&str>, refusal: Option<(Option<&'static str>, String)>| {
+        let id = id.map(str::to_owned);
+        call.context.submissions.add(SubmissionLine { at, node, height, id, refusal });
+    };
+    let batch = decode_all(&call).inspect_err(|why| keep(None, Some((None, why.to_string()))))?;
     let submission = if batch.transactions.is_empty() {
         Submission::default()
     } else {
         call.context.live.submit(call.context.view.node(), batch.transactions.into()).await?
     };
-    Ok(Reply::json(write(&call, &submission, batch.refused, &sent_as)))
+    let refused = all_refused(&submission, batch.refused, &batch.sent_as);
+    submission.accept.iter().for_each(|id| keep(Some(&id.to_string()), None));
+    for id in submission.excess.iter().filter(|id| !submission.accept.contains(id)) {
+        let why = "its sender has as many pending transactions as the node keeps".to_owned();
+        keep(Some(&id.to_string()), Some((Some("excess"), why)));
+    }
+    for (id, Refusal { code, message }) in &refused {
+        keep(Some(id), Some((Some(code), message.clone())));
+    }
+    Ok(Reply::json(write(&call, &submission, &refused)))
 }
 
 /// The items of a request.
@@ -205,18 +219,22 @@ fn sent_id(item: &Value) -> String {
     item.get("id").and_then(Value::as_str).unwrap_or("null").to_owned()
 }
 
-fn write(
-    call: &Call<'_>,
+/// The items that were refused before the pool saw them, and those that it refused.
+fn all_refused(
     submission: &Submission,
     mut refused: IndexMap<String, Refusal>,
     sent_as: &BTreeMap<TransactionId, String>,
-) -> Vec<u8> {
+) -> IndexMap<String, Refusal> {
     for (id, error) in &submission.errors {
         // One whose signature does not hold is named as it was sent, for its own id is that of another transaction.
         let sent = sent_as.get(id).filter(|_| matches!(error, PoolError::NotVerified));
         let name = sent.cloned().unwrap_or_else(|| id.to_string());
         refused.entry(name).or_insert_with(|| error.clone().into());
     }
+    refused
+}
+
+fn write(call: &Call<'_>, submission: &Submission, refused: &IndexMap<String, Refusal>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024);
     let mut answer = Object::open(&mut out);
     answer.member("data").object(|data| {
@@ -227,7 +245,7 @@ fn write(
     });
     if !refused.is_empty() {
         answer.member("errors").object(|errors| {
-            for (id, refusal) in &refused {
+            for (id, refusal) in refused {
                 errors.member(id).put(&[refusal]);
             }
         });

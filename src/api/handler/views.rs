@@ -125,6 +125,12 @@ pub async fn go_on(call: Call<'_>) -> Outcome {
     Ok(call.show_row(chains::MEMBERS, &ChainRow::of(added, &call)).created())
 }
 
+/// The past calls nobody, and its events have no numbers by which a chain from there could go on.
+pub const NO_WEBHOOKS: ApiError = ApiError::NotFound(
+    "a view of the past has no webhooks, nor has a chain that goes on from one: those of the testnet are at /api/webhooks, and a chain \
+     of POST /lab/chains has its own; GET …/lab/events tells what happens",
+);
+
 /// A view beside the network of a context, and its number.
 async fn opened(
     views: &Views,

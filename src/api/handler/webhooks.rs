@@ -1,7 +1,7 @@
 //! The routes of webhooks. Source: api.md 6.1.
 
 use crate::{
-    actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
+    actors::webhook::{Condition, EventNames, SECRET_LENGTH, Webhook, WebhookChange},
     api::{
         http::{ApiError, Reply},
         resource::webhook::{self, WebhookRow},
@@ -34,7 +34,7 @@ pub async fn create(call: Call<'_>) -> Outcome {
     let token = draw_token()?;
     let hook = Webhook {
         id: draw_id()?,
-        event: change.event.unwrap_or_default(),
+        event: change.event.ok_or_else(|| ApiError::unprocessable("\"event\" is required"))?,
         target: change.target.unwrap_or_default(),
         secret: token[..SECRET_LENGTH].to_owned(),
         enabled: change.enabled.unwrap_or(true),
@@ -70,7 +70,7 @@ type Counted = (Arc<Webhook>, Counts);
 
 const COUNTED: &[Member<Counted>] = &[
     Member::new("id", Shape::Text, |(hook, _), _| (&*hook.id).into()),
-    Member::new("event", Shape::Text, |(hook, _), _| (&*hook.event).into()),
+    Member::by("event", webhook::EVENTS, |(hook, _), _, slot| slot.put(&hook.event)),
     Member::new("target", Shape::Text, |(hook, _), _| (&*hook.target).into()),
     Member::new("enabled", Shape::Boolean, |(hook, _), _| hook.enabled.into()),
     Member::new("queued", Shape::Integer, |(_, counts), _| counts.queued.into()),
@@ -112,12 +112,12 @@ fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     if call.body.to_string().len() > LENGTH_MAX {
         return Err(ApiError::Unprocessable(format!("a webhook must not be longer than {LENGTH_MAX} bytes")));
     }
-    Ok(WebhookChange {
-        event: text("event"),
-        target: text("target"),
-        enabled: call.parameters.flag("enabled"),
-        conditions,
-    })
+    let event = match call.parameters.get("event") {
+        Some(Given::Text(name)) => Some(EventNames::One(name.clone())),
+        Some(Given::Texts(names)) => Some(EventNames::Several(names.clone())),
+        _ => None,
+    };
+    Ok(WebhookChange { event, target: text("target"), enabled: call.parameters.flag("enabled"), conditions })
 }
 
 fn read_conditions(conditions: &Value) -> Result<Vec<Condition>, ApiError> {

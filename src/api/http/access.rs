@@ -155,6 +155,12 @@ impl Limiter {
 }
 
 impl Quota {
+    /// The quota of a client that has just used up a window that begins now, and has asked once more.
+    pub fn exceeded(limit: RateLimit) -> Self {
+        let full = RateLimit { requests: 0, ..limit };
+        Self { limit: limit.requests, ..Limiter::default().take(full, IpAddr::from([0; 4])) }
+    }
+
     /// True if this was one request too many.
     pub fn is_exceeded(&self) -> bool {
         self.remaining < 0
@@ -185,6 +191,14 @@ mod tests {
         for wrong in ["", "0", "-1", "5/", "5/0", "5/86401", "many"] {
             assert!(wrong.parse::<RateLimit>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_exceeded_quota_is_that_of_one_request_too_many() {
+        let limit = RateLimit { requests: 7, window_ms: 30_000 };
+        let quota = Quota::exceeded(limit);
+        assert_eq!((quota.limit, quota.remaining, quota.retry_after_seconds), (7, -1, 30));
+        assert!(quota.is_exceeded());
     }
 
     #[test]

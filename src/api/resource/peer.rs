@@ -1,5 +1,6 @@
-//! The other nodes of the simulated network, as peers. They have no sockets: their addresses are of the range that is
-//! set aside for measuring networks (RFC 2544), where no machine of the world is. Source: api.md 8.
+//! The other nodes of the simulated network, as peers. One that serves an API has its address, so that clients which choose a node
+//! by themselves find it. The others have no sockets: their addresses are of the range that is set aside for measuring networks
+//! (RFC 2544), where no machine of the world is. Source: api.md 8.
 
 use crate::{
     actors::NodeId,
@@ -10,7 +11,7 @@ use crate::{
     },
     protocol::Height,
 };
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const OS: &str = "linux";
 /// The status of HTTP that a peer answered last.
@@ -34,11 +35,18 @@ pub struct PeerRow {
     pub latency_ms: u32,
     /// All nodes listen on the same ports.
     pub ports: Ports,
+    /// Where its API answers, if it serves one.
+    pub api: Option<SocketAddr>,
 }
 
 impl PeerRow {
+    /// Its address: that of its API, if it has one.
+    pub fn ip(&self) -> IpAddr {
+        self.api.map_or_else(|| self.simulated_ip().into(), |api| api.ip())
+    }
+
     /// Its simulated public address.
-    pub fn ip(&self) -> Ipv4Addr {
+    pub fn simulated_ip(&self) -> Ipv4Addr {
         self.node.address().into()
     }
 }
@@ -54,8 +62,8 @@ pub const MEMBERS: &[Row] = &[
     Row::by("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&row.ports.p2p);
-            // No API answers there.
-            ports.member("@arkecosystem/core-api").put(&-1);
+            // -1 says that no API answers there.
+            ports.member("@arkecosystem/core-api").put(&row.api.map_or(-1, |api| i32::from(api.port())));
         });
     }),
     Row::new("version", Shape::Text, |_, _| Cell::Elsewhere).written(|_, _, slot| slot.put(VERSION)).asked(ANY_TEXT),

@@ -2,17 +2,13 @@
 
 use crate::{
     actors::Webhook,
-    api::table::{
-        Dialect, Member, Parameter, Rule, Shape, Spoken, both,
-        parameter::{ANY_TEXT, documented},
-        shape,
-    },
+    api::table::{Dialect, Member, Parameter, Rule, Shape, Spoken, both, parameter::documented, shape},
 };
 use std::sync::Arc;
 
 /// The members of a new webhook.
 pub const NEW: &[Parameter] = &[
-    both("event", ANY_TEXT).required(),
+    both("event", Rule::Events).required(),
     both("target", Rule::Uri).required(),
     both("enabled", Rule::Boolean),
     both("conditions", Rule::Conditions).required(),
@@ -20,11 +16,11 @@ pub const NEW: &[Parameter] = &[
 
 /// The parameters that an update takes: the reference wants all again. Source: api.md 4.10 row 13.
 pub const CHANGE: &[Parameter] = &[
-    documented("event", ANY_TEXT),
+    documented("event", Rule::Events),
     documented("target", Rule::Uri),
     documented("enabled", Rule::Boolean),
     documented("conditions", Rule::Conditions),
-    core("event", ANY_TEXT),
+    core("event", Rule::Events),
     core("target", Rule::Uri),
     core("enabled", Rule::Boolean),
     core("conditions", Rule::Conditions),
@@ -41,10 +37,13 @@ pub struct WebhookRow {
     pub token: Option<String>,
 }
 
+/// One event, or several, which the reference has not.
+pub const EVENTS: Shape = Shape::Told(&Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)]), &Shape::Text);
+
 /// The members of a webhook.
 pub const MEMBERS: &[Member<WebhookRow>] = &[
     Member::new("id", Shape::Text, |row, _| (&*row.hook.id).into()),
-    Member::new("event", Shape::Text, |row, _| (&*row.hook.event).into()),
+    Member::by("event", EVENTS, |row, _, slot| slot.put(&row.hook.event)),
     Member::new("target", Shape::Text, |row, _| (&*row.hook.target).into()),
     Member::some("token", shape::HASH, |row, _| row.token.as_deref().into()),
     Member::new("enabled", Shape::Boolean, |row, _| row.hook.enabled.into()),

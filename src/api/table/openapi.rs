@@ -10,7 +10,10 @@ use super::{
     rule::{Bound, Check, Rule, SAFE_MAX, greatest},
     shape::{Named, Shape, object},
 };
-use crate::{actors::webhook::Comparison, api::http::guard::Access};
+use crate::{
+    actors::webhook::{Comparison, EVENTS_MAX},
+    api::http::guard::Access,
+};
 use serde_json::{Map, Value, json};
 
 /// The part of a request that holds a value: a value that is a text elsewhere may be more in a body.
@@ -317,6 +320,15 @@ fn schema(rule: Rule, dialect: Dialect, place: Location) -> Value {
         }
         Rule::Object => json!({"type": "object"}),
         Rule::Uri => json!({"type": "string", "format": "uri"}),
+        Rule::Events => {
+            let name = json!({"type": "string", "minLength": 1});
+            let names =
+                json!({"type": "array", "items": name, "minItems": 1, "maxItems": EVENTS_MAX, "uniqueItems": true});
+            match dialect {
+                Dialect::Documented => json!({ "anyOf": [name, names] }),
+                Dialect::Core26 => name,
+            }
+        }
         Rule::Conditions => {
             let (key, names) = (json!({"type": "string", "minLength": 1}), json!({"enum": Comparison::NAMES}));
             let condition = object([("key", key, true), ("condition", names, true), ("value", json!({}), false)]);

@@ -42,6 +42,8 @@ pub enum Rule {
     Uri,
     /// A list of a webhook's conditions.
     Conditions,
+    /// A webhook's event. `documented` also takes a list of different ones.
+    Events,
     /// A number from 0 to 1, given as whole millionths.
     Share,
 }
@@ -72,6 +74,7 @@ impl Rule {
             Self::Object => search::object(name, value),
             Self::Uri => hook::uri(name, value),
             Self::Conditions => hook::conditions(name, value),
+            Self::Events => hook::events(name, value, dialect),
             Self::Share => share(name, value),
         }
     }

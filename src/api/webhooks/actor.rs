@@ -25,7 +25,10 @@ use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::Semaphore,
+    task::{AbortHandle, JoinHandle},
+};
 
 /// The time that the end waits for posts on their way.
 const LAST_DELIVERIES: Duration = Duration::from_secs(1);
@@ -35,10 +38,9 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// The messages to a hosted dispatcher.
 pub enum WebhookMessage {
-    /// Something for the dispatcher, at this instant; with the number of the event, if it is one.
+    /// Something for the dispatcher, at this instant.
     Hear {
         now: SimTime,
-        number: Option<u64>,
         input: WebhookInput,
     },
     /// All webhooks, oldest first.
@@ -54,6 +56,8 @@ pub enum WebhookMessage {
     Counts(RpcReplyPort<Vec<(Arc<Webhook>, Counts)>>),
     /// Delivers what waits, for a short while, and replies when nothing more will be.
     Finish(RpcReplyPort<()>),
+    /// The same, and the actor ends.
+    End,
 }
 
 /// All the actor needs to start.
@@ -115,13 +119,13 @@ impl Actor for WebhookHost {
 
     async fn handle(
         &self,
-        _: ActorRef<WebhookMessage>,
+        myself: ActorRef<WebhookMessage>,
         message: WebhookMessage,
         state: &mut HostState,
     ) -> Result<(), ActorProcessingErr> {
         // A reply nobody waits for any more: the client has gone.
         match message {
-            WebhookMessage::Hear { now, number, input } => state.hear(now, number, &input),
+            WebhookMessage::Hear { now, input } => state.hear(now, &input),
             WebhookMessage::List(reply) => _ = reply.send(state.arguments.dispatcher.hooks().to_vec()),
             WebhookMessage::Get(id, reply) => _ = reply.send(state.arguments.dispatcher.get(&id).cloned()),
             WebhookMessage::Create(hook, reply) => _ = reply.send(state.create(*hook)),
@@ -131,6 +135,10 @@ impl Actor for WebhookHost {
             WebhookMessage::Finish(reply) => {
                 state.finish().await;
                 _ = reply.send(());
+            }
+            WebhookMessage::End => {
+                state.finish().await;
+                myself.stop(None);
             }
         }
         Ok(())
@@ -142,7 +150,7 @@ impl HostState {
     fn goes_on(&mut self, waiting: Vec<Waiting>, unheard: Vec<Fired>) {
         for Waiting { number, hook, body } in waiting {
             match self.arguments.dispatcher.get(&hook).cloned() {
-                Some(hook) => self.deliver(Posting::new(Delivery { hook, body }, number, &self.outbox)),
+                Some(hook) => self.deliver(Posting::new(Delivery::again(hook, body), number, &self.outbox)),
                 None => self.outbox.done(number),
             }
         }
@@ -159,16 +167,16 @@ impl HostState {
         }
     }
 
-    fn hear(&mut self, now: SimTime, number: Option<u64>, input: &WebhookInput) {
+    fn hear(&mut self, now: SimTime, input: &WebhookInput) {
         self.arguments.dispatcher.step(now, input, &mut self.effects);
         let deliveries: Vec<_> = self.effects.drain(..).map(|WebhookEffect::Deliver(delivery)| delivery).collect();
-        match number {
-            Some(number) => {
-                self.heard = number;
-                self.fired(number, deliveries);
+        match input {
+            WebhookInput::Observed(observation) => {
+                self.heard = observation.number.unwrap_or(self.heard);
+                self.fired(self.heard, deliveries);
             }
             // That a node has started is told at each start.
-            None => deliveries.into_iter().for_each(|delivery| {
+            WebhookInput::Started => deliveries.into_iter().for_each(|delivery| {
                 self.deliver(Posting::unkept(delivery, self.heard, &self.outbox));
             }),
         }
@@ -182,7 +190,7 @@ impl HostState {
 
     fn deliver(&mut self, posting: Posting) {
         let HostArguments { targets, timeout, report, inbox, chaos, .. } = &self.arguments;
-        let strike = chaos.as_ref().map(|chaos| chaos.post(&posting.delivery.hook.event)).unwrap_or_default();
+        let strike = chaos.as_ref().map(|chaos| chaos.post(&posting.delivery.head.event)).unwrap_or_default();
         let lane = self.lanes.entry(posting.delivery.hook.id.clone());
         let new =
             || Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone(), inbox.clone());
@@ -261,6 +269,7 @@ impl HostState {
             self.outbox.hears(self.arguments.numbers.last(self.arguments.node));
         }
         let tasks: Vec<_> = mem::take(&mut self.lanes).into_values().map(Lane::close).collect();
+        let ends: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();
         let all = async {
             for task in tasks {
                 // One that panicked delivers no more either.
@@ -269,6 +278,7 @@ impl HostState {
         };
         // Posts that have not arrived by then wait in the outbox, if there is one.
         let _too_slow = tokio::time::timeout(LAST_DELIVERIES, all).await;
+        ends.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -289,14 +299,14 @@ impl Actor for WebhookSupervisor {
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<SupervisorMessage>,
+        myself: ActorRef<SupervisorMessage>,
         event: SupervisionEvent,
         report: &mut Report,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            SupervisionEvent::ActorStarted(_)
-            | SupervisionEvent::ActorTerminated(..)
-            | SupervisionEvent::ProcessGroupChanged(_) => {}
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+            // Its one dispatcher has ended with its network.
+            SupervisionEvent::ActorTerminated(..) => myself.stop(None),
             SupervisionEvent::ActorFailed(_, why) => report(&format!("The webhook dispatcher died: {why}")),
         }
         Ok(())

@@ -161,7 +161,7 @@ async fn work(
         }
         // It is never closed.
         let turn = turns.acquire().await;
-        let outcome = poster.post(&hook.target, &hook.secret, &posting.id, body).await;
+        let outcome = poster.post(&posting.delivery, &posting.id).await;
         drop(turn);
         posting.over();
         if outcome.is_err() {

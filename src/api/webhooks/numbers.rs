@@ -164,7 +164,7 @@ impl Hearer {
         if !self.dispatcher.hooks().iter().any(|hook| hook.enabled) {
             return;
         }
-        let mut observation = Observation::from(event.clone());
+        let mut observation = Observation { number: Some(number), ..Observation::from(event.clone()) };
         match event {
             Event::BlockApplied(link) => observation.states = Some(States::around(&self.tree, link)),
             // On which block it was seen last is not known in a replay.

@@ -191,7 +191,7 @@ impl Outbox {
         if deliveries.is_empty() {
             return if event >= self.heard + SILENT_MAX { self.hears(event) } else { Ok(()) };
         }
-        let posts = deliveries.iter().map(|Delivery { hook, body }| (&hook.id, body));
+        let posts = deliveries.iter().map(|Delivery { hook, body, .. }| (&hook.id, body));
         let due = Record::Due(Due::new(event, posts.clone()));
         let posts =
             (0..).zip(posts).map(|(post, (hook, body))| (PostNumber { event, post }, (hook.clone(), body.clone())));
@@ -339,10 +339,10 @@ mod tests {
     use crate::actors::webhook::Webhook;
 
     fn delivery(hook: &str, body: &Arc<[u8]>) -> Delivery {
-        let (id, event, target) = (hook.to_owned(), "block.applied".to_owned(), "http://127.0.0.1:1/".to_owned());
+        let (id, event, target) = (hook.to_owned(), "block.applied".into(), "http://127.0.0.1:1/".to_owned());
         let secret = "s".repeat(32);
         let hook = Arc::new(Webhook { id, event, target, secret, enabled: true, conditions: Vec::new() });
-        Delivery { hook, body: body.clone() }
+        Delivery::again(hook, body.clone())
     }
 
     fn body(text: &str) -> Arc<[u8]> {

@@ -1,6 +1,7 @@
 //! Posting a body to a target: over HTTP/1.1, to allowed addresses only, without following where it might lead.
 
 use super::targets::Targets;
+use crate::actors::webhook::{Delivery, Sequence};
 use fluent_uri::{Uri, component::Host};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
@@ -22,6 +23,8 @@ use tokio::net::{TcpStream, lookup_host};
 const ANSWER_MAX: usize = 65_536;
 /// As in the Standard Webhooks specification: a receiver that has seen it has seen the post.
 const ID_HEADER: &str = "webhook-id";
+/// The place of what is told among all that the node tells.
+const SEQUENCE_HEADER: &str = "webhook-sequence";
 const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
 /// The reasons why a body was not taken.
@@ -63,19 +66,20 @@ impl Poster {
         Self { targets, timeout }
     }
 
-    /// Posts a body with the secret that tells the receiver who posts, and an id that is the same if it is posted again.
+    /// Posts a body with the secret that tells the receiver who posts, its place in the order of all, and an id that is the same
+    /// if it is posted again.
     ///
     /// # Errors
     /// It could not be brought there in time, or the answer was not 2xx.
-    pub async fn post(&self, target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
-        match tokio::time::timeout(self.timeout, self.post_once(target, secret, id, body)).await {
+    pub async fn post(&self, delivery: &Delivery, id: &str) -> Result<(), PostError> {
+        match tokio::time::timeout(self.timeout, self.post_once(delivery, id)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(PostError::TimedOut(self.timeout.as_millis())),
         }
     }
 
-    async fn post_once(&self, target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
-        let (place, request) = prepare(target, secret, id, body)?;
+    async fn post_once(&self, Delivery { hook, head, body }: &Delivery, id: &str) -> Result<(), PostError> {
+        let (place, request) = prepare(&hook.target, &hook.secret, id, head.sequence, body)?;
         let response = self.connect(&place).await?.send_request(request).await?;
         let status = response.status();
         // A receiver's body is of no interest, but some break off if nobody reads it.
@@ -121,6 +125,7 @@ fn prepare(
     target: &str,
     secret: &str,
     id: &str,
+    sequence: Option<Sequence>,
     body: &Arc<[u8]>,
 ) -> Result<(Authority, Request<Full<Bytes>>), PostError> {
     let uri = Uri::parse(target).map_err(|_| PostError::NotHttp)?;
@@ -134,7 +139,11 @@ fn prepare(
     let named = port.map_or_else(|| place.host.clone(), |port| format!("{}:{port}", place.host));
     let path = if uri.path().as_str().is_empty() { "/" } else { uri.path().as_str() };
     let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
-    let request = Request::post(format!("{path}{query}"))
+    let mut request = Request::post(format!("{path}{query}"));
+    if let Some(sequence) = sequence {
+        request = request.header(SEQUENCE_HEADER, sequence.to_string());
+    }
+    let request = request
         .header(header::HOST, named)
         .header(header::AUTHORIZATION, secret)
         .header(ID_HEADER, id)
@@ -154,7 +163,7 @@ mod tests {
     fn targets_become_requests() {
         let body: Arc<[u8]> = Arc::from(&b"{}"[..]);
         let shown = |target: &str| {
-            let (place, request) = prepare(target, "secret", "id", &body).ok()?;
+            let (place, request) = prepare(target, "secret", "id", None, &body).ok()?;
             let host = request.headers()[header::HOST].to_str().unwrap().to_owned();
             Some(format!("{} {} {host} {}", place.host, place.port, request.uri()))
         };

@@ -96,7 +96,7 @@ impl Posting {
 
 /// By the event's number, the webhook and the body: another event has another, even if a machine's crash has taken the end of
 /// the chain, and events after it get numbers that were given before.
-fn id(Delivery { hook, body }: &Delivery, PostNumber { event, post }: PostNumber) -> Arc<str> {
+fn id(Delivery { hook, body, .. }: &Delivery, PostNumber { event, post }: PostNumber) -> Arc<str> {
     let digest = Sha256::new()
         .chain_update(event.to_le_bytes())
         .chain_update(post.to_le_bytes())

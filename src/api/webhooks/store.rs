@@ -199,7 +199,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn hook(id: &str) -> Webhook {
-        let (event, target) = ("block.applied".to_owned(), "http://127.0.0.1:1/".to_owned());
+        let (event, target) = ("block.applied".into(), "http://127.0.0.1:1/".to_owned());
         let secret = "s".repeat(32);
         Webhook { id: id.to_owned(), event, target, secret, enabled: true, conditions: Vec::new() }
     }

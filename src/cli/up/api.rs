@@ -5,8 +5,8 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
-        LogTail, Proxies, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks,
-        Whitelist, WriteState,
+        LogTail, Proxies, RateLimit, Recording, Server, Settings, Submissions, View, WebhookHosts, WebhookSettings,
+        WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
         proxy,
         views::{Observed, Views},
@@ -38,7 +38,8 @@ pub struct ApiOptions {
     /// Answer as 'documented', or exactly as a real node, 'core-2.6'.
     #[arg(long, default_value_t, value_name = "DIALECT")]
     dialect: Dialect,
-    /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there.
+    /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there,
+    /// and /api/peers names them.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub api_nodes: u16,
     /// Answer these clients only: patterns of addresses such as '127.0.0.1,10.1.*'. Everybody else gets 403. Default:
@@ -118,6 +119,8 @@ pub struct Ports(Vec<Listener>);
 pub struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
+    /// The settings of webhooks that are no node's of these.
+    apart: WebhookSettings,
     settings: Settings,
     board: LabBoard,
     feed: EventFeed,
@@ -200,6 +203,11 @@ impl ApiOptions {
             return Err(Failure::usage(format!("--api-nodes {asked}: the network has {there} nodes")));
         }
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
+        // All listen on the same address.
+        let apart = match listeners.first() {
+            Some(listener) => self.webhook_reach(listener),
+            None => WebhookSettings::default(),
+        };
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
         let views: Arc<OnceLock<Vec<View>>> = Arc::default();
@@ -237,19 +245,20 @@ impl ApiOptions {
         };
         let observed = nodes.iter().map(|node| node.view.clone()).collect();
         let views = Views::new(Past::new(Observed { views: observed, board: board.clone() }));
-        Ok((ServedNodes { nodes, thread, settings, board, feed, views }, observers))
+        Ok((ServedNodes { nodes, thread, apart, settings, board, feed, views }, observers))
     }
 
     fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>, chaos: &Chaos) -> WebhookSettings {
+        WebhookSettings { data, report, chaos: Some(chaos.clone()), ..self.webhook_reach(listener) }
+    }
+
+    /// Where webhooks may be posted, and for how long.
+    fn webhook_reach(&self, listener: &Listener) -> WebhookSettings {
         let is_private = listener.local_address().ip().is_loopback();
         let default = || if is_private { Targets::loopback() } else { Targets::none() };
         WebhookSettings {
             targets: self.webhook_targets.clone().unwrap_or_else(default),
             timeout: Duration::from_millis(self.webhook_timeout.into()),
-            data,
-            report,
-            ports: crate::api::Ports::default(),
-            chaos: Some(chaos.clone()),
             ..WebhookSettings::default()
         }
     }
@@ -261,7 +270,20 @@ fn report(view: &View, log: &LogWriter) -> Report {
     Arc::new(move |line| log.write(view.now(), "INFO", line.to_owned()))
 }
 
+/// Hosts the webhooks of networks beside the testnet.
+#[derive(Clone)]
+pub struct WebhooksBeside {
+    pub hosts: WebhookHosts,
+    /// Those of the testnet, without a folder.
+    pub settings: WebhookSettings,
+}
+
 impl ServedNodes {
+    /// Hosts the webhooks of networks beside this one, with the settings of these.
+    pub fn webhooks_beside(&self) -> WebhooksBeside {
+        WebhooksBeside { hosts: self.thread.hosts(), settings: self.apart.clone() }
+    }
+
     /// The addresses of the nodes' APIs, the first node's first.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(|node| node.listener.local_address()).collect()
@@ -284,7 +306,9 @@ impl ServedNodes {
     ) -> (Vec<Server>, WebhookThread) {
         let write_state = write_state(session);
         let recording = recording(kept);
-        let Self { nodes, thread, settings, board, feed, views } = self;
+        let served: Arc<[SocketAddr]> = self.addresses().into();
+        let Self { nodes, thread, apart: _, settings, board, feed, views } = self;
+        let submissions = Submissions::default();
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
@@ -300,6 +324,8 @@ impl ServedNodes {
                 desk: Some(desk.clone()),
                 chains: Some(chains.clone()),
                 views: Some(views.clone()),
+                served: served.clone(),
+                submissions: submissions.clone(),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)

@@ -1,14 +1,15 @@
 //! Chains beside the testnet, each a network and a run of its own, all on one runtime.
 
 use super::{
-    api::{recording, write_state},
+    api::{WebhooksBeside, recording, write_state},
     network::{UpNetwork, made_live},
 };
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, ApiError, Chaos, EventFeed, Funds, LabBoard, View,
+        ApiContext, ApiError, Chaos, EventFeed, Funds, LabBoard, View, WebhookSettings,
         chains::{Chain, ChainAccount, ChainWish, Chains},
+        webhooks::EventNumbers,
     },
     cli::memory::Memory,
     protocol::Slot,
@@ -32,6 +33,8 @@ const NODES_MAX: u32 = 300;
 struct Maker {
     /// Hosts their runs.
     runtime: Handle,
+    /// Hosts their webhooks.
+    webhooks: WebhooksBeside,
     /// What each of them may need.
     memory: Memory,
     /// Of the testnet beside them: what a chain is if nothing else is asked for.
@@ -45,11 +48,17 @@ struct Maker {
 }
 
 /// Chains beside a testnet.
-pub fn beside(network: &UpNetwork, session: &Session, memory: &Memory, runtime: Handle) -> Chains {
+pub fn beside(
+    network: &UpNetwork,
+    session: &Session,
+    memory: &Memory,
+    webhooks: WebhooksBeside,
+    runtime: Handle,
+) -> Chains {
     let (seed, session) = (session.seed, session.clone());
     let (scenario, testnet) = (network.scenario.clone(), network.testnet.clone());
     let memory = memory.clone();
-    let maker = Maker { runtime, memory, seed, session, scenario, testnet, remembered: Mutex::default() };
+    let maker = Maker { runtime, webhooks, memory, seed, session, scenario, testnet, remembered: Mutex::default() };
     Chains::new(Arc::new(move |wish, beside| maker.make(wish, beside)))
 }
 
@@ -68,7 +77,7 @@ impl Maker {
         let testnet = self.testnet(seed, &scenario);
         let tree = scenario.tree(testnet.config.clone(), seeds).map_err(|why| ApiError::Internal(why.to_string()))?;
         let network = UpNetwork { scenario, testnet, tree, seeds };
-        Ok(self.run(&network, seed, wish.pace.unwrap_or(Pace::Manual), beside))
+        self.run(&network, seed, wish.pace.unwrap_or(Pace::Manual), beside)
     }
 
     fn scenario(&self, wish: &ChainWish) -> Result<Scenario, ApiError> {
@@ -127,7 +136,7 @@ impl Maker {
         }
     }
 
-    fn run(&self, network: &UpNetwork, seed: u64, pace: Pace, beside: &ApiContext) -> Chain {
+    fn run(&self, network: &UpNetwork, seed: u64, pace: Pace, beside: &ApiContext) -> Result<Chain, ApiError> {
         let plan = network.plan(network.tree.genesis().clone(), Slot(1));
         let others = (0..plan.nodes.len() as u32).map(NodeId);
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start).with_neighbours(others);
@@ -135,12 +144,17 @@ impl Maker {
         let board = LabBoard::new(&plan).of_run(seed, "inline");
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone()].into()));
+        // Its events count from its own beginning.
+        let (chaos_of_posts, numbers) = (Some(chaos.clone()), EventNumbers::of(1));
+        let settings = WebhookSettings { chaos: chaos_of_posts, numbers, ..self.webhooks.settings.clone() };
+        let webhooks = self.webhooks.hosts.host(view.clone(), settings)?;
         let digest = TraceDigest::default();
         let observers: Vec<Box<dyn Observer>> = vec![
             Box::new(view.clone()),
             Box::new(board.observer()),
             Box::new(feed.observer()),
             Box::new(digest.clone()),
+            Box::new(webhooks.observer()),
         ];
         let session = self.session(network, seed);
         let kept = KeptSession::new(&session, &[], digest);
@@ -155,15 +169,16 @@ impl Maker {
             board,
             feed,
             chaos,
+            webhooks: Some(webhooks),
             ..beside.behind_the_same_server(view, handle)
         };
         let byte = plan.tree.config().network.pub_key_hash;
-        Chain {
+        Ok(Chain {
             context,
             seed,
             delegates: network.scenario.network.delegates,
             nethash: plan.tree.config().network.nethash.to_string(),
             accounts: network.testnet.accounts.iter().map(|account| ChainAccount::of(account, byte)).collect(),
-        }
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! The network of a snapshot as a file: how its session began, and all that came in before the snapshot. Playing that again
 //! gives the same network, to the last timer and random number.
 //!
-//! The first line is a [`Head`]; after it come the lines of a session's file, without digests and without an end.
+//! The first line is a [`Head`]; after it come the lines of a session's file, without digests and without an end. A recorded session is
+//! such a file as well: it leads to where it ended.
 
 use super::{Came, Entry, LAST, Session, SessionError, SessionFile};
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
     },
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{
     io::{BufReader, Cursor, Read},
     path::{Path, PathBuf},
@@ -92,10 +94,11 @@ pub(super) fn line(out: &mut Vec<u8>, line: &impl Serialize) {
     out.push(b'\n');
 }
 
-/// A file whose checksum holds.
+/// A file that leads to a state.
 pub struct StateFile {
     path: PathBuf,
-    head: Head,
+    /// Of a snapshot, whose checksum holds; `None` of a recorded session.
+    head: Option<Head>,
     session: SessionFile,
 }
 
@@ -135,6 +138,11 @@ impl StateFile {
         let end =
             bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| no_state("it has no first line".into()))?;
         let (first, rest) = (&bytes[..end], &bytes[end + 1..]);
+        let is_recording = serde_json::from_slice::<Value>(first).is_ok_and(|first| first.get("session").is_some());
+        if is_recording {
+            let session = SessionFile::read(path, Box::new(BufReader::new(Cursor::new(bytes.to_vec()))))?;
+            return Ok(Self { path: file(), head: None, session });
+        }
         let head: Head = serde_json::from_slice(first).map_err(|why| no_state(format!("line 1: {why}")))?;
         if head.state != SCHEMA {
             let (found, allowed) = (u64::from(head.state), SCHEMA.to_string());
@@ -145,7 +153,7 @@ impl StateFile {
             return Err(SessionError::Damaged { file: file(), expected: head.checksum, found });
         }
         let session = SessionFile::read(path, Box::new(BufReader::new(Cursor::new(rest.to_vec()))))?;
-        Ok(Self { path: file(), head, session })
+        Ok(Self { path: file(), head: Some(head), session })
     }
 
     /// Returns the beginning of the session.
@@ -153,7 +161,7 @@ impl StateFile {
         &self.session.session
     }
 
-    /// Plays from the plan that the session began with to the snapshot.
+    /// Plays from the plan that the session began with to the snapshot, or to where the recorded session ended.
     ///
     /// # Errors
     /// A line cannot be understood, or the network is another one in the end.
@@ -163,32 +171,72 @@ impl StateFile {
         desk: &FaultDesk,
         observers: Vec<Box<dyn Observer>>,
     ) -> Result<Arrived, SessionError> {
+        let Some(head) = self.head.take() else { return self.arrive_at_end(plan, desk, observers).await };
         let mut stage = Stage::inline(plan, observers);
-        while let Some(Entry { at, delivered, came, .. }) = self.session.next()? {
-            let at = self.reach(&mut stage, at, delivered).await?;
-            if let Came::Submit { node, .. } = came
-                && node as usize >= plan.nodes.len()
-            {
-                let (file, line, nodes) = (self.path, self.session.line, plan.nodes.len());
-                return Err(SessionError::NoNode { file, line, node, nodes });
-            }
-            let height = |node| stage.world().tips().of(NodeId(node)).height();
-            let what =
-                came.intervention(plan.tree.config(), desk, height).map_err(|why| self.session.malformed(why))?;
-            let what = what.filter(Intervention::is_of_run);
+        while let Some((at, came)) = self.next(&mut stage, plan, desk).await? {
+            let what = came.filter(Intervention::is_of_run);
             let Some(what) = what else { return Err(self.session.malformed("no part of a snapshot's file")) };
             debug_assert_eq!(stage.world().now(), at);
             stage.intervene(what).await?;
         }
-        self.reach(&mut stage, self.head.at, self.head.delivered).await?;
+        self.reach(&mut stage, head.at, head.delivered).await?;
         // As when it was taken: what is due by now and is for no actor belongs to the moment.
         stage.play_instant().await?;
         let tip = stage.world().tips().winning().clone();
-        if (tip.height().0, tip.id().to_string()) != (self.head.height, self.head.tip.clone()) {
-            let expected = format!("{} at height {}", self.head.tip, self.head.height);
+        if (tip.height().0, tip.id().to_string()) != (head.height, head.tip.clone()) {
+            let expected = format!("{} at height {}", head.tip, head.height);
             let found = format!("{} at height {}", tip.id(), tip.height());
             return Err(SessionError::Differs { file: self.path, line: 1, what: "tip", expected, found });
         }
+        Self::arrived(stage).await
+    }
+
+    /// A recorded session went back to snapshots perhaps. What it left by that is no part of the way to its end, and observers do not
+    /// hear of it.
+    async fn arrive_at_end(
+        mut self,
+        plan: &Plan,
+        desk: &FaultDesk,
+        observers: Vec<Box<dyn Observer>>,
+    ) -> Result<Arrived, SessionError> {
+        let mut stage = Stage::inline(&plan.apart(), Vec::new());
+        stage.open();
+        while let Some((_, Some(what))) = self.next(&mut stage, plan, desk).await? {
+            stage.intervene(what).await?;
+        }
+        let (at, delivered) = (stage.world().now(), stage.world().delivered());
+        let mut way = Stage::inline(plan, observers);
+        for came in stage.snapshots().inputs().iter() {
+            let CameIn { at, delivered, what } = came.expect("no log holds them");
+            way.play_to(at, delivered).await?;
+            way.intervene(what).await?;
+        }
+        way.play_to(at, delivered).await?;
+        way.play_instant().await?;
+        Self::arrived(way).await
+    }
+
+    /// The next line, with the run at its instant; nothing in place of what came in, if it says where the session ended.
+    async fn next(
+        &mut self,
+        stage: &mut Stage,
+        plan: &Plan,
+        desk: &FaultDesk,
+    ) -> Result<Option<(SimTime, Option<Intervention>)>, SessionError> {
+        let Some(Entry { at, delivered, came, .. }) = self.session.next()? else { return Ok(None) };
+        let at = self.reach(stage, at, delivered).await?;
+        if let Came::Submit { node, .. } = came
+            && node as usize >= plan.nodes.len()
+        {
+            let (file, line, nodes) = (self.path.clone(), self.session.line, plan.nodes.len());
+            return Err(SessionError::NoNode { file, line, node, nodes });
+        }
+        let height = |node| stage.world().tips().of(NodeId(node)).height();
+        let what = came.intervention(plan.tree.config(), desk, height).map_err(|why| self.session.malformed(why))?;
+        Ok(Some((at, what)))
+    }
+
+    async fn arrived(stage: Stage) -> Result<Arrived, SessionError> {
         let (moment, snapshots) = stage.into_moment().await?;
         let history = snapshots.since().iter().collect::<Result<_, _>>().expect("no log holds them");
         Ok(Arrived { moment, snapshots, history })

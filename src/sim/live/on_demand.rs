@@ -1,5 +1,5 @@
 //! Forging on demand: the clock stands until a transaction comes in at a node, and plays until a block of that node's chain
-//! holds it. Transactions that come in meanwhile share the block, or the next one.
+//! holds it and all live nodes have come to rest. Transactions that come in meanwhile share the block, or the next one.
 
 use super::{Live, Pace, handle::Answer};
 use crate::{
@@ -98,7 +98,26 @@ impl Live {
         let first = self.slots.slot(self.stage.world().now().seconds());
         let last = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(ON_DEMAND_SLOTS))));
         while self.pace == Pace::OnDemand && at_genesis(&self) && self.stage.step(last).await? {}
+        self.come_to_rest().await?;
         Ok(self)
+    }
+
+    /// At the pace that forges on demand, plays until all live nodes stand on one block, so that whoever looks while the clock
+    /// stands finds no block under way. Nodes that a fault keeps apart do not get there: they come as far as they do before the
+    /// next slot, in which another block would be forged.
+    pub(super) async fn come_to_rest(&mut self) -> Result<(), ActorDied> {
+        let running = self.slots.slot(self.stage.world().now().seconds());
+        let last = SimTime::from_seconds(self.slots.start(Slot(running.0.saturating_add(1)))).just_before();
+        while self.pace == Pace::OnDemand && !self.is_broken() && !self.goal_is_reached() {
+            if self.stage.world().tips().is_converged() {
+                break;
+            }
+            if !self.stage.step(last).await? {
+                self.stage.rest_until(last);
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Stands until something is asked, or plays until every demand is met.
@@ -128,8 +147,13 @@ impl Live {
         self.demands.push(Demand { node, missing, tip: None, deadline, submission, answer });
     }
 
-    /// Answers those whose transactions are in blocks, or will not be. Says whether nobody waits any more.
-    pub(super) fn settle_demands(&mut self) -> bool {
+    /// Answers those whose transactions are in blocks, or will not be, once all nodes are at rest. Says whether nobody waits any
+    /// more.
+    pub(super) async fn settle_demands(&mut self) -> Result<bool, ActorDied> {
+        let (world, dropped) = (self.stage.world(), &self.dropped);
+        if self.demands.iter_mut().any(|demand| demand.is_over(world, dropped)) {
+            self.come_to_rest().await?;
+        }
         if self.is_broken() {
             self.demands.clear();
         }
@@ -139,7 +163,7 @@ impl Live {
         if self.demands.is_empty() {
             self.dropped.want(false);
         }
-        self.demands.is_empty()
+        Ok(self.demands.is_empty())
     }
 
     /// Answers all of them as things are.

@@ -39,8 +39,16 @@ fn a_post_is_what_the_contract_says() {
     assert_eq!(post.header("content-type"), Some("application/json"));
     assert_eq!(post.header("host"), Some(receiver.address.to_string().as_str()));
     let timestamp = (node.context.view.tree().slots().epoch_unix() + 100) * 1_000;
-    let wanted = json!({"timestamp": timestamp, "data": "07".repeat(32), "event": "transaction.pool.removed"});
-    assert_eq!(post.body, wanted, "in virtual time");
+    let wanted = json!({
+        "timestamp": timestamp,
+        "data": "07".repeat(32),
+        "event": "transaction.pool.removed",
+        "sequence": {"event": 1, "post": 0},
+    });
+    assert_eq!(post.body, wanted, "in virtual time, with a real node's members first");
+    let members: Vec<&String> = post.body.as_object().expect("an object").keys().collect();
+    assert_eq!(members.len(), 4, "{members:?}");
+    assert_eq!(post.header("webhook-sequence"), Some("1.0"));
     node.finish();
 }
 
@@ -57,6 +65,46 @@ fn each_webhook_gets_all_its_posts_in_order() {
         assert_eq!((&kept.body["data"], &closed.body["data"]), (&wanted, &wanted));
     }
     node.finish();
+}
+
+/// A webhook for several events gets them in their order, and the places of what is told do not depend on who is told.
+#[test]
+fn posts_of_all_webhooks_have_one_order() {
+    let folder = recordings();
+    let context = recorded_chain(&folder, 12, Dialect::Documented);
+    let tip = context.view.head().tip().clone();
+    let block = tip.ancestor(Height(11)).expect("it is there");
+    let (mut node, receiver) = (Node::of(context, patient()), Receiver::kind());
+    let body = |events: Value, path: &str| json!({"event": events, "target": receiver.url(path), "conditions": []});
+    let names = ["transaction.applied", "transaction.reverted", "block.reverted", "block.applied"];
+    let several = node.ask(Method::POST, "/api/webhooks", &body(json!(names), "/several"));
+    assert_eq!((several.status, &several.body["data"]["event"]), (201, &json!(names)), "{}", several.body);
+    node.create("transaction.reverted", &receiver.url("/one"), json!([]));
+    // An event that nobody asks for has its number, too.
+    node.happens(8, &removed(1));
+    node.happens(9, &Event::BlockApplied(block.clone()));
+    node.happens(9, &Event::BlockReverted(block.clone()));
+    let transactions = block.block().transactions.len();
+    assert!(transactions > 2);
+    let posts: Vec<_> = (0..2 * (transactions + 1) + transactions).map(|_| receiver.next()).collect();
+    node.finish();
+    assert!(receiver.all().is_empty());
+    let told = |path: &str| -> Vec<(String, String, (u64, u64))> {
+        let of = posts.iter().filter(|post| post.path == path);
+        of.map(|post| {
+            let place = |name: &str| post.body["sequence"][name].as_u64().expect("a number");
+            let place = (place("event"), place("post"));
+            assert_eq!(post.header("webhook-sequence"), Some(&*format!("{}.{}", place.0, place.1)));
+            let text = |value: &Value| value.as_str().expect("a text").to_owned();
+            (text(&post.body["event"]), text(&post.body["data"]["id"]), place)
+        })
+        .collect()
+    };
+    let (all, one) = (told("/several"), told("/one"));
+    assert!(all.windows(2).all(|pair| pair[0].2 < pair[1].2), "each later than the one before: {all:?}");
+    assert!(all.iter().all(|(event, _, (number, _))| *number == if event.ends_with("applied") { 2 } else { 3 }));
+    let reverted: Vec<_> = all.into_iter().filter(|(event, ..)| event == "transaction.reverted").collect();
+    assert_eq!(one, reverted, "the same is told under the same place");
 }
 
 #[test]

@@ -94,6 +94,48 @@ fn lists_are_paged_or_whole() {
 }
 
 #[test]
+fn a_webhook_may_be_for_several_events_and_keeps_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = || WebhookSettings { data: DataDir::open(folder.path()).ok(), ..WebhookSettings::default() };
+    let node = Node::new(Dialect::Documented, settings());
+    let id = node.create("a", "http://127.0.0.1:9/", json!([]))["id"].clone();
+    let path = format!("/api/webhooks/{}", id.as_str().expect("a text"));
+    let event = |node: &Node| node.ask(Method::GET, &path, &Value::Null).body["data"]["event"].clone();
+    for names in [json!(["a", "b"]), json!(["c"]), json!("d"), json!(["x", "y", "z"])] {
+        assert_eq!(node.ask(Method::PUT, &path, &json!({"event": names})).status, 204);
+        assert_eq!(event(&node), names, "as it was asked for");
+    }
+    let counted = node.ask(Method::GET, "/lab/webhooks", &Value::Null).body["data"]["webhooks"][0]["event"].clone();
+    assert_eq!(counted, json!(["x", "y", "z"]));
+    for (wrong, why) in [
+        (json!([]), "child \"event\" fails because [\"event\" must contain at least 1 items]"),
+        (json!(["a", "a"]), "child \"event\" fails because [\"event\" position 1 contains a duplicate value]"),
+        (json!({}), "child \"event\" fails because [\"event\" must be a string]"),
+    ] {
+        let refused = node.ask(Method::PUT, &path, &json!({"event": wrong}));
+        assert_eq!((refused.status, &refused.body["message"]), (422, &json!(why)));
+    }
+    assert_eq!(event(&node), json!(["x", "y", "z"]), "what is refused changes nothing");
+    drop(node);
+    let settings = loop {
+        match DataDir::open(folder.path()) {
+            Ok(data) => break WebhookSettings { data: Some(data), ..WebhookSettings::default() },
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    let again = Node::new(Dialect::Documented, settings);
+    assert_eq!(event(&again), json!(["x", "y", "z"]), "they are there again after a restart");
+
+    // The reference has one.
+    let core = self::node(Dialect::Core26);
+    let mut body = valid();
+    body["event"] = json!(["a", "b"]);
+    let refused = core.ask(Method::POST, "/api/webhooks", &body);
+    let why = "child \"event\" fails because [\"event\" must be a string]";
+    assert_eq!((refused.status, &refused.body["message"]), (422, &json!(why)));
+}
+
+#[test]
 fn an_update_merges_or_replaces() {
     for (dialect, status) in [(Dialect::Documented, 204), (Dialect::Core26, 422)] {
         let node = node(dialect);

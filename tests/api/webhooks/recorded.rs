@@ -122,14 +122,14 @@ fn what_a_real_node_posted_is_posted_again() {
     let deliveries = exchanges(&folder.join("webhook-deliveries.jsonl"));
     let hook = |event: &Value| Webhook {
         id: event.to_string(),
-        event: event.as_str().expect("a name").to_owned(),
+        event: event.as_str().expect("a name").into(),
         target: "http://127.0.0.1:1/".to_owned(),
         secret: String::new(),
         enabled: true,
         conditions: Vec::new(),
     };
     let mut hooks: Vec<Webhook> = deliveries.iter().map(|delivery| hook(&delivery["event"])).collect();
-    hooks.sort_by(|a, b| a.event.cmp(&b.event));
+    hooks.sort_by_key(|hook| hook.event.to_string());
     hooks.dedup();
     let all = std::iter::successors(Some(tip.clone()), |link| link.parent());
     let transactions =

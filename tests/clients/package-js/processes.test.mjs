@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -147,6 +148,34 @@ test("a failed test says where its recording is, and how to replay it", () => {
         assert.ok(stderr.includes(`dposlab: '${name}' failed; what came in to its chain: `), stderr);
         const [, file] = /replay it: npx dposlab replay (\S+)/.exec(stderr);
         assert.match(run(command, ["replay", file]).stdout, /digest/);
+        assert.match(stderr, /newest blocks:\n    \d+: \d+ by genesis_\d+, transactions: \d+, fees: \d+\n/);
+    }
+    const [{ stderr: vitestSaid }, { stderr: jestSaid }] = failed;
+    assert.match(vitestSaid, /at height 2, node 0: transaction [0-9a-f]{64}: accepted\n/);
+    assert.match(vitestSaid, /at height 3, node 0: transaction [0-9a-f]{64}: refused: ERR_\w+: .+\n/);
+    assert.match(vitestSaid, /faults in force:\n    0, since second \d+: {"kind":"crash","nodes":\[4\]/);
+    assert.match(jestSaid, /a request: refused: should NOT have fewer than 1 items\n/);
+    assert.match(jestSaid, /no fault is in force/);
+});
+
+test("the command that a failed test prints shows its chain on a page, as the test left it", async () => {
+    const { stderr } = run(process.execPath, [...vitest, "failing/fails"], { DPOSLAB_RECORDINGS: join(folder, "looked at") });
+    const [, words] = /look at it on a page: npx dposlab (.+)\n/.exec(stderr);
+    const [, height] = /newest blocks:\n    (\d+):/.exec(stderr);
+    const shell = ["-c", `exec ${command} ${words} --json --port 0`];
+    const child = spawn("sh", shell, { stdio: ["ignore", "pipe", "inherit"] });
+    try {
+        const [line] = await once(createInterface({ input: child.stdout }), "line");
+        const { url } = JSON.parse(line);
+        const page = await fetch(new URL("/", url), { headers: { accept: "text/html" } });
+        assert.match(await page.text(), /<html/);
+        const { data } = await (await fetch(`${url}/node/status`)).json();
+        assert.equal(data.now, Number(height));
+        const { data: lab } = await (await fetch(new URL("/lab", url))).json();
+        assert.equal(lab.nodes[4].live, false, "the crash of the test is in force");
+    } finally {
+        child.kill("SIGINT");
+        await once(child, "exit");
     }
 });
 

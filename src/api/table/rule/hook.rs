@@ -2,9 +2,13 @@
 
 use super::{
     given::Given,
+    search::several,
     text::{ANY_TEXT_CHECKS, one_of, text},
 };
-use crate::actors::webhook::{CONDITIONS_MAX, Comparison, VALUE_DEPTH_MAX};
+use crate::{
+    actors::webhook::{CONDITIONS_MAX, Comparison, EVENTS_MAX, VALUE_DEPTH_MAX},
+    api::table::dialect::Dialect,
+};
 use fluent_uri::Uri;
 use serde_json::Value;
 
@@ -15,6 +19,15 @@ pub fn uri(name: &str, value: &Value) -> Result<Given, String> {
     let is_uri =
         Uri::parse(text.as_str()).is_ok_and(|uri| uri.authority().is_none_or(|authority| !authority.host().is_empty()));
     if is_uri { Ok(Given::Text(text)) } else { Err(format!("\"{name}\" must be a valid uri")) }
+}
+
+/// The name of an event, or a list of different ones in the dialect that has it.
+pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
+    let one = |name: &str, value: &Value| text(name, value, ANY_TEXT_CHECKS).map(Given::Text);
+    match (value, dialect) {
+        (Value::Array(_), Dialect::Documented) => several(name, value, one, (1, EVENTS_MAX)),
+        _ => one(name, value),
+    }
 }
 
 /// A list of conditions, perhaps none. As in the reference, the JSON text of a list is one, too.
@@ -71,6 +84,27 @@ mod tests {
             assert_eq!(uri("target", &json!(wrong)), Err("\"target\" must be a valid uri".to_owned()), "{wrong}");
         }
         assert_eq!(uri("target", &json!("")), Err("\"target\" is not allowed to be empty".to_owned()));
+    }
+
+    #[test]
+    fn a_webhook_is_for_one_event_or_for_several() {
+        let check = |value| events("event", &value, Dialect::Documented);
+        assert_eq!(check(json!("a")), Ok(Given::Text("a".to_owned())));
+        assert_eq!(check(json!("[\"a\"]")), Ok(Given::Text("[\"a\"]".to_owned())), "any text is a name");
+        assert_eq!(check(json!(["a", "b"])), Ok(Given::Texts(vec!["a".to_owned(), "b".to_owned()])));
+        let many: Vec<String> = (0..=EVENTS_MAX).map(|number| number.to_string()).collect();
+        assert!(check(json!(many[1..])).is_ok());
+        for (value, why) in [
+            (json!(7), "\"event\" must be a string"),
+            (json!([]), "\"event\" must contain at least 1 items"),
+            (json!(many), "\"event\" must contain less than or equal to 64 items"),
+            (json!(["a", "a"]), "\"event\" position 1 contains a duplicate value"),
+            (json!(["a", ""]), "\"event\" at position 1 fails because [\"1\" is not allowed to be empty]"),
+        ] {
+            assert_eq!(check(value), Err(why.to_owned()));
+        }
+        let reference = events("event", &json!(["a", "b"]), Dialect::Core26);
+        assert_eq!(reference, Err("\"event\" must be a string".to_owned()));
     }
 
     #[test]

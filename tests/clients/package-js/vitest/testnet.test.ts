@@ -1,6 +1,7 @@
 // Each method of the package against a testnet: what it asks is taken, and what it answers is what its types say.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ApiError, GoneError, NoBinaryError, StartError, Testnet, type Chain } from "dposlab";
+import crypto from "@arkecosystem/crypto";
+import { ApiError, GoneError, NoBinaryError, RefusedError, StartError, Testnet, type Chain } from "dposlab";
 
 let testnet: Testnet;
 let chain: Chain;
@@ -30,6 +31,29 @@ test("coin is given out", async () => {
     expect(await chain.api(`/wallets/${accounts[1]!.address}`)).toMatchObject({ balance: "500000001" });
 });
 
+test("the node says why it refuses a transaction", async () => {
+    const { Managers, Transactions } = crypto;
+    Managers.configManager.setFromPreset("testnet");
+    Managers.configManager.setHeight(2);
+    const apart = await testnet.chain();
+    const [payer, paid] = apart.accounts;
+    const transfer = (nonce: string) =>
+        Transactions.BuilderFactory.transfer().recipientId(paid!.address).amount("1").nonce(nonce).fee("10000000").sign(payer!.passphrase).build();
+    const first = transfer("1");
+    expect(await apart.submit(first)).toEqual([first.id]);
+    expect(await apart.api(`/transactions/${first.id}`)).toMatchObject({ nonce: "1" });
+    const second = transfer("2").toJson();
+    expect(await apart.submit(second)).toEqual([second.id]);
+    const why = await apart.submit(first).then(() => undefined, (error: unknown) => error);
+    expect(why).toBeInstanceOf(RefusedError);
+    expect(why).toMatchObject({ refusals: [{ id: first.id, type: expect.stringMatching(/^ERR_/) }], accepted: [] });
+    expect(String(why)).toMatch(`the node refused transaction ${first.id}: ERR_`);
+    await expect(apart.submit()).rejects.toThrow("should NOT have fewer than 1 items");
+    const told = await apart.submissions();
+    expect(told.map(({ id, accepted }) => [id, accepted])).toEqual([[first.id, true], [second.id, true], [first.id, false], [null, false]]);
+    await apart.delete();
+});
+
 test("time passes as it is told to", async () => {
     const { height } = await chain.advance(10);
     expect(await chain.advance({ until: { height: height + 3 } })).toMatchObject({ height: height + 3, stopped: "reached" });
@@ -50,6 +74,9 @@ test("blocks are taken back", async () => {
     const reorg = await chain.reorg(2, { transactions: "drop" });
     expect(reorg.reverted.map((block) => block.height)).toEqual([height, height - 1]);
     expect(reorg.moved).toEqual([0, 1, 2, 3, 4]);
+    const again = await chain.reorg({ to: height - 3 });
+    expect(again).toMatchObject({ common: { height: height - 3 }, reverted: [{}, {}, {}] });
+    expect(await chain.reorg({ to: again.common.id })).toMatchObject({ common: again.common });
 });
 
 test("nodes and links go wrong", async () => {

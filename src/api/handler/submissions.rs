@@ -1,0 +1,25 @@
+//! `GET /lab/submissions`: what clients have handed in, and what their nodes answered.
+
+use crate::api::{
+    lab::submissions::SubmissionLine,
+    table::{Call, Member, Outcome, Shape, shape::TEXT_OR_NULL},
+};
+
+/// A transaction that was handed in, or with `id` null a request that was refused as a whole. `at` is in microseconds since the
+/// network's epoch; `height` that of the node then. `type` and `message` are null if the node accepted it.
+const MEMBERS: &[Member<SubmissionLine>] = &[
+    Member::new("at", Shape::Integer, |line, _| line.at.micros().into()),
+    Member::new("node", Shape::Integer, |line, _| line.node.0.into()),
+    Member::new("height", Shape::Integer, |line, _| line.height.into()),
+    Member::new("id", TEXT_OR_NULL, |line, _| line.id.as_deref().into()),
+    Member::new("accepted", Shape::Boolean, |line, _| line.refusal.is_none().into()),
+    Member::new("type", TEXT_OR_NULL, |line, _| line.refusal.as_ref().and_then(|(code, _)| *code).into()),
+    Member::new("message", TEXT_OR_NULL, |line, _| line.refusal.as_ref().map(|(_, message)| &**message).into()),
+];
+/// The shape of all of them.
+pub const SHAPE: Shape = Shape::List(&Shape::Table(&MEMBERS));
+
+/// `GET /lab/submissions`.
+pub fn list(call: &Call<'_>) -> Outcome {
+    Ok(call.show_rows(MEMBERS, &call.context.submissions.all()))
+}
