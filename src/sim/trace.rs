@@ -103,6 +103,15 @@ impl TraceDigest {
         self.shared.lock().expect("no one panics while holding it")
     }
 
+    /// Goes on with what the last record of all clones has said.
+    #[cold]
+    fn begin(&mut self) {
+        self.has_begun = true;
+        let said = self.lock().said.clone();
+        self.gathered.said = said;
+    }
+
+    #[inline(never)]
     fn hash(&mut self) {
         if self.gathered.count == 0 {
             return;
@@ -144,9 +153,7 @@ impl Clone for TraceDigest {
 impl Observer for TraceDigest {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         if !self.has_begun {
-            self.has_begun = true;
-            let said = self.lock().said.clone();
-            self.gathered.said = said;
+            self.begin();
         }
         self.gathered.add(now, node, event);
         if self.gathered.bytes.len() >= GATHERED {

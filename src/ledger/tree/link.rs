@@ -112,9 +112,11 @@ impl Link {
         })
     }
 
-    /// Returns true if this is the same block. Within one tree it is mostly the same link, which is quick to see.
+    /// Returns true if this is the same block. Within one tree it is mostly the same link, or one of another height, which is
+    /// quick to see.
+    #[inline]
     pub fn is(self: &Arc<Self>, other: &Arc<Link>) -> bool {
-        Arc::ptr_eq(self, other) || self.id() == other.id()
+        Arc::ptr_eq(self, other) || (self.height == other.height && self.block.id == other.block.id)
     }
 
     /// The first block that followed this one, if that is what is asked for.

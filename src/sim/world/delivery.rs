@@ -2,7 +2,7 @@
 
 use super::{
     Item, World,
-    coming::{Handed, Next},
+    coming::{Bound, Handed, Popped},
     nodes::{Freed, NotNow, Reach},
     sending::ANSWER_TIME,
 };
@@ -21,6 +21,13 @@ pub struct Delivery<'w> {
     pub what: Handed<'w>,
 }
 
+/// What is due and reaches its actor, with the time that its node's clock shows.
+struct Reached {
+    to: ActorId,
+    now: SimTime,
+    due: Popped,
+}
+
 impl World {
     /// The next event for an actor due at `through` or before; the clock moves onto it.
     #[inline]
@@ -36,7 +43,7 @@ impl World {
         through: SimTime,
         mut soon: Option<impl FnMut(usize, Option<NodeId>, Soon)>,
     ) -> Option<Delivery<'_>> {
-        let (to, now) = loop {
+        let Reached { to, now, due } = loop {
             let links = self.network.links();
             let soon = soon.as_mut().map(|soon| {
                 |to: ActorId, from: Option<NodeId>, how| {
@@ -47,46 +54,53 @@ impl World {
                     }
                 }
             });
-            self.now = self.queue.pop(through, soon)?;
-            if let Some(reached) = self.reached() {
+            let (at, due) = self.queue.pop(through, soon)?;
+            self.now = at;
+            if let Some(reached) = self.reached(due) {
                 break reached;
             }
         };
         self.delivered += 1;
         if self.tells_acts {
-            self.tell_heard(to, now);
+            self.tell_heard(to, now, &due);
         }
-        Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over() })
+        Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over(due) })
     }
 
     /// The actor that hears now what is due, and what its node's clock shows. What is for no actor, or does not reach it now,
     /// is done with.
     #[inline]
-    fn reached(&mut self) -> Option<(ActorId, SimTime)> {
-        let (to, reach) = match self.queue.next()? {
-            Next::Copy { to, generation, .. }
-            | Next::Wake { to, generation, .. }
-            | Next::Item(&Item::Input { to, generation, .. }) => (to, self.nodes.reach(to.node, generation, self.now)),
+    fn reached(&mut self, due: Popped) -> Option<Reached> {
+        let (to, reach) = match self.queue.bound(&due) {
+            Bound::For { to, generation } | Bound::Item(&Item::Input { to, generation, .. }) => {
+                (to, self.nodes.reach(to.node, generation, self.now))
+            }
             // A pool may be kept while its node is down: it is the same one afterwards.
-            Next::Item(&Item::Stimulus { to, .. }) if self.nodes.is_up(to.node) || to.role == Role::Pool => {
+            Bound::Item(&Item::Stimulus { to, .. }) if self.nodes.is_up(to.node) || to.role == Role::Pool => {
                 (to, Reach::Now(self.nodes.clock(to.node).local(self.now)))
             }
-            Next::Item(_) => return self.done(),
+            Bound::Item(_) => return self.done(due),
         };
         match reach {
-            Reach::Now(local) => Some((to, local)),
+            Reach::Now(now) => Some(Reached { to, now, due }),
             Reach::Not(why) => {
-                if let Some(Stimulus::Input(input)) = self.queue.stimulus() {
-                    self.not_now(why, to, input);
-                }
+                self.out_of_reach(why, to, due);
                 None
             }
         }
     }
 
+    #[inline(never)]
+    fn out_of_reach(&mut self, why: NotNow, to: ActorId, due: Popped) {
+        if let Some(Stimulus::Input(input)) = self.queue.stimulus(due) {
+            self.not_now(why, to, input);
+        }
+    }
+
     /// Does what an item that no actor hears says.
-    fn done(&mut self) -> Option<(ActorId, SimTime)> {
-        match self.queue.item()? {
+    #[inline(never)]
+    fn done(&mut self, due: Popped) -> Option<Reached> {
+        match self.queue.item(due)? {
             // A node that is down hears nothing; its new actors are told when they begin what makes them deviate.
             Item::Input { .. } | Item::Stimulus { .. } => {}
             Item::Post { from, to, message } => {
@@ -127,11 +141,10 @@ impl World {
     }
 
     /// Makes due what has waited longest on a node.
-    fn free(&mut self, node: NodeId, generation: u32) -> Option<(ActorId, SimTime)> {
+    fn free(&mut self, node: NodeId, generation: u32) -> Option<Reached> {
         let Freed { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
         self.call(node, again);
-        self.queue.push_first(Item::Input { to, generation, input });
-        Some((to, local))
+        Some(Reached { to, now: local, due: self.queue.push_first(Item::Input { to, generation, input }) })
     }
 
     pub(super) fn call(&mut self, node: NodeId, at: Option<SimTime>) {

@@ -92,7 +92,7 @@ pub(super) struct Ahead {
     pub(super) is_open: bool,
     /// Keys that were active in a round of any chain.
     active: BTreeSet<PublicKey>,
-    /// The last block whose round was noted: most nodes tell of one block after the other.
+    /// The last block that ended a round and whose round was noted: most nodes tell of one block after the other.
     noted: Option<BlockId>,
     /// Blocks that were forged and have been on no node's chain.
     unapplied: BTreeSet<BlockId>,
@@ -159,12 +159,13 @@ impl Ahead {
             Event::ForgingSuspended { .. } => self.asks(now, node),
             Event::BlockApplied(link) => {
                 self.moves += 1;
-                if self.noted == Some(link.id()) {
-                    return;
+                if !self.unapplied.is_empty() {
+                    self.unapplied.remove(&link.id());
                 }
-                self.noted = Some(link.id());
-                self.unapplied.remove(&link.id());
-                if let Some(end) = link.round_end() {
+                if let Some(end) = link.round_end()
+                    && self.noted != Some(link.id())
+                {
+                    self.noted = Some(link.id());
                     self.active.extend(end.created.members.iter().map(|member| member.public_key));
                 }
             }

@@ -1,6 +1,9 @@
 //! Observers of a run, and what they hear.
 
-use super::{Item, Outlook, World, coming::Next};
+use super::{
+    Item, Outlook, World,
+    coming::{Next, Popped},
+};
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
     ledger::Link,
@@ -130,9 +133,8 @@ impl DownCause {
 
 impl World {
     /// Tells that an actor hears what is due.
-    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime) {
-        let Some(next) = self.queue.next() else { return };
-        let what = match next {
+    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime, due: &Popped) {
+        let what = match self.queue.next(due) {
             Next::Wake { wake, .. } => Heard::Wake(wake),
             Next::Copy { from, message, .. } => Heard::Message { from, message },
             Next::Item(Item::Input { input, .. } | Item::Stimulus { stimulus: Stimulus::Input(input), .. }) => {
