@@ -93,7 +93,11 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_until_gone(pid: int, seconds: float = 20) -> None:
+#: How long what should happen at once may take on a machine that is busy with other things [s].
+PATIENCE = 60.0
+
+
+def wait_until_gone(pid: int) -> None:
     """Waits for the end of a process that may be another's child."""
     try:
         handle = os.pidfd_open(pid)
@@ -103,6 +107,6 @@ def wait_until_gone(pid: int, seconds: float = 20) -> None:
 
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    gone = poll.poll(seconds * 1000)
+    gone = poll.poll(PATIENCE * 1000)
     os.close(handle)
-    assert gone or not is_alive(pid), f"process {pid} is still there after {seconds} s"
+    assert gone or not is_alive(pid), f"process {pid} is still there after {PATIENCE} s"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import is_alive, wait_until_gone
+from conftest import PATIENCE, is_alive, wait_until_gone
 
 LONG = "set={'rounds': 100_000, 'stall': 'off'}"
 #: Calls that take minutes.
@@ -58,7 +58,7 @@ def test_nothing_outlives_a_caller_that_is_killed(scenario: str, call: str) -> N
     caller.kill()
     caller.communicate()
     for pid in found:
-        wait_until_gone(pid, seconds=2)
+        wait_until_gone(pid)
 
 
 #: Calls on executors, whose programs are started by threads or by processes of others.
@@ -107,8 +107,8 @@ if __name__ == "__main__":
     try:
         caller.send_signal(number)
         for pid in found:
-            wait_until_gone(pid, seconds=5)
-        assert caller.wait(timeout=20) == -number
+            wait_until_gone(pid)
+        assert caller.wait(timeout=PATIENCE) == -number
         assert not descendants(caller.pid)
     finally:
         caller.kill()
@@ -180,8 +180,8 @@ def test_no_testnet_outlives_a_test_process_however_that_ends(pytester: pytest.P
     numbers = pytester.path / "pids"
     assert numbers.exists(), ended.stdout + ended.stderr
     testnet, worker = map(int, numbers.read_text().split())
-    wait_until_gone(worker, seconds=10)
-    wait_until_gone(testnet, seconds=5)
+    wait_until_gone(worker)
+    wait_until_gone(testnet)
 
 
 BUSY = TEST.format(end="while True: pass")
@@ -202,7 +202,7 @@ def test_no_testnet_outlives_a_test_run_that_is_killed_while_a_test_is_busy(
         os.sched_yield()
     testnet, worker = map(int, numbers.read_text().split())
     runner.send_signal(number)
-    wait_until_gone(testnet, seconds=30)
+    wait_until_gone(testnet)
     runner.kill()
     runner.wait()
     if is_alive(worker):

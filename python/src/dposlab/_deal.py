@@ -8,6 +8,7 @@ one, or else threads of this process, which start children like any worker.
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -16,6 +17,7 @@ from typing import Generic, TypeVar, cast
 
 from ._errors import DposlabError, UsageError
 from ._jobs import as_executor, is_executor
+from ._process import SIGNALS_EVERY
 
 T = TypeVar("T")
 #: From the first number up to the last, which is not in it.
@@ -86,10 +88,14 @@ class Dealer(Generic[T]):
     def _collect(self) -> None:
         # Threads of this process cannot be lost.
         patience = None if self._is_local else self._patience
-        done, _ = wait(list(self._waiting), timeout=patience, return_when=FIRST_COMPLETED)
-        if not done:
-            self._replace(TimeoutError(f"nothing came back for {patience} s"))
-            return
+        done: set[Future[T]] = set()
+        began = time.monotonic()
+        while not done:
+            if patience is not None and time.monotonic() - began >= patience:
+                self._replace(TimeoutError(f"nothing came back for {patience} s"))
+                return
+            left = SIGNALS_EVERY if patience is None else min(SIGNALS_EVERY, patience)
+            done, _ = wait(list(self._waiting), timeout=left, return_when=FIRST_COMPLETED)
         broken: Exception | None = None
         for future in done:
             work = self._waiting.pop(future)

@@ -26,6 +26,10 @@ LINES_TOLD = 20
 PATIENCE = 10.0
 SWEEP_PATIENCE = 2.0
 
+#: How long the main thread waits at most before it looks for signals [s]. Python holds back a Ctrl-C that comes between its last look
+#: and a wait until that wait is over.
+SIGNALS_EVERY = 0.5
+
 #: Commands that end with the process that started them, however it ends. Testnets do, too, and name it themselves.
 WATCHING = ("check", "explain", "run", "sweep")
 
@@ -97,14 +101,16 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
     """
     child = start(arguments, cwd=cwd)
     told: Listener | None = None
+    printed: Reader | None = None
     try:
         told = Listener(child.stderr, tell)
-        assert child.stdout is not None
-        stdout = child.stdout.read()
+        printed = Reader(child.stdout)
+        stdout = printed.text()
         child.wait()
     except BaseException:
-        if child.stdout is not None:
-            drain(child.stdout)
+        if printed is None:
+            # It waits until somebody reads what it prints.
+            Reader(child.stdout)
         # A sweep keeps each row as it comes, and ends when the runs that it is at have; these may take long.
         stop(child, SWEEP_PATIENCE if arguments[0] == "sweep" else PATIENCE)
         raise
@@ -178,7 +184,7 @@ def limited(memory: int) -> list[str]:
 def stop(child: subprocess.Popen[str], patience: float = PATIENCE) -> None:
     """Ends a child, in good order if that takes no longer than so many seconds. A second Ctrl-C meanwhile ends it at once.
 
-    Whatever it still prints has to be read by somebody: it waits for that. :func:`call` has :func:`drain` for it.
+    Whatever it still prints has to be read by somebody: it waits for that. :func:`call` has a :class:`Reader` for it.
     """
     try:
         if child.poll() is None:
@@ -199,19 +205,27 @@ def close(child: subprocess.Popen[str]) -> None:
             stream.close()
 
 
-def drain(stream: IO[str]) -> None:
-    """Reads what a child that is told to stop still prints, on a thread, and throws it away."""
+class Reader:
+    """Reads all that a child prints, on a thread."""
 
-    def read() -> None:
-        # Past Python's buffer, which whoever was interrupted may have left in any state.
-        while os.read(stream.fileno(), 1 << 16):
+    def __init__(self, stream: IO[str] | None) -> None:
+        self._stream = stream
+        self._text = ""
+        self._over = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            with contextlib.suppress(OSError, ValueError):  # closed meanwhile
+                self._text = self._stream.read() if self._stream is not None else ""
+        finally:
+            self._over.set()
+
+    def text(self) -> str:
+        """All of it, once there is no more. A Ctrl-C ends the wait."""
+        while not self._over.wait(SIGNALS_EVERY):
             pass
-
-    def read_on() -> None:
-        with contextlib.suppress(OSError, ValueError):  # closed meanwhile
-            read()
-
-    threading.Thread(target=read_on, daemon=True).start()
+        return self._text
 
 
 class Listener:
