@@ -40,6 +40,12 @@ impl SimTime {
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
+
+    /// The same in seconds: the number nearest to the microseconds, so that it prints with six digits at most.
+    /// `Duration::as_secs_f64` rounds twice.
+    pub fn seconds_since(self, earlier: Self) -> f64 {
+        self.0.saturating_sub(earlier.0) as f64 / 1e6
+    }
 }
 
 impl ops::Add<Duration> for SimTime {

@@ -247,7 +247,7 @@ fn names(testnet: &Testnet) -> Vec<String> {
 
 /// The faults of the plan, then those that were added while the run went on, which `network` tells of.
 fn faults(plan: &Plan, course: &Course<'_>, network: &[Happening]) -> Vec<FaultTold> {
-    let seconds = |at: SimTime| at.since(plan.start).as_secs_f64();
+    let seconds = |at: SimTime| at.seconds_since(plan.start);
     let of = |index: usize, fault: &Fault, from_seconds: Option<f64>, until_seconds: Option<f64>| FaultTold {
         fault: index,
         kind: fault.kind.name(),

@@ -244,7 +244,7 @@ impl Account {
 
     fn totals(&self, chain: &[RoundReport], tip: &Arc<Link>, orphaned: u32, end: SimTime) -> Totals {
         let blocks = (tip.height().0 + 1).saturating_sub(self.book.first_height.0);
-        let seconds = end.since(SimTime::from_seconds(self.slots.start(self.book.start))).as_secs_f64();
+        let seconds = end.seconds_since(SimTime::from_seconds(self.slots.start(self.book.start)));
         let slots = &self.total;
         Totals {
             height: tip.height().0,

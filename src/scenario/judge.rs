@@ -462,7 +462,7 @@ impl Case {
             let has_come = match &watched.from {
                 From::Trigger { trigger: Trigger::Start, .. } => true,
                 From::Trigger { trigger: Trigger::Seconds(seconds) | Trigger::After(seconds), .. } => {
-                    now.since(start).as_secs_f64() >= *seconds
+                    now.seconds_since(start) >= *seconds
                 }
                 From::Trigger { trigger: Trigger::Slot(wanted), .. } => slot.0 >= *wanted,
                 _ => false,

@@ -215,7 +215,7 @@ impl Drawing<'_> {
         let (failed, runs) = (known.iter().filter(|failed| **failed).count() as u64, known.len() as u64);
         let point = Point {
             at,
-            after_seconds: at.since(start).as_secs_f64(),
+            after_seconds: at.seconds_since(start),
             failed,
             runs,
             share: failed as f64 / runs as f64,

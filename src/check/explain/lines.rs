@@ -108,7 +108,7 @@ impl Lines {
 
     /// Returns the places at which lines were left, in order.
     pub fn left(&self) -> Vec<Left> {
-        let seconds = |at: SimTime| at.since(self.start).as_secs_f64();
+        let seconds = |at: SimTime| at.seconds_since(self.start);
         let left = self.lines.iter().enumerate().filter_map(|(index, line)| {
             let (snapshot, at) = line.went_to?;
             Some(Left { line: index + 1, at_seconds: seconds(line.at), snapshot, snapshot_seconds: seconds(at) })

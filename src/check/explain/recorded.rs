@@ -75,7 +75,7 @@ pub fn explain_recorded(
             lines: lines.count(),
             left: lines.left(),
             inputs: line.inputs.len(),
-            end_seconds: line.end.since(start).as_secs_f64(),
+            end_seconds: line.end.seconds_since(start),
             rules,
         });
         let told = explanation.target.kind != TargetKind::Nothing;

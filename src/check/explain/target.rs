@@ -142,7 +142,7 @@ impl Target {
             block: Some(best.id().to_string()),
             height: Some(best.height()),
             at,
-            after_seconds: at.since(start).as_secs_f64(),
+            after_seconds: at.seconds_since(start),
             what: words,
             fails_if: fails_if.to_owned(),
             least: 0,
@@ -176,7 +176,7 @@ impl Target {
             TargetKind::MissedSlots => format!("{least} slots or more have no block on the winning chain"),
             _ => "nothing can".to_owned(),
         };
-        let after_seconds = at.since(start).as_secs_f64();
+        let after_seconds = at.seconds_since(start);
         Self {
             kind,
             name: name.to_owned(),

@@ -114,7 +114,7 @@ impl Without<'_> {
     fn faults(&self, plan: &Plan) -> Vec<Proposal> {
         let (mut all, mut id) = (Vec::new(), plan.faults.len());
         for (place, input) in self.line.inputs.iter().enumerate() {
-            let at = format!("{:.3} s", input.at.since(plan.start).as_secs_f64());
+            let at = format!("{:.3} s", input.at.seconds_since(plan.start));
             match &input.what {
                 Intervention::AddFault(added) | Intervention::Restart(added) => {
                     let name = added.fault.kind.name();
@@ -189,7 +189,7 @@ impl Without<'_> {
                 [one] => format!("{} {}", one.kind().name(), &one.id().to_string()[..8]),
                 some => format!("{} transactions", some.len()),
             };
-            let at = at.since(plan.start).as_secs_f64();
+            let at = at.seconds_since(plan.start);
             self.less(place, format!("without the {what} that {node} gets from a client at {at:.3} s"), share)
         });
         told.collect()

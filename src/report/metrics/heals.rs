@@ -106,7 +106,7 @@ impl Heal {
     }
 
     fn since(&self, now: SimTime) -> f64 {
-        now.since(SimTime::from_micros(self.at_us)).as_secs_f64()
+        now.seconds_since(SimTime::from_micros(self.at_us))
     }
 }
 

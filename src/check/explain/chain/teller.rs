@@ -65,7 +65,7 @@ impl<'a> Teller<'a> {
         let slots = self.record.tree.slots();
         Row {
             at,
-            after_seconds: at.since(self.ground.start).as_secs_f64(),
+            after_seconds: at.seconds_since(self.ground.start),
             slot: slots.slot(at.seconds()).0,
             kind,
             nodes,
