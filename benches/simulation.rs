@@ -63,10 +63,11 @@ const RUNS: [(&str, Count, CryptoMode, &str); 10] = [
 ];
 
 /// Blocks of 150 transfers: each is handed in at one node, whose delegate forges it; pools tell each other nothing, for
-/// otherwise the sending of transactions, each alone, is all that is measured.
+/// otherwise the sending of transactions, each alone, is all that is measured. What is sent arrives after the end: a sender
+/// whose messages were lost would lose its connections.
 const FULL: &str = "rounds = 4\n[network]\ngossip = \"once\"\n\
                     [[workload]]\nkind = \"generate\"\nper_second = 20\nwallets = 510\n\
-                    [[fault]]\nkind = \"drop\"\nmessages = [\"transactions\"]";
+                    [[fault]]\nkind = \"delay\"\nmessages = [\"transactions\"]\nby_ms = 10000000";
 
 #[derive(Clone, Copy)]
 enum Count {

@@ -217,13 +217,18 @@ mod tests {
             lines += 1;
             printer.flush().expect("a vector takes all");
         }
-        // It tells between two lines: others may still wait behind.
-        printer.flush().expect("a vector takes all");
-        let written = String::from_utf8(written.lock().unwrap().clone()).unwrap();
-        let told: u64 = written.lines().filter_map(|line| line.strip_suffix(" left out")?.parse::<u64>().ok()).sum();
-        let printed = written.lines().filter(|line| !line.ends_with(" left out")).count() as u64;
-        // The one that was on its way to the reader when the others began to wait is beside them.
-        assert!(printed >= WAITING_MAX as u64 && told > 0, "{printed} and {told}");
+        // It tells between two lines: others may still wait behind, all that found room among them.
+        let count = || {
+            let written = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+            let (told, printed): (Vec<&str>, Vec<&str>) = written.lines().partition(|line| line.ends_with(" left out"));
+            let told: u64 = told.iter().filter_map(|line| line.strip_suffix(" left out")?.parse::<u64>().ok()).sum();
+            (printed.len() as u64, told)
+        };
+        while count().0 < WAITING_MAX as u64 {
+            thread::yield_now();
+        }
+        let (printed, told) = count();
+        assert!(told > 0, "{printed} printed");
         // Those left out after the last telling are not told yet.
         assert!(printed + told <= lines + 1, "{printed} and {told} of {lines}");
     }

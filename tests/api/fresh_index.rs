@@ -194,7 +194,7 @@ proptest! {
 fn long_history(network: Network) -> Comparison {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
     let mut runner = TestRunner::deterministic();
-    let changes = prop::collection::vec(change(), 80).new_tree(&mut runner).expect("a value").current();
+    let changes = prop::collection::vec(change(), 50).new_tree(&mut runner).expect("a value").current();
     let comparison = play(network, 7, &changes, 6);
     assert!(comparison.highest > 3 * ROUND, "several rounds: {}", comparison.highest);
     comparison

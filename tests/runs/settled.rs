@@ -172,9 +172,12 @@ fn end_of(slots: u32) -> SimTime {
 /// Everything that can be asked of a tree by height, by id and by transaction is answered alike.
 fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTree>, usual_tips: &[Arc<Link>]) {
     assert_eq!(tips.len(), usual_tips.len());
-    let mut compared = BTreeSet::new();
+    let (mut compared, mut tips_compared) = (BTreeSet::new(), BTreeSet::new());
     for (tip, usual_tip) in tips.iter().zip(usual_tips) {
         assert_eq!(tip.id(), usual_tip.id());
+        if !tips_compared.insert(tip.id()) {
+            continue;
+        }
         assert!(tip.ancestor(tip.height().next()).is_none() && tip.ancestor(Height(0)).is_none());
         for height in (1..=tip.height().0).map(Height) {
             let (link, wanted) = (tip.ancestor(height).unwrap(), usual_tip.ancestor(height).unwrap());
@@ -227,7 +230,7 @@ fn a_run_whose_blocks_settle_is_the_same_run_and_goes_on_so() {
             kept.play(end);
             assert_eq!(kept.digest.digest(), usual_digest.digest(), "seed {seed}");
             assert!(kept.plan.tree.cut().0 > cut.0 + 50, "seed {seed}");
-            answers_alike(&kept.plan.tree, &kept.tips()[..2], &usual.tree, &usual_stage.world().tips().all()[..2]);
+            answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
         });
     }
 }

@@ -75,9 +75,9 @@ fn ok(command: &mut Command) -> Output {
 #[test]
 fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not() {
     let place = SweepFolder::new();
-    ok(&mut place.sweep("0..150", "whole", &[]));
+    ok(&mut place.sweep("0..50", "whole", &[]));
     for out in ["killed", "interrupted"] {
-        let mut child = place.begun("0..150", out);
+        let mut child = place.begun("0..50", out);
         match out {
             "killed" => child.kill().expect("it is still there"),
             _ => interrupt(&child),
@@ -87,7 +87,7 @@ fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not(
         if out == "interrupted" {
             let told = String::from_utf8_lossy(&ended.stderr).into_owned();
             assert_eq!(ended.status.code(), Some(1), "{told}");
-            assert!(told.contains("interrupted:") && told.contains("of 300 runs are done"), "{told}");
+            assert!(told.contains("interrupted:") && told.contains("of 100 runs are done"), "{told}");
         }
         // A crash may leave a torn row after whole ones.
         let rows = Path::new(&place.path(out)).join("rows.bin");
@@ -95,16 +95,16 @@ fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not(
         bytes[300] ^= 1;
         bytes.truncate(bytes.len() - 7);
         fs::write(&rows, bytes).expect("it can be written");
-        ok(&mut place.sweep("0..150", out, &[]));
+        ok(&mut place.sweep("0..50", out, &[]));
         assert!(place.results("whole") == place.results(out), "{out}");
         let before = fs::read(&rows).expect("it is there");
-        ok(&mut place.sweep("0..150", out, &[]));
+        ok(&mut place.sweep("0..50", out, &[]));
         assert!(before == fs::read(&rows).expect("it is there"), "a sweep that is done plays nothing again");
     }
     let summary: Value = serde_json::from_slice(&place.results("whole")["summary.json"]).expect("JSON");
-    assert_eq!((&summary["runs"], &summary["failed"]), (&300.into(), &0.into()));
+    assert_eq!((&summary["runs"], &summary["failed"]), (&100.into(), &0.into()));
     let csv = String::from_utf8(place.results("whole")["runs.csv"].clone()).expect("text");
-    assert_eq!(csv.lines().count(), 301, "a row a run, none twice");
+    assert_eq!(csv.lines().count(), 101, "a row a run, none twice");
 }
 
 #[test]
