@@ -10,6 +10,7 @@
 
 pub mod assertions;
 pub mod behaviour;
+pub mod certificate;
 pub mod conduct;
 pub mod explain;
 pub mod finding;
@@ -36,6 +37,7 @@ pub mod watchers;
 
 pub use assertions::judge;
 pub use behaviour::Behaviour;
+pub use certificate::Certificate;
 pub use conduct::{CONDUCT, Conduct, INTERESTING};
 pub use finding::{Finding, Signature, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};

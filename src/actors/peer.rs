@@ -45,6 +45,7 @@ use gossip::Passing;
 use inquiry::Inquiries;
 use limits::Limits;
 use neighbours::Neighbours;
+pub use neighbours::Verified;
 use ping::Pings;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
@@ -202,6 +203,11 @@ impl Peer {
     /// The nodes it is connected to, ascending.
     pub fn connected(&self) -> impl Iterator<Item = NodeId> {
         self.neighbours.numbers().iter().copied()
+    }
+
+    /// What it knows of the tips of these nodes.
+    pub fn records(&self) -> impl Iterator<Item = (NodeId, Verified)> {
+        self.neighbours.all().iter().map(|neighbour| (neighbour.node, neighbour.verified))
     }
 
     /// One event in, the wanted effects out, in order.

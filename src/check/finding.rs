@@ -1,5 +1,6 @@
 //! Findings of a run.
 
+use super::Certificate;
 use crate::{
     actors::{NodeId, SimTime},
     protocol::Height,
@@ -32,6 +33,8 @@ pub struct Finding {
     pub after_seconds: f64,
     /// A sentence: the finding, and the expected value.
     pub what: String,
+    /// The proof of the cause, or what is missing for one.
+    pub certificate: Certificate,
     /// The events before, in words, the last one last.
     pub story: Vec<String>,
 }
@@ -62,9 +65,9 @@ impl Finding {
         self.origin == ASSERTED
     }
 
-    /// Invariant and cause: findings that have these in common count as one.
+    /// Invariant and cause, and whether the cause is proved: findings that have these in common count as one.
     pub fn signature(&self) -> Signature {
-        Signature { invariant: self.invariant, cause: self.cause.clone() }
+        Signature { invariant: self.invariant, cause: self.cause.clone(), is_certified: self.certificate.is_shown() }
     }
 }
 
@@ -74,6 +77,8 @@ pub struct Signature {
     pub invariant: &'static str,
     /// Empty where the invariant says it all.
     pub cause: String,
+    /// The run shows a certificate of the cause.
+    pub is_certified: bool,
 }
 
 /// One line: the invariant, and the cause behind a colon.

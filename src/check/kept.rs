@@ -64,6 +64,7 @@ struct Form {
 struct Row {
     invariant: String,
     cause: String,
+    certified: bool,
     runs: u64,
     index: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +145,8 @@ impl Kept {
         *sometimes = form.sometimes.iter().map(|(what, count)| (interned(what), *count)).collect();
         *broken = form.broken.iter().map(|(what, count)| (interned(what), *count)).collect();
         for row in form.found {
-            let signature = Signature { invariant: interned(&row.invariant), cause: row.cause };
+            let signature =
+                Signature { invariant: interned(&row.invariant), cause: row.cause, is_certified: row.certified };
             let Some(finding) = shown_again(search, row.index, &signature, networks) else {
                 let (found, allowed) = (signature.to_string(), format!("what run {} shows", row.index));
                 return Err(KeptError::Other { path, what: "finding", found, allowed });
@@ -168,6 +170,7 @@ impl Kept {
         let row = |(signature, found): (&Signature, &Found)| Row {
             invariant: signature.invariant.to_owned(),
             cause: signature.cause.clone(),
+            certified: signature.is_certified,
             runs: found.runs,
             index: found.index,
             file: files.get(signature).cloned(),

@@ -6,7 +6,8 @@
 //! a rollback ends at the common block: forked | 27 of 17337
 //! ```
 //!
-//! A finding is known if its line is there and the cause comes no more often than recorded. The test is Fisher's ([`rates`]); for
+//! A finding is known if its line is there, its run shows the certificate of the cause, and the cause comes no more often than
+//! recorded. Only runs that show the certificate are counted. The test is Fisher's ([`rates`]); for
 //! a cause that comes as it did, it gives a false alarm in [`ALARM`] of all searches at most.
 
 use super::{Signature, assertions::names};
@@ -125,7 +126,7 @@ impl Known {
         })
     }
 
-    /// Returns true if a finding has a cause of the list.
+    /// Returns true if a finding has a cause of the list, and its certificate.
     pub fn has(&self, signature: &Signature) -> bool {
         self.causes().any(|(known, _)| known == signature)
     }
@@ -188,7 +189,7 @@ fn read_line(line: &str) -> Result<Line, String> {
 
 fn signature(invariant: &str, cause: &str) -> Result<Signature, String> {
     match names().find(|name| *name == invariant) {
-        Some(invariant) => Ok(Signature { invariant, cause: cause.to_owned() }),
+        Some(invariant) => Ok(Signature { invariant, cause: cause.to_owned(), is_certified: true }),
         None => Err(format!(
             "found '{invariant}', allowed is an invariant, and its cause behind a colon: {}",
             names().collect::<Vec<_>>().join("; ")
@@ -216,14 +217,15 @@ mod tests {
     const LIST: &str = "# Why.\n\ndrawn with: networks as drawn; rules 'corrected'\na rollback ends at the common block: forked | 27 of 17337\n";
 
     fn forked() -> Signature {
-        Signature { invariant: "a rollback ends at the common block", cause: "forked".to_owned() }
+        Signature { invariant: "a rollback ends at the common block", cause: "forked".to_owned(), is_certified: true }
     }
 
     #[test]
     fn a_list_names_invariants_with_and_without_a_cause() {
         let known = Known::read(&format!("{LIST}supply is conserved | 1 of 2\n")).expect("a list");
         assert!(known.has(&forked()) && !known.has(&Signature { cause: "double-forging".to_owned(), ..forked() }));
-        assert!(known.has(&Signature { invariant: "supply is conserved", cause: String::new() }));
+        assert!(!known.has(&Signature { is_certified: false, ..forked() }), "a name proves nothing");
+        assert!(known.has(&Signature { invariant: "supply is conserved", cause: String::new(), is_certified: true }));
         assert_eq!(known.drawn_with(), Some(CORRECTED));
         assert!(known.check_drawn(CORRECTED).is_ok());
         let why = known.check_drawn("networks as drawn; rules 'reference'").expect_err("other rules");

@@ -167,11 +167,11 @@ fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicB
         let mut watchers = Watchers::new(file, &plan, liveness(file), modelled, asserts).ok()?;
         let is_wanted = |found: &Finding| found.signature() == wanted.signature();
         let observers = watchers.observers();
-        let outcome = file.play_while(&plan, StageKind::Inline, observers, |_| {
+        let outcome = file.play_inline(&plan, observers, |stage| {
             watchers.slot_over();
+            watchers.prove(stage);
             !watchers.has_found(is_wanted) && !stop.load(Ordering::Relaxed)
         });
-        let outcome = outcome.ok()?;
         watchers.run_over(outcome.end, outcome.ended, stop);
         let seen = watchers.seen();
         seen.findings().iter().find(|found| is_wanted(found)).cloned()
@@ -373,6 +373,9 @@ impl Minimal {
             line(&format!("Block: {block} at height {height}."));
         }
         line(&format!("Found: {}.", finding.what.trim_end_matches('.')));
+        if let Some(missing) = finding.certificate.missing() {
+            line(&format!("The run shows no certificate of the cause: {}.", missing.trim_end_matches('.')));
+        }
         line("");
         line("The last events before:");
         for told in finding.story.iter().rev().take(24).rev() {
@@ -471,6 +474,7 @@ mod tests {
             at: crate::actors::SimTime::default(),
             after_seconds: 0.0,
             what: String::new(),
+            certificate: crate::check::Certificate::None,
             story: Vec::new(),
         }
     }

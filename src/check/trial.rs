@@ -7,7 +7,7 @@ use super::{
 use crate::{
     actors::SimTime,
     protocol::Slot,
-    scenario::{Scenario, StageKind, Stall, Testnet},
+    scenario::{Scenario, Stall, Testnet},
     sim::{Plan, SeedTree, stage::inline::InlineStage},
 };
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +52,7 @@ fn play_out(scenario: &Scenario, plan: &Plan, mut watchers: Watchers, goes_on: i
         stage.run_until(end);
         played += 1;
         watchers.slot_over();
-        watchers.seen().look_until(end);
+        watchers.prove(&stage);
         let (best, decided) = {
             let seen = watchers.seen();
             (seen.best().height(), seen.alive().map(Alive::is_decided))
@@ -75,12 +75,12 @@ fn play_asserted(
 ) -> Outcome {
     let mut slots = 0;
     let observers = watchers.observers();
-    let played = scenario.play_while(plan, StageKind::Inline, observers, |_| {
+    let played = scenario.play_inline(plan, observers, |stage| {
         slots += 1;
         watchers.slot_over();
+        watchers.prove(stage);
         goes_on(&watchers)
     });
-    let played = played.expect("no actor dies on the inline stage");
     watchers.run_over(played.end, played.ended, stop);
     watchers.outcome(slots, played.delivered)
 }

@@ -5,12 +5,15 @@
 //! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found
 //! no fault in forks.
 
+mod losses;
 mod pools;
+mod proofs;
 
 use super::{
-    Finding, Sometimes,
+    Certificate, Finding, Sometimes,
+    certificate::network::{self, Shown},
     conduct::{self, Conduct},
-    liveness::{Alive, Liveness, deviants, paired},
+    liveness::{Alive, Liveness, deviants, is_liveness, paired},
     sights::Sights,
     step::check_step,
     story::Told,
@@ -19,11 +22,15 @@ use super::{
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
-    protocol::{BlockId, Height, SignedTransaction, Slot, TransactionId, hashing::IdHash},
+    protocol::{Block, BlockId, Height, PublicKey, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     scenario::Scenario,
-    sim::{NetworkEvent, Observer, Outlook, Plan, Tips, network::Tally, tips::common_height},
+    sim::{
+        NetworkEvent, Observer, Outlook, Plan, Tips, network::Tally, stage::inline::InlineStage, tips::common_height,
+    },
 };
 use indexmap::IndexMap;
+use losses::Losses;
+use proofs::{Facts, Heard};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
@@ -59,6 +66,10 @@ pub struct Seen {
     /// The highest block any node has taken in.
     best: Arc<Link>,
     sights: Sights,
+    /// The keys of the nodes' delegates.
+    keys: Vec<Option<PublicKey>>,
+    /// The blocks that any node has heard of.
+    heard: Heard,
 }
 
 /// The state of a node.
@@ -72,7 +83,7 @@ struct Node {
     /// Another node forges for its delegate beside it, so its relay may have that one's block before its own.
     paired: bool,
     /// The last block its delegate made.
-    forged: Option<(Slot, BlockId)>,
+    forged: Option<(Slot, Arc<Block>)>,
     /// Its relay has taken that one: what becomes of it when it comes back from others is nothing of the delegate's.
     forged_taken: bool,
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
@@ -82,6 +93,10 @@ struct Node {
     taken: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Transactions that gave way and whose successor has not been told yet.
     evicted: BTreeSet<TransactionId>,
+    /// What proves the causes of its rollbacks and refused blocks.
+    facts: Facts,
+    /// What proves the causes of its pool's losses.
+    losses: Losses,
 }
 
 impl Watch {
@@ -93,6 +108,8 @@ impl Watch {
         let mut seen = watch.seen();
         seen.start = plan.start;
         seen.alive = liveness.map(|asked| Alive::new(asked, plan.start, round_seconds));
+        let keys = plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public()));
+        seen.keys = keys.collect();
         seen.slot_ends = SimTime::from_seconds(slots.start(Slot(slots.slot(plan.start.seconds()).0 + 1)));
         drop(seen);
         watch
@@ -118,6 +135,8 @@ impl Watch {
             removed: Vec::new(),
             taken: BTreeMap::new(),
             evicted: BTreeSet::new(),
+            facts: Facts::default(),
+            losses: Losses::default(),
         };
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         Self(Arc::new(Mutex::new(Seen {
@@ -134,6 +153,8 @@ impl Watch {
             told: VecDeque::new(),
             best: tip.clone(),
             sights: Sights::default(),
+            keys: vec![None; nodes],
+            heard: Heard::default(),
         })))
     }
 
@@ -192,6 +213,27 @@ impl Seen {
         self.alive = Some(alive);
     }
 
+    /// Proves, from the world at the end of a slot, why a network does not come to one chain or stands still, if that was just
+    /// found.
+    pub(super) fn prove(&mut self, stage: &InlineStage) {
+        let is_unproved =
+            |finding: &Finding| finding.certificate == Certificate::None && is_liveness(finding.invariant);
+        if !self.findings.iter().any(is_unproved) {
+            return;
+        }
+        let shown = network::held(stage, &self.keys);
+        for finding in self.findings.iter_mut().filter(|finding| is_unproved(finding)) {
+            finding.certificate = match shown.clone() {
+                Ok(Shown::Held(words)) => Certificate::Shown(words),
+                Ok(Shown::Late(words)) if finding.invariant == conduct::CONVERGED.name => {
+                    "one chain comes late".clone_into(&mut finding.cause);
+                    Certificate::Shown(words)
+                }
+                Ok(Shown::Late(why)) | Err(why) => Certificate::Missing(why),
+            };
+        }
+    }
+
     /// Notes that something does not hold, if it is the first time for its invariant.
     pub fn find(&mut self, conduct: &Conduct, now: SimTime, node: Option<NodeId>, block: Option<&Link>, what: String) {
         self.find_for(conduct, "", now, node, block, what);
@@ -202,6 +244,19 @@ impl Seen {
         &mut self,
         conduct: &Conduct,
         cause: impl Into<String>,
+        now: SimTime,
+        node: Option<NodeId>,
+        block: Option<&Link>,
+        what: String,
+    ) {
+        self.find_proved(conduct, (cause, Certificate::None), now, node, block, what);
+    }
+
+    /// Notes that something does not hold, if it is the first time for its invariant and cause with a certificate, or without.
+    pub(super) fn find_proved(
+        &mut self,
+        conduct: &Conduct,
+        (cause, certificate): (impl Into<String>, Certificate),
         now: SimTime,
         node: Option<NodeId>,
         block: Option<&Link>,
@@ -218,15 +273,16 @@ impl Seen {
             at: now,
             after_seconds: 0.0,
             what,
+            certificate,
             story: Vec::new(),
         });
     }
 
-    /// Notes a finding, if it is the first of its invariant and cause; adds when it showed, and what came before.
+    /// Notes a finding, if it is the first of its invariant and cause with a certificate, or without; adds when it showed, and
+    /// what came before.
     pub(super) fn found(&mut self, mut finding: Finding) {
-        let is_known = |known: &Finding| known.invariant == finding.invariant && known.cause == finding.cause;
-        if !self.findings.iter().any(is_known) {
-            finding.after_seconds = finding.at.since(self.start).as_secs_f64();
+        if !self.findings.iter().any(|known| known.signature() == finding.signature()) {
+            finding.after_seconds = finding.at.seconds_since(self.start);
             finding.story = self.told.iter().map(|told| told.in_words(&self.tree)).collect();
             self.findings.push(finding);
         }
@@ -264,8 +320,10 @@ impl Seen {
             self.find(&conduct::CHAIN, now, Some(node), Some(link), what);
         }
         let known = &mut self.nodes[node.0 as usize];
+        known.facts.takes(now, &self.tree, &known.tip, link);
+        known.losses.takes(now, link);
         (known.tip, known.moved) = (link.clone(), Some(now));
-        known.forged_taken |= known.forged.is_some_and(|(_, id)| id == link.id());
+        known.forged_taken |= known.forged.as_ref().is_some_and(|(_, block)| block.id == link.id());
         if link.height() > self.best.height() {
             self.best = link.clone();
         }
@@ -274,6 +332,7 @@ impl Seen {
     /// Once for each block.
     fn judge(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
         self.judged.insert(link.id(), applied.clone());
+        self.heard.takes(link);
         if let Some(sibling) = link.parent().filter(|parent| parent.height() < self.best.height()) {
             self.sometimes.count(conduct::FORK);
             let slots = self.tree.slots();
@@ -320,6 +379,7 @@ impl Seen {
                 at: now,
                 after_seconds: 0.0,
                 what: violation.what,
+                certificate: Certificate::None,
                 story: Vec::new(),
             });
         }
@@ -334,25 +394,31 @@ impl Seen {
         }
     }
 
-    fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, id: BlockId) {
+    fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, block: &Arc<Block>) {
+        self.heard.hears(block);
         let known = &mut self.nodes[node.0 as usize];
-        let before = known.forged.replace((slot, id));
+        let before = known.forged.replace((slot, block.clone()));
         known.forged_taken = false;
         if !known.deviant
             && let Some((last, other)) = before
             && last == slot
-            && other != id
+            && other.id != block.id
         {
-            let what = format!("its delegate made blocks {other} and {id} in slot {slot}");
+            let what = format!("its delegate made blocks {} and {} in slot {slot}", other.id, block.id);
             self.find(&conduct::ONE_A_SLOT, now, Some(node), None, what);
         }
     }
 
     fn refused(&mut self, now: SimTime, node: NodeId, why: &BlockRejected) {
         self.sometimes.count(conduct::REFUSED);
+        self.nodes[node.0 as usize].losses.refuses(now, refused_id(why));
         let known = &self.nodes[node.0 as usize];
-        let own = !known.forged_taken && known.forged.is_some_and(|(_, id)| id == refused_id(why));
-        if own && !known.deviant && !known.paired {
+        let own = known.forged.as_ref().filter(|(_, block)| block.id == refused_id(why) && !known.forged_taken);
+        if let Some((_, block)) = own
+            && !known.deviant
+            && !known.paired
+        {
+            let proof = self.refusal_proof(now, known, block, why);
             let cause = match why {
                 BlockRejected::NotApplicable { source: ApplyError::NotEnoughDelegates, .. } => {
                     &conduct::RELAY_RESIGNATION
@@ -365,19 +431,21 @@ impl Seen {
                 BlockRejected::NotApplicable { source, .. } => kind_of(source),
                 why => kind_of(why),
             };
-            self.find_for(cause, rule, now, Some(node), None, why.to_string());
+            self.find_proved(cause, (rule, proof.into()), now, Some(node), None, why.to_string());
         }
     }
 
     fn rolled_back(&mut self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>, why: RollbackCause) {
         self.sometimes.count(conduct::ROLLBACK);
         let known = &mut self.nodes[node.0 as usize];
+        known.facts.leaves(now, from);
         (known.tip, known.moved) = (to.clone(), Some(now));
         let depth = from.height().0 - to.height().0;
         let round = self.tree.applied(from).state.round().position.delegates;
         if depth > round {
             let what = format!("it left {depth} blocks behind, a round has {round}");
-            self.find_for(&conduct::SHALLOW, why.to_string(), now, Some(node), Some(from), what);
+            let proof = self.rollback_proof(now, node, from, to, why);
+            self.find_proved(&conduct::SHALLOW, (why.to_string(), proof), now, Some(node), Some(from), what);
         }
         let common = self.common_with_others(node, from);
         if let Some(common) = common
@@ -390,7 +458,8 @@ impl Seen {
                 from.height(),
                 to.height()
             );
-            self.find_for(&conduct::COMMON, why.to_string(), now, Some(node), Some(from), what);
+            let proof = self.rollback_proof(now, node, from, to, why);
+            self.find_proved(&conduct::COMMON, (why.to_string(), proof), now, Some(node), Some(from), what);
         }
     }
 
@@ -409,6 +478,9 @@ impl Observer for Watch {
         let seen = &mut *guard;
         seen.look_until(now);
         seen.tell(now, node, event);
+        if is_of_pool(event) {
+            seen.pool_speaks(now, node);
+        }
         match event {
             Event::PoolRemoved(_) => {}
             // The removed transactions did not fit beside those chosen before them.
@@ -420,30 +492,27 @@ impl Observer for Watch {
             Event::BlockApplied(link) => seen.applied(now, node, link),
             Event::BlockForged(block) => {
                 let slot = seen.tree.slots().slot(block.header.timestamp);
-                seen.forged(now, node, slot, block.id);
+                seen.forged(now, node, slot, block);
             }
             Event::BlockRefused(why) => seen.refused(now, node, why),
             Event::RolledBack { from, to, cause } => seen.rolled_back(now, node, from, to, *cause),
             Event::ForgingSuspended { .. } => seen.sometimes.count(conduct::SUSPENDED),
-            Event::HealthChecked { .. } => seen.sometimes.count(conduct::HEALTH),
+            Event::HealthChecked { peers, forked } => {
+                seen.sometimes.count(conduct::HEALTH);
+                seen.nodes[node.0 as usize].facts.checks(now, *peers, *forked);
+            }
             Event::PoolAdded(added) => seen.pool_added(now, node, added),
             Event::PoolRemoved(id) => seen.pool_removed(node, id),
-            Event::PoolExpired(one) | Event::PoolEvicted(one) | Event::PoolPurged(one) => {
+            Event::PoolExpired(one) | Event::PoolPurged(one) => {
                 seen.nodes[node.0 as usize].pending.remove(&one.id());
-                if matches!(event, Event::PoolEvicted(_)) {
-                    seen.sometimes.count(conduct::FULL);
-                    seen.nodes[node.0 as usize].evicted.insert(one.id());
-                }
             }
+            Event::PoolEvicted(one) => seen.pool_evicted(now, node, one),
             Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),
             Event::PoolRejected(rejected) => seen.pool_rejected(now, node, rejected),
             Event::PeerRemoved(peer) => seen.sights.removed(*peer),
-            Event::BlockReceived(_)
-            | Event::BlockDisregarded(_)
-            | Event::BlockReverted(_)
-            | Event::PeerAdded(_)
-            | Event::ForgerStarted { .. }
-            | Event::ForgerFailed { .. } => {}
+            Event::BlockReceived(block) | Event::BlockDisregarded(block) => seen.heard.hears(block),
+            Event::BlockReverted(link) => seen.nodes[node.0 as usize].losses.reverts(link),
+            Event::PeerAdded(_) | Event::ForgerStarted { .. } | Event::ForgerFailed { .. } => {}
         }
     }
 
@@ -471,6 +540,20 @@ impl Observer for Watch {
     fn looks(&self) -> bool {
         true
     }
+}
+
+/// An event that a pool tells.
+fn is_of_pool(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::PoolAdded(_)
+            | Event::PoolRejected(_)
+            | Event::PoolRemoved(_)
+            | Event::PoolExpired(_)
+            | Event::PoolEvicted(_)
+            | Event::PoolPurged(_)
+            | Event::PoolReplaced(_)
+    )
 }
 
 /// The block a refusal is about.

@@ -1,7 +1,7 @@
 //! All who watch one run: what they are asked after each slot and at its end, and what came of it.
 
 use super::{
-    Behaviour, Finding, Seen, Sometimes, Watch,
+    Behaviour, Certificate, Finding, Seen, Sometimes, Watch,
     assertions::judge,
     finding::{ASSERTED, interned},
     liveness::{Liveness, untimely},
@@ -10,7 +10,7 @@ use crate::{
     actors::SimTime,
     protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
-    sim::{Observer, Plan},
+    sim::{Observer, Plan, stage::inline::InlineStage},
 };
 use std::{
     sync::{
@@ -91,6 +91,13 @@ impl Watchers {
         self.asserted.iter_mut().for_each(Asserted::slot_over);
     }
 
+    /// After the end of each slot: looks for liveness, and proves from the run as it is why there is none.
+    pub(super) fn prove(&self, stage: &InlineStage) {
+        let mut seen = self.seen();
+        seen.look_until(stage.world().now());
+        seen.prove(stage);
+    }
+
     /// At the end of a run, unless somebody has stopped it.
     pub(super) fn run_over(&self, end: SimTime, ended: Ended, stop: &AtomicBool) {
         self.seen().look_until(end);
@@ -160,6 +167,7 @@ impl Asserted {
                 at,
                 after_seconds: 0.0,
                 what: verdict.found,
+                certificate: Certificate::None,
                 story: Vec::new(),
             });
         }

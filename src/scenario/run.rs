@@ -220,58 +220,79 @@ impl Scenario {
         plan: &Plan,
         stage: StageKind,
         observers: Vec<Box<dyn Observer>>,
-        wanted: impl FnMut(Height) -> bool,
+        mut wanted: impl FnMut(Height) -> bool,
     ) -> Result<Outcome, ActorDied> {
-        self.crypto.during(|| self.play_on(plan, stage, observers, wanted))
+        match stage {
+            StageKind::Inline => {
+                Ok(self.play_inline(plan, observers, |stage| wanted(stage.world().tips().winning().height())))
+            }
+            StageKind::Ractor => self.crypto.during(|| self.play_among_actors(plan, observers, wanted)),
+        }
     }
 
-    fn play_on(
+    /// [`Scenario::play_while`] on the inline stage. `wanted` sees the whole run after each slot.
+    pub fn play_inline(
         &self,
         plan: &Plan,
-        stage: StageKind,
+        mut observers: Vec<Box<dyn Observer>>,
+        mut wanted: impl FnMut(&InlineStage) -> bool,
+    ) -> Outcome {
+        self.crypto.during(|| {
+            let trace = TraceDigest::default();
+            observers.push(Box::new(trace.clone()));
+            let mut closing = Closing::new(self, plan);
+            let mut stage = InlineStage::new(plan, observers);
+            // The last slot that the clock knows ends a run, too.
+            let mut ended = Ended::Time;
+            for end in slot_ends(plan) {
+                stage.run_until(end);
+                let goes_on = wanted(&stage);
+                if let Some(so) = closing.look(end, stage.world(), goes_on) {
+                    ended = so;
+                    break;
+                }
+            }
+            outcome(&trace, stage.world(), ended)
+        })
+    }
+
+    fn play_among_actors(
+        &self,
+        plan: &Plan,
         mut observers: Vec<Box<dyn Observer>>,
         mut wanted: impl FnMut(Height) -> bool,
     ) -> Result<Outcome, ActorDied> {
         let trace = TraceDigest::default();
         observers.push(Box::new(trace.clone()));
-        let slots = plan.tree.slots();
-        let first = slots.slot(plan.start.seconds());
-        let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
         let mut closing = Closing::new(self, plan);
-        let mut look = |end: SimTime, world: &World| -> Option<Ended> {
-            let wanted = wanted(world.tips().winning().height());
-            closing.look(end, world, wanted)
-        };
-        // The last slot that the clock knows ends a run, too.
-        let mut ended = Ended::Time;
-        let (delivered, end) = match stage {
-            StageKind::Inline => {
-                let mut stage = InlineStage::new(plan, observers);
-                for end in ends {
-                    stage.run_until(end);
-                    if let Some(so) = look(end, stage.world()) {
-                        ended = so;
-                        break;
-                    }
+        among_actors(async {
+            let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
+            let mut ended = Ended::Time;
+            for end in slot_ends(plan) {
+                stage.run_until(end).await?;
+                let goes_on = wanted(stage.world().tips().winning().height());
+                if let Some(so) = closing.look(end, stage.world(), goes_on) {
+                    ended = so;
+                    break;
                 }
-                (stage.world().delivered(), stage.world().now())
             }
-            StageKind::Ractor => among_actors(async {
-                let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
-                for end in ends {
-                    stage.run_until(end).await?;
-                    if let Some(so) = look(end, stage.world()) {
-                        ended = so;
-                        break;
-                    }
-                }
-                let result = (stage.world().delivered(), stage.world().now());
-                stage.stop().await;
-                Ok(result)
-            })?,
-        };
-        Ok(Outcome { digest: trace.digest(), events: trace.events(), delivered, end, ended })
+            let outcome = outcome(&trace, stage.world(), ended);
+            stage.stop().await;
+            Ok(outcome)
+        })
     }
+}
+
+/// The ends of all slots of a run.
+fn slot_ends(plan: &Plan) -> impl Iterator<Item = SimTime> {
+    let slots = plan.tree.slots();
+    let first = slots.slot(plan.start.seconds());
+    (first.0 + 1..=u32::MAX).map(move |slot| SimTime::from_seconds(slots.start(Slot(slot))))
+}
+
+fn outcome(trace: &TraceDigest, world: &World, ended: Ended) -> Outcome {
+    let (delivered, end) = (world.delivered(), world.now());
+    Outcome { digest: trace.digest(), events: trace.events(), delivered, end, ended }
 }
 
 /// The fault with the address in place of an account's name.

@@ -4,11 +4,12 @@ use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
         Minimiser,
+        known::Known,
         search::{Networks, Search, play},
         swarm::{Frame, draw, is_whole},
     },
     scenario::Scenario,
-    statistics::{Interval, interval},
+    statistics::{Interval, interval, rates::Count},
 };
 use std::{
     collections::BTreeMap,
@@ -141,6 +142,25 @@ fn each_shipped_finding_shows_what_it_says() {
     assert!(files.len() >= 8, "at least eight weaknesses of the reference are shown");
 }
 
+/// What each file shows has the cause that it is named for, and the run proves it.
+#[test]
+fn each_shipped_finding_shows_its_certificate() {
+    let networks = Networks::default();
+    for file in findings() {
+        let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
+        // Where a file asserts that its nodes converge, the assertion is found in place of the invariant. Unit tests of
+        // `check::certificate` have networks that stay split.
+        if scenario.assertions.iter().any(|one| one.finally.is_some()) {
+            continue;
+        }
+        let outcome = play(&scenario, &networks, None, false, &AtomicBool::new(false));
+        let name = broken(&file).0;
+        let found = outcome.findings.iter().find(|finding| finding.invariant == name);
+        let found = found.unwrap_or_else(|| panic!("{}: {:?}", file.display(), outcome.findings));
+        assert!(found.certificate.is_shown(), "{}: {:?}", file.display(), found.certificate);
+    }
+}
+
 /// Set to write the table of the findings anew.
 const REWRITE: &str = "REWRITE_FINDINGS";
 /// Drawn runs that the shares are of.
@@ -178,6 +198,32 @@ fn the_table_of_findings_is_what_is_measured() {
         assert!(often || RARE.contains(&name.as_str()), "no run of {RUNS} shows '{name}'");
         let heading = format!("\n## {}{}\n", name[..1].to_uppercase(), &name[1..]);
         assert!(text.contains(&heading), "nothing is said of '{name}'");
+    }
+}
+
+/// The page gives each known cause with the count that CI holds a search against.
+#[test]
+fn the_page_gives_the_counts_of_the_list() {
+    let document = root().join("docs/findings.md");
+    let text = fs::read_to_string(&document).expect("findings have a document");
+    let list = fs::read_to_string(root().join("tests/data/known-causes.txt")).expect("it is committed");
+    let known = Known::read(&list).expect("each line has a record");
+    assert!(known.causes().count() > 10, "the reference has weaknesses");
+    let rows = known.causes().map(|(signature, recorded)| {
+        let Count { so, of } = recorded.expect("each line has a record");
+        let Interval { low, high } = interval::of_share(so, of);
+        let share = format!("{:.3} % to {:.3} %", 100.0 * low, 100.0 * high);
+        (so, format!("| {signature} | {so} | {of} | {share} |\n"))
+    });
+    let mut rows: Vec<(u64, String)> = rows.collect();
+    rows.sort_by(|(one, row), (other, next)| other.cmp(one).then(row.cmp(next)));
+    let (head, _) = text.split_once("| Known cause |").expect("the document has a table of causes");
+    let mut wanted = format!("{head}| Known cause | Runs | Of | Share |\n|---|--:|--:|--:|\n");
+    wanted.extend(rows.into_iter().map(|(_, row)| row));
+    if env::var_os(REWRITE).is_some() {
+        fs::write(&document, &wanted).expect("the document can be written");
+    } else {
+        assert!(wanted == text, "{REWRITE}=1 writes the table anew, as\n{wanted}");
     }
 }
 

@@ -148,7 +148,8 @@ fn on_demand_the_clock_stands_only_when_all_nodes_have_the_block() {
 #[test]
 fn on_demand_nodes_that_are_cut_off_hold_up_nothing() {
     let up = Up::start(&["--pace", "on-demand", "--delegates", "7", "--stage", "inline"]);
-    ok(&up, "/lab/faults", &json!({"kind": "partition", "groups": [[6]]}));
+    let (status, answer) = up.post("/lab/faults", &json!({"kind": "partition", "groups": [[6]]}));
+    assert_eq!(status, 201, "{answer}");
     for nonce in 1..=3 {
         let before = ok_get(&up, "/lab/pace")["data"]["now"].as_u64().expect("seconds");
         submit(&up, &transfer(&keys(&up.ready["accounts"][0]), nonce));

@@ -148,10 +148,10 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
-/// A list of these lines, recorded with the reference's rules.
+/// A list of these lines, recorded with the corrected rules.
 fn known_list(folder: &Path, lines: &[String]) -> String {
     let list = folder.join("known.txt");
-    let text = format!("# What is known.\ndrawn with: networks as drawn; rules 'reference'\n{}\n", lines.join("\n"));
+    let text = format!("# What is known.\ndrawn with: networks as drawn; rules 'corrected'\n{}\n", lines.join("\n"));
     fs::write(&list, text).expect("it can be written");
     list.to_string_lossy().into_owned()
 }
@@ -166,9 +166,9 @@ fn signature(one: &Value) -> String {
 #[test]
 fn what_is_known_is_counted_and_does_not_fail() {
     let folder = tempfile::tempdir().expect("a folder of our own");
-    let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
+    let arguments = ["--rules", "corrected", "--runs", "30", "--budget", "0"];
     let (_, all) = search(folder.path(), &arguments);
-    assert!(found(&all).len() > 1, "{all}");
+    assert!(found(&all).len() > 1 && found(&all).iter().all(|one| one["certified"] == true), "{all}");
     let lines: Vec<String> =
         found(&all).iter().map(|one| format!("{} | {} of 30", signature(one), one["runs"])).collect();
     let known = |lines: &[String]| {
@@ -186,18 +186,18 @@ fn what_is_known_is_counted_and_does_not_fail() {
     let why = String::from_utf8_lossy(&output.stderr);
     assert!(why.contains("line 3") && why.contains("the sky is green"), "{why}");
     let list = known_list(folder.path(), &lines);
-    let (output, _) = search(folder.path(), &["--rules", "corrected", "--runs", "1", "--known", &list]);
+    let (output, _) = search(folder.path(), &["--rules", "reference", "--runs", "1", "--known", &list]);
     assert_eq!(output.status.code(), Some(2), "causes come as often as the rules have them");
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(why.contains("rules 'reference'") && why.contains("rules 'corrected'"), "{why}");
+    assert!(why.contains("rules 'corrected'") && why.contains("rules 'reference'"), "{why}");
 }
 
 #[test]
 fn a_known_cause_that_comes_more_often_than_recorded_fails() {
     let folder = tempfile::tempdir().expect("a folder of our own");
-    let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
+    let arguments = ["--rules", "corrected", "--runs", "30", "--budget", "0"];
     let (_, all) = search(folder.path(), &arguments);
-    let most = found(&all).iter().max_by_key(|one| one["runs"].as_u64()).expect("the reference has weaknesses");
+    let most = found(&all).iter().max_by_key(|one| one["runs"].as_u64()).expect("the rules have weaknesses");
     let runs = most["runs"].as_u64().expect("a count");
     assert!(runs >= 3, "it comes often enough to be told from one in a thousand: {most}");
     let record = |one: &Value, often: &str| match signature(one) == signature(most) {
@@ -232,14 +232,14 @@ fn a_list_is_recorded_by_the_search_that_it_is_held_against() {
     let head = "# Why.\n\na rollback ends at the common block: double-forging\n";
     fs::write(&list, head).expect("it can be written");
     let path = list.to_string_lossy().into_owned();
-    let arguments = ["--rules", "reference", "--runs", "30", "--budget", "0"];
+    let arguments = ["--rules", "corrected", "--runs", "30", "--budget", "0"];
     let (output, _) = search(folder.path(), &[&arguments[..], &["--known", &path]].concat());
     assert_eq!(output.status.code(), Some(2), "nothing is recorded");
     let (_, said) = search(folder.path(), &[&arguments[..], &["--record-known", &path]].concat());
     let runs = found(&said).iter().find(|one| signature(one) == "a rollback ends at the common block: double-forging");
     let runs = runs.map_or(0, |one| one["runs"].as_u64().expect("a count"));
     let recorded = format!(
-        "# Why.\n\ndrawn with: networks as drawn; rules 'reference'\na rollback ends at the common block: double-forging | {runs} of 30\n"
+        "# Why.\n\ndrawn with: networks as drawn; rules 'corrected'\na rollback ends at the common block: double-forging | {runs} of 30\n"
     );
     assert_eq!(fs::read_to_string(&list).expect("it is there"), recorded);
     let (_, said) = search(folder.path(), &[&arguments[..], &["--known", &path]].concat());

@@ -84,7 +84,7 @@ impl Call {
 
 /// The result of verifying a peer's tip, at that time (`PeerVerificationResult`). Source: consensus.md 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Verified {
+pub struct Verified {
     pub my_height: Height,
     pub his_height: Height,
     pub highest_common: Height,
@@ -97,7 +97,7 @@ impl Verified {
     }
 
     /// Both have blocks the other has not.
-    pub(super) fn is_forked(self) -> bool {
+    pub fn is_forked(self) -> bool {
         self.highest_common != self.my_height && self.highest_common != self.his_height
     }
 }

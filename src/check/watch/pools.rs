@@ -4,7 +4,7 @@ use super::{Node, Seen};
 use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     check::{
-        Finding,
+        Certificate, Finding,
         conduct::{self, Conduct},
     },
     ledger::BlockTree,
@@ -22,28 +22,45 @@ impl Seen {
         let evicted = std::mem::take(&mut known.evicted);
         let stays = added.iter().filter(|one| !evicted.contains(&one.id()));
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
-        let displaced = evicted.iter().filter(|id| added.iter().all(|one| one.id() != **id));
-        known.evicted = displaced.copied().skip(added.len()).collect();
+        let displaced = evicted.into_iter().filter(|id| added.iter().all(|one| one.id() != *id));
+        known.evicted = displaced.skip(added.len()).collect();
+        known.losses.adds(added);
+        known.losses.holds(known.pending.len(), self.tree.rules().pool.max_transactions);
         // A transaction added at the instant at which a block comes in was handed on before it: the pool has yet to hear of
         // the block.
         if known.deviant || known.moved == Some(now) {
             return;
         }
         let broken = broken_pool(&self.tree, known, added);
-        for (conduct, what) in broken {
-            self.find(conduct, now, Some(node), None, what);
+        for (conduct, what, certificate) in broken {
+            self.find_proved(conduct, ("", certificate), now, Some(node), None, what);
         }
+    }
+
+    /// One gave way in a full pool.
+    pub(super) fn pool_evicted(&mut self, now: SimTime, node: NodeId, one: &Arc<SignedTransaction>) {
+        self.sometimes.count(conduct::FULL);
+        let known = &mut self.nodes[node.0 as usize];
+        known.losses.makes_room(now, known.pending.len(), one);
+        known.pending.remove(&one.id());
+        known.evicted.insert(one.id());
     }
 
     pub(super) fn pool_rejected(&mut self, now: SimTime, node: NodeId, rejected: &[PoolRejection]) {
         let evicted = std::mem::take(&mut self.nodes[node.0 as usize].evicted);
+        // Which of those that were refused made room is not told: the dearest may have.
+        let refused = rejected.iter().filter(|rejection| matches!(rejection.error, PoolError::Apply(_)));
+        let dearest = refused.map(|rejection| rejection.transaction.fee()).max();
         for rejection in rejected {
             match &rejection.error {
                 PoolError::PoolFull { .. } => self.sometimes.count(conduct::FULL),
                 PoolError::Apply(why) if !evicted.is_empty() => {
                     let what =
                         format!("room was made for {}, which was then refused: {why}", rejection.transaction.id());
-                    self.find(&conduct::DISPLACED, now, Some(node), None, what);
+                    let limit = self.tree.rules().pool.max_transactions;
+                    let fee = dearest.unwrap_or(rejection.transaction.fee());
+                    let proof = self.nodes[node.0 as usize].losses.room_proof(now, limit, fee);
+                    self.find_proved(&conduct::DISPLACED, ("", proof.into()), now, Some(node), None, what);
                 }
                 _ => {}
             }
@@ -54,6 +71,11 @@ impl Seen {
         self.nodes[node.0 as usize].removed.push(*id);
     }
 
+    /// An event of a pool comes.
+    pub(super) fn pool_speaks(&mut self, now: SimTime, node: NodeId) {
+        self.nodes[node.0 as usize].losses.speaks(now);
+    }
+
     /// Judges the transactions that left a pool without having been forged, outlived or outbid, though they could still be forged.
     pub(super) fn judge_removals(&mut self, now: SimTime, node: NodeId, with: &Event, beside: Option<&Block>) {
         let known = &mut self.nodes[node.0 as usize];
@@ -61,7 +83,11 @@ impl Seen {
             return;
         }
         let removed = std::mem::take(&mut known.removed);
-        let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
+        let mut gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
+        // What left with a block that was taken back at once has come back.
+        if let Event::PoolReplaced(kept) = with {
+            gone.retain(|one| !kept.iter().any(|other| other.id() == one.id()));
+        }
         let forged = gone.iter().filter(|one| self.tree.block_of(&known.tip, &one.id()).is_some());
         known.taken.extend(forged.map(|one| (one.id(), one.clone())));
         let cause = match with {
@@ -71,21 +97,24 @@ impl Seen {
             Event::PoolReplaced(_) => "with a rollback",
             _ => "with others that came in",
         };
-        let cause = cause.to_owned();
-        self.judge_gone(now, node, &gone, beside, (&conduct::KEPT, cause));
+        let prove = |seen: &Self, lost: &SignedTransaction| seen.loss_proof(now, node, &gone, lost).into();
+        self.judge_gone(now, node, &gone, beside, (&conduct::KEPT, cause), prove);
     }
 
+    /// Judges transactions that are gone: could one of them still be forged? The finding has a certificate if the loss of
+    /// each of these is proved.
     fn judge_gone(
         &mut self,
         now: SimTime,
         node: NodeId,
         gone: &[Arc<SignedTransaction>],
         beside: Option<&Block>,
-        (conduct, cause): (&Conduct, String),
+        (conduct, cause): (&Conduct, &str),
+        prove: impl Fn(&Self, &SignedTransaction) -> Certificate,
     ) {
         let known = &self.nodes[node.0 as usize];
-        let is_known = |finding: &Finding| finding.invariant == conduct.name && finding.cause == cause;
-        if gone.is_empty() || known.deviant || self.findings.iter().any(is_known) {
+        let is_known = |finding: &&Finding| finding.invariant == conduct.name && finding.cause == cause;
+        if gone.is_empty() || known.deviant || self.findings.iter().filter(is_known).count() == 2 {
             return;
         }
         let (tree, tip) = (self.tree.clone(), known.tip.clone());
@@ -96,26 +125,36 @@ impl Seen {
             // A block that does not apply is another finding.
             let _applied_or_not = state.try_apply(chosen, now.seconds(), &terms);
         }
-        let lost = gone.iter().find(|one| {
+        let is_lost = |one: &&Arc<SignedTransaction>| {
             let fits = state.clone().try_apply(one, now.seconds(), &terms).is_ok();
             let expired = one.transaction().expiration().is_some_and(|at| at > 0 && at <= tip.height().0 + 1);
             fits && !expired && tree.block_of(&tip, &one.id()).is_none()
-        });
-        if let Some(lost) = lost {
-            let what = format!("{} {} left the pool though it could still be forged", lost.kind().name(), lost.id());
-            self.find_for(conduct, cause, now, Some(node), Some(&tip), what);
-        }
+        };
+        let proofs = gone.iter().filter(is_lost).map(|lost| (lost, prove(self, lost)));
+        // One that is not proved counts before all that are.
+        let Some((lost, certificate)) = proofs.min_by_key(|(_, certificate)| certificate.is_shown()) else { return };
+        let what = format!("{} {} left the pool though it could still be forged", lost.kind().name(), lost.id());
+        self.find_proved(conduct, (cause, certificate), now, Some(node), Some(&tip), what);
     }
 
     pub(super) fn pool_replaced(&mut self, now: SimTime, node: NodeId, kept: &[Arc<SignedTransaction>]) {
+        let limit = self.tree.rules().pool.max_transactions;
+        let reverted = self.nodes[node.0 as usize].losses.begins_anew(kept, limit);
         let kept: BTreeMap<_, _> = kept.iter().map(|one| (one.id(), one.clone())).collect();
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
         let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
-        self.judge_gone(now, node, &gone, None, (&conduct::KEPT_IN_ROLLBACK, String::new()));
-        let limit = self.tree.rules().pool.max_transactions;
+        let prove = |seen: &Self, lost: &SignedTransaction| match &reverted {
+            Some(reverted) if !reverted.contains(&lost.id()) => Certificate::Shown(
+                "the pool begins anew with what the reverted blocks held, and this is not of it".to_owned(),
+            ),
+            Some(_) => Certificate::Missing(format!("{} was of a reverted block", lost.id())),
+            None => seen.refused_proof(now, &seen.nodes[node.0 as usize], lost).into(),
+        };
+        self.judge_gone(now, node, &gone, None, (&conduct::KEPT_IN_ROLLBACK, ""), prove);
         if kept.len() > limit && !self.nodes[node.0 as usize].deviant {
             let what = format!("it holds {} after a rollback, its limit is {limit}", kept.len());
-            self.find(&conduct::POOL_SIZE, now, Some(node), None, what);
+            let proof = self.nodes[node.0 as usize].losses.size_proof(kept.len());
+            self.find_proved(&conduct::POOL_SIZE, ("", proof.into()), now, Some(node), None, what);
         }
         let (tree, known) = (self.tree.clone(), &mut self.nodes[node.0 as usize]);
         let (taken, tip) = (std::mem::take(&mut known.taken), known.tip.clone());
@@ -123,36 +162,43 @@ impl Seen {
             taken.into_iter().partition(|(id, _)| tree.block_of(&tip, id).is_some());
         known.taken = still;
         let lost: Vec<_> = reverted.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
-        self.judge_gone(now, node, &lost, None, (&conduct::RETURNED, String::new()));
+        self.judge_gone(now, node, &lost, None, (&conduct::RETURNED, ""), |_, _| Certificate::None);
     }
 }
 
+/// A rule that a pool breaks, how, and the proof of its cause.
+type Broken = (&'static Conduct, String, Certificate);
+
 /// Returns the transactions that a pool should not hold, for the senders of what was just added.
-fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) -> Vec<(&'static Conduct, String)> {
+fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) -> Vec<Broken> {
     let mut broken = Vec::new();
     let limit = tree.rules().pool.max_transactions;
     if node.pending.len() > limit {
-        broken.push((&conduct::POOL_SIZE, format!("it holds {}, its limit is {limit}", node.pending.len())));
+        let held = node.pending.len();
+        let what = format!("it holds {held}, its limit is {limit}");
+        broken.push((&conduct::POOL_SIZE, what, node.losses.size_proof(held).into()));
     }
     let applied = tree.applied(&node.tip);
     let senders: BTreeSet<Address> = added.iter().map(|one| one.sender_address()).collect();
     for sender in senders {
         let own: Vec<_> = node.pending.values().filter(|one| one.sender_address() == sender).collect();
         if let Some(one) = own.iter().find(|one| tree.block_of(&node.tip, &one.id()).is_some()) {
-            broken.push((&conduct::POOL_FORGED, format!("{} {} is on its chain", one.kind().name(), one.id())));
+            let what = format!("{} {} is on its chain", one.kind().name(), one.id());
+            broken.push((&conduct::POOL_FORGED, what, Certificate::None));
         }
         let mut nonces: Vec<u64> = own.iter().filter_map(|one| one.nonce()).map(|nonce| nonce.0).collect();
         nonces.sort_unstable();
         let forged = applied.state.wallet(&sender).map_or(0, |wallet| wallet.nonce.0);
         if !nonces.iter().copied().eq((forged + 1..).take(nonces.len())) {
             let what = format!("it holds nonces {nonces:?} of {sender}, whose nonce is {forged}");
-            broken.push((&conduct::POOL_NONCES, what));
+            broken.push((&conduct::POOL_NONCES, what, Certificate::None));
         }
         for kind in ONE_OF_A_KIND {
-            let count = own.iter().filter(|one| one.kind() == kind).count();
-            if count > 1 {
-                let what = format!("it holds {count} of type {} of {sender}", kind.name());
-                broken.push((&conduct::POOL_ONE_OF_A_KIND, what));
+            let of_kind = own.iter().filter(|one| one.kind() == kind);
+            let alike: Vec<TransactionId> = of_kind.map(|one| one.id()).collect();
+            if alike.len() > 1 {
+                let what = format!("it holds {} of type {} of {sender}", alike.len(), kind.name());
+                broken.push((&conduct::POOL_ONE_OF_A_KIND, what, node.losses.request_proof(&alike).into()));
             }
         }
     }

@@ -114,6 +114,9 @@ impl Check {
             text += &format!("  cause: {}\n", signature.cause);
         }
         let finding = told.minimal.as_ref().map_or(&found.finding, |minimal| &minimal.finding);
+        if let Some(missing) = finding.certificate.missing() {
+            text += &format!("  no certificate of this cause: {missing}\n");
+        }
         let node = finding.node.map(|node| format!("{node}")).unwrap_or_else(|| "the network".to_owned());
         let height = finding.height.map(|height| format!(", height {height}")).unwrap_or_default();
         text += &format!("  {often}, first in that of seed {seed}\n  {node}{height}: {}\n", finding.what);
@@ -167,6 +170,7 @@ impl Check {
                     "cause": told.signature.cause,
                     "source": found.finding.origin,
                     "known": told.is_known,
+                    "certified": told.signature.is_certified,
                     "recorded": known.recorded(&told.signature).map(|Count { so, of }| [so, of]),
                     "too_often": told.comes_too_often(),
                     "runs": found.runs,

@@ -6,7 +6,7 @@ use crate::{
         ahead::{Ahead, Announced},
     },
     sim::{
-        Observer, Plan, SeedTree, World, plan,
+        Observer, Outlook, Plan, SeedTree, World, plan,
         queue::Soon,
         world::{Delivery, Handed, Moment},
     },
@@ -74,6 +74,11 @@ impl InlineStage {
     pub fn peer(&self, node: NodeId) -> &Peer {
         let hosted = &self.actors[plan::index(ActorId { node, role: Role::Peer })];
         hosted.peer().expect("the actors are in the order of the plan")
+    }
+
+    /// What is to come. For between two instants; looks at all of it.
+    pub fn outlook(&self) -> Outlook<'_> {
+        Outlook::new(&self.world, &self.actors)
     }
 
     /// Has the peer of one node hear a message now, in the name of another: for tests of what a node makes of it.

@@ -399,11 +399,16 @@ impl Coming {
 
     /// The senders and receivers of all messages under way. Looks at everything that is to come.
     pub fn under_way(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
+        self.messages().map(|(from, to, _)| (from.node, to.node))
+    }
+
+    /// All messages under way, with their senders and receivers. Looks at everything that is to come.
+    pub fn messages(&self) -> impl Iterator<Item = (ActorId, ActorId, &Message)> {
         self.queue.iter().filter_map(|due| match due.event() {
-            Event::Copy { from, to, .. } => Some((from, to)),
+            Event::Copy { place, from, to, .. } => Some((peer(from), peer(to), &self.messages[place as usize].message)),
             Event::Item { place } => match &self.items[place as usize] {
-                Item::Input { to, input: Input::Message { from, .. }, .. } | Item::Post { from, to, .. } => {
-                    Some((from.node, to.node))
+                Item::Input { to, input: Input::Message { from, message }, .. } | Item::Post { from, to, message } => {
+                    Some((*from, *to, message))
                 }
                 _ => None,
             },

@@ -2,7 +2,7 @@
 
 use super::{Item, World, coming::Next};
 use crate::{
-    actors::{ActorId, Delegate, Hosted, Input, NodeId, Peer, Role, SimTime, Stimulus, Wake},
+    actors::{ActorId, Delegate, Hosted, Input, Message, NodeId, Peer, Role, SimTime, Stimulus, Wake},
     sim::plan,
 };
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ impl Sort {
 }
 
 impl<'w> Outlook<'w> {
-    fn new(world: &'w World, actors: &'w [Hosted]) -> Self {
+    pub(in crate::sim) fn new(world: &'w World, actors: &'w [Hosted]) -> Self {
         let mut outlook = Self { world, actors, to_come: Vec::new(), called: BTreeSet::new() };
         for (at, next) in world.queue.of_nodes() {
             outlook.add(at, next);
@@ -118,6 +118,25 @@ impl<'w> Outlook<'w> {
         let index = plan::index(actor);
         let first = self.to_come.partition_point(|(of, _)| *of < index);
         self.to_come[first..].iter().take_while(move |(of, _)| *of == index).map(|(_, to_come)| *to_come)
+    }
+
+    /// The nodes that are about to hear of a block, or where another node stands: such a message is under way to them, or they are
+    /// behind with their inputs.
+    pub fn about_to_hear(&self) -> BTreeSet<NodeId> {
+        let tells = |message: &Message| {
+            matches!(
+                message,
+                Message::Block(_)
+                    | Message::Blocks { .. }
+                    | Message::CommonBlocks { .. }
+                    | Message::Peers(_)
+                    | Message::Status { .. }
+                    | Message::HungUp
+            )
+        };
+        let messages = self.world.queue.messages().filter(|(_, to, message)| to.role == Role::Peer && tells(message));
+        let behind = self.up().filter(|node| self.world.nodes.is_behind(*node));
+        messages.map(|(_, to, _)| to.node).chain(behind).collect()
     }
 
     /// Returns true if inputs wait on a node that does not stand still, and nothing will call it.

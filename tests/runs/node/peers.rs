@@ -2,9 +2,12 @@
 
 use super::cluster::{Cluster, Lone, Setup, message, nobody, one_by_one, rules};
 use dposlab::{
-    actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, Wake, message::Inquiry},
+    actors::{
+        ActorId, Effect, Event, Input, Message, NodeId, Role, Wake,
+        message::{Inquiry, Reorganisation},
+    },
     ledger::{Link, Rules, rules::NodeRules},
-    protocol::{Block, BlockDraft, Height, KeyPair, Slot},
+    protocol::{Block, BlockDraft, BlockId, Height, KeyPair, Slot},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -324,15 +327,17 @@ impl Claim {
         let mut lone = Lone::new(&self.cluster.tree, &self.own, 0, &[], Cluster::at(8 * 1_000));
         let tip = self.his.last().expect("it has some").clone();
         lone.called_by(1);
-        let mut effects = lone.hear(1, Message::Status { tip });
+        let effects = lone.hear(1, Message::Status { tip });
+        self.answer(&mut lone, effects)
+    }
+
+    /// Answers all that the node asks the other one from these effects on, as that would.
+    fn answer(&self, lone: &mut Lone, mut effects: Vec<Effect>) -> (Vec<Effect>, u32) {
         let mut probes = 0;
         loop {
             lone.now = lone.now + Duration::from_millis(100);
             let height = Height(self.common + self.his.len() as u32);
-            if let Some((_, (inquiry, ids))) = message(&effects, |message| match message {
-                Message::CommonBlocksRequest { inquiry, ids } => Some((*inquiry, ids.clone())),
-                _ => None,
-            }) {
+            if let Some((inquiry, ids)) = asked_for_common(&effects) {
                 assert!(ids.len() <= 10);
                 let has = |link: &Arc<Link>| link.height().0 <= self.common && self.own.descends_from(link);
                 let common = ids.iter().filter_map(|id| self.cluster.tree.link(id)).filter(has);
@@ -352,6 +357,82 @@ impl Claim {
                 return (effects, probes);
             }
         }
+    }
+}
+
+/// The blocks that a peer is asked for that may be common, and the number of the question.
+fn asked_for_common(effects: &[Effect]) -> Option<(Inquiry, Arc<[BlockId]>)> {
+    let asked = message(effects, |message| match message {
+        Message::CommonBlocksRequest { inquiry, ids } => Some((*inquiry, ids.clone())),
+        _ => None,
+    });
+    asked.map(|(_, asked)| asked)
+}
+
+/// A peer on another chain is forked where it stands below the node or as high, and over height above it. Source:
+/// consensus.md 2.2.
+#[test]
+fn a_peer_on_another_chain_is_in_no_quorum_at_any_height() {
+    for (more, forked, over_height) in [(2, 1, 0), (3, 1, 0), (4, 0, 1)] {
+        let claim = Claim::new(20, more, |_| {}, None);
+        let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[1], Cluster::at(8 * 1_000));
+        let from = ActorId { node: NodeId(0), role: Role::Delegate };
+        lone.step(Input::Message { from, message: Message::NetworkStateRequest });
+        let tip = claim.his.last().expect("it has some").clone();
+        let effects = lone.hear(1, Message::Status { tip });
+        let (effects, _) = claim.answer(&mut lone, effects);
+        let state = message(&effects, |message| match message {
+            Message::NetworkState(state) => Some((state.in_quorum, state.forked, state.over_height)),
+            _ => None,
+        });
+        assert_eq!(state.map(|(_, state)| state), Some((0, forked, over_height)), "{more} blocks above the common one");
+    }
+}
+
+#[test]
+fn after_a_change_of_chains_peers_are_asked_for_blocks_of_the_new_one() {
+    let claim = Claim::new(20, 3, |_| {}, None);
+    let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[], Cluster::at(8 * 1_000));
+    let asked = |lone: &mut Lone, peer| {
+        lone.called_by(peer);
+        let effects = lone.hear(peer, Message::Status { tip: claim.his[2].clone() });
+        let (_, ids) = asked_for_common(&effects).expect("its tip is not known");
+        ids.iter().filter_map(|id| claim.cluster.tree.link(id)).collect::<Vec<_>>()
+    };
+    let before = asked(&mut lone, 1);
+    assert!(before.iter().all(|link| claim.own.descends_from(link)));
+    let common = claim.own.ancestor(Height(20)).expect("it is on the chain");
+    let tip = claim.cluster.chain(&common, Slot(210), 3).pop().expect("three blocks");
+    lone.step(Input::Reorganise(Arc::new(Reorganisation { common, tip: tip.clone(), dropped: Arc::new([]) })));
+    assert_eq!(lone.peer.tip().id(), tip.id());
+    let after = asked(&mut lone, 2);
+    assert_eq!(before.len(), after.len(), "of the same heights");
+    assert!(after.iter().all(|link| tip.descends_from(link)));
+}
+
+/// A health check meets again whom the node has dropped, where the rules say so.
+#[test]
+fn a_health_check_tries_dropped_peers_again() {
+    for again in [true, false] {
+        let cluster = quiet(|rules| {
+            (rules.health_check_percent, rules.discovery, rules.retry_dropped_peers) = (100, false, again);
+        });
+        let tip = cluster.chain(cluster.tree.genesis(), Slot(1), 7).pop().expect("seven blocks");
+        let mut lone = Lone::new(&cluster.tree, &tip, 0, &[1, 2, 3], Cluster::at(800));
+        let from = ActorId { node: NodeId(0), role: Role::Delegate };
+        lone.step(Input::Message { from, message: Message::NetworkStateRequest });
+        for peer in [1, 2] {
+            lone.hear(peer, Message::Status { tip: tip.block().clone() });
+        }
+        lone.now = lone.now + Duration::from_millis(1_500);
+        lone.step(Input::Wake(Wake::PingOver { ping: 1 }));
+        assert_eq!(lone.peer.connected().count(), 2, "the silent one is gone");
+        // After so many missed slots the node looks around.
+        let block = cluster.block(&tip, cluster.tree.slots().slot(lone.now.seconds()), Vec::new());
+        let effects = lone.hear(1, Message::Block(block.clone()));
+        assert_eq!(lone.peer.tip().id(), block.id);
+        let tried = message(&effects, |message| matches!(message, Message::Connect { .. }).then_some(()));
+        assert_eq!(tried.map(|(to, ())| to.node), again.then_some(NodeId(3)), "retry {again}");
     }
 }
 

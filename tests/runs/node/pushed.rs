@@ -42,6 +42,11 @@ fn a_late_block_is_taken_in_and_not_passed_on() {
     cluster.run_for(3);
     assert_eq!((cluster.tip(0).id(), pushed_on(&cluster, 0)), (late.id, 0));
     let tip = cluster.tip(0).clone();
+    let of_slot_before = cluster.block(&tip, Slot(13), Vec::new());
+    cluster.say(1, 0, Message::Block(of_slot_before.clone()));
+    cluster.run_for(1);
+    assert_eq!((cluster.tip(0).id(), pushed_on(&cluster, 0)), (of_slot_before.id, 0), "one slot is late, too");
+    let tip = cluster.tip(0).clone();
     let timely = cluster.block(&tip, Slot(14), Vec::new());
     cluster.say(1, 0, Message::Block(timely.clone()));
     cluster.run_for(1);

@@ -4,10 +4,10 @@ use super::cluster::{Cluster, Lone, Setup, rules};
 use dposlab::{
     actors::{Effect, Event, Input, Message, RollbackCause, SimTime, Wake},
     ledger::{
-        Rules,
+        Link, Rules,
         rules::{NodeRules, RollbackTarget},
     },
-    protocol::Slot,
+    protocol::{Height, Slot},
     sim::fault::Span,
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -168,6 +168,25 @@ fn a_stranded_node_needs_four_wake_ups_of_six_downloads_each() {
 }
 
 #[test]
+fn a_block_ends_the_count_of_wake_ups_in_vain() {
+    // The slots that the block leaves out cause no health check.
+    let (mut cluster, since, _) = stranded(1, |rules| rules.health_check_percent = 0);
+    cluster.run_until(since + Duration::from_secs(200));
+    // The chain that it stands on gets one more block, which nobody else hears of.
+    let tip = cluster.tip(IDLE).clone();
+    let next = cluster.block(&tip, cluster.slot(), Vec::new());
+    cluster.say(0, IDLE, Message::Block(next.clone()));
+    assert_eq!(cluster.tip(IDLE).id(), next.id);
+    let last = cluster.now;
+    cluster.run_for(400);
+    let first = *health_checks(&cluster, IDLE).first().expect("in the end it looks around");
+    assert!(
+        first.since(last) >= Duration::from_secs(180),
+        "after four more wake-ups: {first}, the block came at {last}"
+    );
+}
+
+#[test]
 fn the_number_of_wake_ups_is_a_rule() {
     let (mut cluster, since, _) = stranded(1, |rules| rules.wake_ups_to_health_check = 1);
     cluster.run_for(200);
@@ -242,6 +261,41 @@ fn many_missed_slots_cause_health_checks_that_find_nothing_wrong() {
         assert_eq!(cluster.rollbacks(node), []);
     }
     assert!(cluster.on_one_chain(cluster.numbers()) && cluster.height(0) > 200, "the chain goes on with gaps");
+}
+
+/// A round's missed slots end with it, those before its last block among them.
+#[test]
+fn each_round_counts_its_own_missed_slots() {
+    let mut rules = rules(Rules::reference());
+    (rules.node.health_check_percent, rules.node.health_check_gap_s) = (100, 0);
+    let offline = |node| (node % 5 == 1).then_some(Span { from: 2, to: u32::MAX });
+    let mut cluster = Setup { delegates: 15, rules, offline, ..Setup::default() }.build();
+    cluster.run_for(3_600);
+    let (tip, schedule) = (cluster.tip(0), cluster.tree.schedule());
+    let (mut missed, mut expected) = (0, Vec::new());
+    for link in (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height))) {
+        for _ in link.missing() {
+            missed += 1;
+            if 3 * (missed + 1) >= 15 {
+                expected.push(link.height());
+                missed = 0;
+            }
+        }
+        if schedule.begins(link.height().next()) {
+            missed = 0;
+        }
+    }
+    let checks = health_checks(&cluster, 0);
+    let height_at = |at: SimTime| {
+        let of = |link: &Arc<Link>| SimTime::from_seconds(link.block().header.timestamp);
+        let blocks = (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height)));
+        blocks.take_while(|link| of(link) <= at).last().map(|link| link.height())
+    };
+    let found: Vec<_> = checks.into_iter().filter_map(height_at).collect();
+    assert!(expected.len() > 10, "{expected:?}");
+    // The last one may be under way.
+    assert_eq!(found, expected[..found.len()]);
+    assert!(found.len() + 1 >= expected.len(), "{found:?} of {expected:?}");
 }
 
 #[test]

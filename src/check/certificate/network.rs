@@ -1,0 +1,359 @@
+//! The certificate of a network that stays split, or stands still: why each live node stays where it is.
+//!
+//! A copy of the run is played on, for a quarter of an hour at most, until each live node has been *held* once. A node is held at an
+//! instant at which
+//!
+//! 1. each of its phases has an end ahead (`check::wakers`), and the only one of its sync is that it is idle;
+//! 2. nothing of its own is open, and no message is on its way to it that says where another node stands, or brings a block;
+//! 3. its records of its peers say what is so: their chains have the block in common that the record names. Or it has no occasion
+//!    to ask them, for its chain grows, its rounds miss too few slots to doubt it, and its delegate is not active;
+//! 4. by the places where its peers really stand, it does not leave its chain (consensus.md 3.5). Or a health check of the quarter
+//!    of an hour has counted them right and found so, for peers come and go. Or its chain gives it no reason to look, for its
+//!    rounds miss too few slots;
+//! 5. it takes blocks and is not behind on its chain; or else its delegate may not forge by its numbers (consensus.md 2.2), or has
+//!    counted them right in its turn and found so.
+//!
+//! A node at the border of two chains may have half of its peers on each. It leaves its chain, and the lot decides whose blocks it
+//! takes then. With blocks of both it takes one for double forging (consensus.md 3.5, 3.6). It counts as held if by the places
+//! where its peers really stood, or for the block of another chain, it had to leave, and if it is at rest again on blocks that it
+//! took since.
+//!
+//! If the copy comes to one chain by such nodes, and by no others, the cause is another one: nothing holds the network, and the lot
+//! takes longer than the time that it was given.
+//!
+//! Whenever a node leaves its chain for another reason, all that was seen is void. A node whose phase nothing ends, or that forges
+//! without a quorum, ends the proof: a peer counts where it stands, or where the node knew it a second before, for a verification may last longer than the
+//! race before forging (consensus.md 2.2). So a node that waits for what never comes, or whose numbers say that it should forge or
+//! leave, is never held, and nor is a network that is on its way to one chain.
+
+use super::numbers::{Numbers, false_record, is_parted};
+use crate::{
+    actors::{
+        Event, NodeId, RollbackCause, SimTime,
+        peer::Verified,
+        wait::{Phase, Wait},
+    },
+    check::wakers::stuck,
+    ledger::{BlockTree, Link},
+    protocol::{Height, PublicKey},
+    sim::{Observer, Outlook, Tips, stage::inline::InlineStage},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// Seconds for which the copy is played on at most: longer than two health checks are apart.
+const PATIENCE: u64 = 900;
+/// Blocks that a node may be behind because they are on their way.
+const ON_THE_WAY: u32 = 2;
+
+/// What the certificate shows, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Each node is held.
+    Held(String),
+    /// The nodes come to one chain later.
+    Late(String),
+}
+
+/// Tries to prove why each node of a run stays where it is. `keys` are those of the nodes' delegates.
+///
+/// # Errors
+/// Says which node is not held, and why.
+pub(crate) fn held(stage: &InlineStage, keys: &[Option<PublicKey>]) -> Result<Shown, String> {
+    let mut vigil = Vigil::new(stage, keys);
+    for second in 0..=PATIENCE {
+        if second > 0 {
+            vigil.play_on()?;
+        }
+        if vigil.tips().is_converged() {
+            let words = format!("the nodes come to one chain {second} s later");
+            return match !vigil.is_void && !vigil.leavers.is_empty() {
+                true => Ok(Shown::Late(format!("{words}, and whoever left its chain had to"))),
+                false => Err(format!("{words}: nothing holds them")),
+            };
+        }
+        if vigil.look()? {
+            return Ok(Shown::Held(vigil.proof()));
+        }
+    }
+    Err(vigil.missing())
+}
+
+/// A copy of the run that is played on, and the nodes seen held.
+struct Vigil<'a> {
+    keys: &'a [Option<PublicKey>],
+    stage: InlineStage,
+    tree: Arc<BlockTree>,
+    /// The height above which a node has taken blocks since it was last seen elsewhere.
+    began: BTreeMap<NodeId, Height>,
+    notes: Notes,
+    /// Nodes whose health check counted their peers right, and found too few on other chains.
+    stays: BTreeSet<NodeId>,
+    /// Nodes whose delegates counted their peers right, and may not forge.
+    waits: BTreeSet<NodeId>,
+    /// Nodes that had to leave their chain, and did.
+    leavers: BTreeSet<NodeId>,
+    /// A node left its chain that did not have to.
+    is_void: bool,
+    /// Why a node stays, of those held so far.
+    held: BTreeMap<NodeId, String>,
+    why_not: BTreeMap<NodeId, String>,
+}
+
+/// What nodes do in a second that is played on.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Second>>);
+
+/// The events of a second.
+#[derive(Default)]
+struct Second {
+    /// Nodes that left their chains: from which block, to which, and why.
+    left: Vec<(NodeId, Arc<Link>, Arc<Link>, RollbackCause)>,
+    /// By node, the peers that a health check found, and those of them on other chains.
+    checked: BTreeMap<NodeId, (u32, u32)>,
+    /// By node that may not forge, the peers reached, and those of them in quorum.
+    suspended: BTreeMap<NodeId, (u32, u32)>,
+    forged: BTreeSet<NodeId>,
+}
+
+impl Observer for Notes {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        let mut second = self.0.lock().expect("no one panics while holding it");
+        match event {
+            Event::RolledBack { from, to, cause } => second.left.push((node, from.clone(), to.clone(), *cause)),
+            Event::HealthChecked { peers, forked } => drop(second.checked.insert(node, (*peers, *forked))),
+            Event::ForgingSuspended { reached, in_quorum } => {
+                second.suspended.insert(node, (*reached, *in_quorum));
+            }
+            Event::BlockForged(_) => drop(second.forged.insert(node)),
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Vigil<'a> {
+    fn new(stage: &InlineStage, keys: &'a [Option<PublicKey>]) -> Self {
+        let mut stage = InlineStage::at(&stage.moment());
+        let notes = Notes::default();
+        stage.watch(Box::new(notes.clone()));
+        let began = stage.world().tips().of_live().map(|(node, tip)| (node, tip.height())).collect();
+        let tree = stage.world().tree().clone();
+        let (held, why_not) = (BTreeMap::new(), BTreeMap::new());
+        let (stays, waits, leavers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Self { keys, stage, tree, began, notes, stays, waits, leavers, is_void: false, held, why_not }
+    }
+
+    fn tips(&self) -> &Tips {
+        self.stage.world().tips()
+    }
+
+    /// Plays a second.
+    ///
+    /// # Errors
+    /// A node forged without a quorum.
+    fn play_on(&mut self) -> Result<(), String> {
+        let live = self.tips().of_live().map(|(node, _)| node);
+        let before: BTreeMap<NodeId, _> = live.map(|node| (node, (self.records(node), self.numbers(node)))).collect();
+        self.stage.run_until(self.stage.world().now() + Duration::from_secs(1));
+        let second = std::mem::take(&mut *self.notes.0.lock().expect("no one panics while holding it"));
+        let rules = self.tree.rules().clone();
+        for node in second.forged {
+            let last_known = before.get(&node).map_or(&[][..], |(records, _)| records.as_slice());
+            let numbers = Numbers::of_forger(last_known, &self.records(node), self.tips().of(node), self.tips());
+            if !numbers.may_have_quorum(&rules) {
+                return Err(format!("{node} forges without a quorum: {}", numbers.quorum(&rules)));
+            }
+        }
+        // A node counts at some instant of the second.
+        let around = |node| before.get(&node).map(|(_, numbers)| *numbers).into_iter().chain([self.numbers(node)]);
+        let (mut stays, mut waits) = (Vec::new(), Vec::new());
+        for (node, (peers, forked)) in second.checked {
+            let so = |numbers: Numbers| (numbers.peers, numbers.forked) == (peers, forked) && !numbers.leaves(&rules);
+            if around(node).any(so) {
+                stays.push(node);
+            }
+        }
+        for (node, (reached, in_quorum)) in second.suspended {
+            let counted = |numbers: Numbers| (numbers.peers, numbers.in_quorum) == (reached, in_quorum);
+            if around(node).any(|numbers| counted(numbers) && !numbers.has_quorum(&rules)) {
+                waits.push(node);
+            }
+        }
+        self.stays.extend(stays);
+        self.waits.extend(waits);
+        for (node, from, to, cause) in second.left {
+            let had_to = match cause {
+                RollbackCause::Forked => Numbers::of(&self.records(node), &from, self.tips()).leaves(&rules),
+                RollbackCause::DoubleForging => self.has_rival(&from),
+                RollbackCause::NeverReady | RollbackCause::Asked => false,
+            };
+            if had_to {
+                self.leavers.insert(node);
+                self.held.remove(&node);
+            } else {
+                [&mut self.stays, &mut self.waits, &mut self.leavers].into_iter().for_each(BTreeSet::clear);
+                self.held.clear();
+                self.is_void = true;
+            }
+            self.began.insert(node, to.height());
+            self.why_not.insert(node, format!("it leaves its chain ({cause}) later"));
+        }
+        Ok(())
+    }
+
+    /// Some chain has a block of the same height or the next, by the owner of its slot, that does not follow this one: whoever
+    /// stands here and downloads it takes it for double forging. Source: consensus.md 3.6.
+    fn has_rival(&self, from: &Arc<Link>) -> bool {
+        let (slots, applied) = (self.tree.slots(), self.tree.applied(from));
+        let is_rival = |link: &Arc<Link>| {
+            let header = &link.block().header;
+            let owner = applied.state.round().owner(slots.slot(header.timestamp));
+            is_parted(from, link) && owner.public_key == header.generator
+        };
+        let heights = [from.height(), from.height().next()];
+        self.tips()
+            .distinct()
+            .any(|tip| heights.iter().filter_map(|height| tip.ancestor(*height)).any(|link| is_rival(&link)))
+    }
+
+    fn records(&self, node: NodeId) -> Vec<(NodeId, Verified)> {
+        self.stage.peer(node).records().collect()
+    }
+
+    fn numbers(&self, node: NodeId) -> Numbers {
+        Numbers::of(&self.records(node), self.tips().of(node), self.tips())
+    }
+
+    /// Looks at each node that was not held yet; returns whether all were by now.
+    ///
+    /// # Errors
+    /// A node waits for what never comes.
+    fn look(&mut self) -> Result<bool, String> {
+        let live: Vec<NodeId> = self.tips().of_live().map(|(node, _)| node).collect();
+        let outlook = self.stage.outlook();
+        if let Some(stuck) = stuck(&outlook).first() {
+            return Err(format!("{}: {stuck}", stuck.node));
+        }
+        let restless = restless(&outlook);
+        for node in &live {
+            if !self.held.contains_key(node) {
+                if let Some(why) = restless.get(node) {
+                    self.why_not.entry(*node).or_insert_with(|| why.clone());
+                    continue;
+                }
+                match self.reason(*node) {
+                    Ok(words) => drop(self.held.insert(*node, words)),
+                    Err(why) => drop(self.why_not.insert(*node, why)),
+                }
+            }
+        }
+        Ok(live.iter().all(|node| self.held.contains_key(node)))
+    }
+
+    /// Why a node stays that hears nothing now.
+    fn reason(&self, node: NodeId) -> Result<String, String> {
+        let (tips, rules) = (self.tips(), self.tree.rules());
+        let (own, records) = (tips.of(node), self.records(node));
+        let ahead = tips.distinct().filter(|tip| tip.descends_from(own)).map(|tip| tip.height().0 - own.height().0);
+        if let Some(ahead) = ahead.max().filter(|ahead| *ahead > ON_THE_WAY) {
+            return Err(format!("it is {ahead} blocks behind on its chain"));
+        }
+        let grows = self.began.get(&node).is_some_and(|began| own.height() > *began);
+        let (missed, seats) = (self.most_missed(own), self.tree.schedule().at(own.height()).delegates);
+        let slots = format!("its chain misses {missed} slots of a round of {seats}");
+        let doubts = !grows || 3 * (missed + 1) >= seats;
+        let is_active = self.is_active(node, own);
+        if !doubts && !is_active {
+            return Ok(format!("{slots}, too few to doubt it, and its delegate is not active"));
+        }
+        if let Some(why) = false_record(&records, own, tips) {
+            return Err(why);
+        }
+        let numbers = Numbers::of(&records, own, tips);
+        let (doubt, quorum) = (numbers.doubt(rules), numbers.quorum(rules));
+        let leaves = numbers.leaves(rules) && !self.stays.contains(&node);
+        match (grows, leaves) {
+            (true, _) if self.leavers.contains(&node) => {
+                Ok("it had to leave its chain, and took blocks again".to_owned())
+            }
+            (true, false) => Ok(doubt),
+            (true, true) if !doubts => Ok(format!("{slots}, too few to doubt it")),
+            (true, true) => Err(format!("it should leave its chain: {doubt}, and {slots}")),
+            (false, true) => Err(format!("it should leave its chain: {doubt}")),
+            (false, false) if is_active && numbers.may_have_quorum(rules) && !self.waits.contains(&node) => {
+                Err(format!("it should forge: {quorum}"))
+            }
+            (false, false) => Ok(format!("{doubt}; {quorum}")),
+        }
+    }
+
+    /// Returns true if the node's delegate is active in the round of a block.
+    fn is_active(&self, node: NodeId, own: &Arc<Link>) -> bool {
+        let applied = self.tree.applied(own);
+        let is_member = |key| applied.state.round().members.iter().any(|member| member.public_key == key);
+        self.keys[node.0 as usize].is_some_and(is_member)
+    }
+
+    /// The most slots that the running round of a chain or one of the two before has missed.
+    fn most_missed(&self, own: &Arc<Link>) -> u32 {
+        let (mut at, mut rounds, mut missed, mut most) = (Some(own.clone()), 0, 0, 0);
+        while let Some(link) = at
+            && rounds < 3
+        {
+            missed += link.missing().len() as u32;
+            most = most.max(missed);
+            if self.tree.schedule().begins(link.height()) {
+                (rounds, missed) = (rounds + 1, 0);
+            }
+            at = link.parent();
+        }
+        most
+    }
+
+    fn proof(&self) -> String {
+        let mut told: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        for (node, words) in &self.held {
+            told.entry(words).or_default().push(*node);
+        }
+        let words: Vec<String> = told.iter().map(|(words, nodes)| format!("{}: {words}", names(nodes))).collect();
+        words.join("; ")
+    }
+
+    fn missing(&self) -> String {
+        let not_held = self.why_not.iter().filter(|(node, _)| !self.held.contains_key(node));
+        let words: Vec<String> = not_held.map(|(node, why)| format!("{node}: {why}")).collect();
+        words.join("; ")
+    }
+}
+
+/// The nodes that do something, or may hear something, that decides where they stand.
+fn restless(outlook: &Outlook<'_>) -> BTreeMap<NodeId, String> {
+    let told = outlook.about_to_hear().into_iter();
+    let mut restless: BTreeMap<NodeId, String> =
+        told.map(|node| (node, "a message is on its way to it".to_owned())).collect();
+    for node in outlook.up() {
+        let mut waits = Vec::new();
+        outlook.peer(node).iter().for_each(|peer| peer.waits(outlook.local(node), &mut waits));
+        let open = waits.iter().find(|wait| !is_rest(wait));
+        restless.extend(open.map(|wait| (node, format!("'{}' is under way", wait.phase))));
+    }
+    restless
+}
+
+/// Phases of a peer in which it hears nothing that decides where it stands.
+fn is_rest(wait: &Wait) -> bool {
+    matches!(wait.phase, Phase::Idle | Phase::BetweenDiscoveries | Phase::Bundling | Phase::PassingOn)
+}
+
+/// The names of some nodes, a few of them.
+fn names(nodes: &[NodeId]) -> String {
+    const FEW: usize = 4;
+    let some: Vec<String> = nodes.iter().take(FEW).map(ToString::to_string).collect();
+    match nodes.len().saturating_sub(FEW) {
+        0 => some.join(", "),
+        more => format!("{} and {more} more", some.join(", ")),
+    }
+}

@@ -1,0 +1,123 @@
+//! The numbers of the rules that hold a node on its chain, counted over where its peers really stand.
+
+use crate::{
+    actors::{NodeId, peer::Verified},
+    ledger::{Link, Rules},
+    sim::{Tips, tips::common_height},
+};
+use std::sync::Arc;
+
+/// A minimum network reach of 0 is read as this. Source: consensus.md 2.2.
+const REACH_OF_ZERO: u32 = 20;
+
+/// Two nodes of which each has blocks that the other has not.
+pub(super) fn is_parted(one: &Arc<Link>, other: &Arc<Link>) -> bool {
+    !one.descends_from(other) && !other.descends_from(one)
+}
+
+/// Where the peers of a node really stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub peers: u32,
+    /// On other chains.
+    pub forked: u32,
+    /// On this chain and no higher. Source: consensus.md 2.2.
+    pub in_quorum: u32,
+}
+
+impl Numbers {
+    /// Counts the peers of a node by the blocks they stand on.
+    pub(super) fn of(records: &[(NodeId, Verified)], own: &Arc<Link>, tips: &Tips) -> Self {
+        let mut numbers = Self { peers: 0, forked: 0, in_quorum: 0 };
+        for tip in records.iter().map(|(node, _)| tips.of(*node)) {
+            numbers.peers += 1;
+            numbers.forked += u32::from(is_parted(own, tip));
+            numbers.in_quorum += u32::from(own.descends_from(tip));
+        }
+        numbers
+    }
+
+    /// The peers that a node may have counted when it forged in the second between two looks at its records. A peer counts for
+    /// quorum where it stands, or where it was last known to be. Source: consensus.md 2.2.
+    pub(super) fn of_forger(
+        before: &[(NodeId, Verified)],
+        now: &[(NodeId, Verified)],
+        own: &Arc<Link>,
+        tips: &Tips,
+    ) -> Self {
+        let mut numbers = Self { peers: 0, forked: 0, in_quorum: 0 };
+        let new = now.iter().filter(|(node, _)| before.iter().all(|(other, _)| other != node));
+        for (node, record) in before.iter().chain(new) {
+            let tip = tips.of(*node);
+            numbers.peers += 1;
+            numbers.forked += u32::from(is_parted(own, tip));
+            numbers.in_quorum += u32::from(own.descends_from(tip) || !record.is_forked());
+        }
+        numbers
+    }
+
+    /// By 3.5, a health check finds the node forked.
+    pub(super) fn leaves(self, rules: &Rules) -> bool {
+        self.peers > 0 && 100 * self.forked >= rules.node.forked_percent * self.peers
+    }
+
+    /// By 2.2, its delegate forges.
+    pub(super) fn has_quorum(self, rules: &Rules) -> bool {
+        let Self { peers, in_quorum, .. } = self;
+        peers > 0 && peers >= least_reach(rules) && 100 * in_quorum >= rules.quorum_percent * peers
+    }
+
+    /// By 2.2, its delegate forges, if some of the peers that do not count for quorum are dropped before: a verification may fail.
+    pub(super) fn may_have_quorum(self, rules: &Rules) -> bool {
+        (0..=self.peers - self.in_quorum).any(|late| Self { peers: self.peers - late, ..self }.has_quorum(rules))
+    }
+
+    /// The share of peers on other chains beside the threshold of 3.5.
+    pub(super) fn doubt(self, rules: &Rules) -> String {
+        let Self { peers, forked, .. } = self;
+        let needed = rules.node.forked_percent;
+        format!("{forked} of {peers} peers are on other chains, and from {needed} % on it leaves its own")
+    }
+
+    /// Peers reached and the share in quorum beside the thresholds of 2.2.
+    pub(super) fn quorum(self, rules: &Rules) -> String {
+        let Self { peers, in_quorum, .. } = self;
+        let (needed, least) = (rules.quorum_percent, least_reach(rules));
+        format!("{in_quorum} of {peers} peers are in quorum, and {needed} % of at least {least} are needed to forge")
+    }
+}
+
+/// The peers that a node must reach before its delegate forges. Source: consensus.md 2.2.
+fn least_reach(rules: &Rules) -> u32 {
+    match rules.minimum_network_reach {
+        None => 0,
+        Some(0) => REACH_OF_ZERO,
+        Some(least) => least,
+    }
+}
+
+/// Why the first record that counts a peer wrongly is false, if one is. A record says which block two tips at their heights had
+/// in common: the two chains still say so, unless one of the nodes has left its chain since.
+pub(super) fn false_record(records: &[(NodeId, Verified)], own: &Arc<Link>, tips: &Tips) -> Option<String> {
+    records.iter().find_map(|(node, record)| {
+        let other = tips.of(*node);
+        // An old record that counts the peer as it would be counted now holds nobody.
+        if record.is_forked() == is_parted(own, other) {
+            return None;
+        }
+        let wrong = match (own.ancestor(record.my_height), other.ancestor(record.his_height)) {
+            (Some(mine), Some(his)) => {
+                let common = common_height(&mine, &his);
+                (common != record.highest_common).then(|| format!("they have blocks in common up to height {common}"))
+            }
+            (None, _) => Some(format!("the node itself is down at height {}", own.height())),
+            (_, None) => Some(format!("{node} is down at height {}", other.height())),
+        };
+        let Verified { my_height, his_height, highest_common } = record;
+        Some(format!(
+            "its record says that its tip at height {my_height} and that of {node} at height {his_height} have blocks in \
+             common up to {highest_common}, but {}",
+            wrong?
+        ))
+    })
+}

@@ -1,0 +1,261 @@
+//! Each certificate is shown where its facts are there, and missing where one of them is not.
+
+use super::Certificate;
+use crate::{
+    actors::{Event, NodeId, PoolError, RollbackCause, SimTime, pool::PoolRejection},
+    check::{
+        Watch,
+        conduct::{self, Conduct},
+    },
+    ledger::{ApplyError, BlockRejected, BlockTree, Link},
+    protocol::{Arktoshi, Block, BlockId, Height, SignedTransaction},
+    scenario::Scenario,
+    sim::{Observer, SeedTree, stage::inline::InlineStage},
+};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+const NODE: NodeId = NodeId(0);
+
+/// A chain of five delegates in which nothing went wrong, and somebody who watches a node from one of its blocks on.
+struct Watched {
+    tree: Arc<BlockTree>,
+    /// The last block of the chain.
+    tip: Arc<Link>,
+    watch: Watch,
+    now: SimTime,
+}
+
+impl Watched {
+    /// Watches from a height on; the chain has 24 blocks. `rules` are lines of the scenario.
+    fn from(height: u32, rules: &str) -> Self {
+        let text = format!(
+            "version = 1\nrounds = 5\ncrypto = \"modelled\"\n[network]\ndelegates = 5\n[rules]\n{rules}\n[[workload]]\n\
+             kind = \"generate\"\nper_second = 1\nwallets = 5\nfunding = 500\n[workload.mix]\ntransfer = 1\n"
+        );
+        let scenario = Scenario::parse(&text, "quiet.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
+        let seeds = SeedTree::new(1);
+        let (tree, tip) = scenario.crypto.during(|| {
+            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+            let mut stage = InlineStage::new(&plan, Vec::new());
+            stage.run_until(plan.start + Duration::from_secs(8 * 30));
+            let tip = stage.world().tips().winning().ancestor(Height(24)).expect("a block for each slot");
+            (plan.tree.clone(), tip)
+        });
+        let begin = tip.ancestor(Height(height)).expect("it is there");
+        let watch = Watch::new(tree.clone(), &begin, 1, &BTreeSet::new(), &BTreeSet::new());
+        let now = SimTime::from_seconds(begin.block().header.timestamp) + Duration::from_secs(1);
+        Self { tree, tip, watch, now }
+    }
+
+    fn at(&self, height: u32) -> Arc<Link> {
+        self.tip.ancestor(Height(height)).expect("it is there")
+    }
+
+    fn hears(&mut self, event: Event) {
+        self.watch.observe(self.now, NODE, &event);
+    }
+
+    /// The only finding of an invariant.
+    #[track_caller]
+    fn certificate(&self, conduct: &Conduct) -> Certificate {
+        let seen = self.watch.seen();
+        let mut found = seen.findings().iter().filter(|finding| finding.invariant == conduct.name);
+        let finding = found.next().unwrap_or_else(|| panic!("'{}' is not broken: {:?}", conduct.name, seen.findings()));
+        assert!(found.next().is_none(), "{:?}", seen.findings());
+        finding.certificate.clone()
+    }
+
+    #[track_caller]
+    fn shows(&self, conduct: &Conduct) {
+        let certificate = self.certificate(conduct);
+        assert!(certificate.is_shown(), "{certificate:?}");
+    }
+
+    #[track_caller]
+    fn lacks(&self, conduct: &Conduct, what: &str) {
+        let certificate = self.certificate(conduct);
+        assert!(certificate.missing().is_some_and(|missing| missing.contains(what)), "{certificate:?} of '{what}'");
+    }
+}
+
+const CORRECTED: &str = "base = \"corrected\"";
+const REFERENCE: &str = "base = \"reference\"";
+
+/// A node takes all blocks up to 24, and then goes back to a height.
+fn rolls_back(rules: &str, to: u32, cause: RollbackCause, before: impl Fn(&mut Watched)) -> Watched {
+    let mut watched = Watched::from(2, rules);
+    (3..24).for_each(|height| watched.hears(Event::BlockApplied(watched.at(height))));
+    watched.now = watched.now + Duration::from_secs(200);
+    before(&mut watched);
+    let (from, to) = (watched.at(23), watched.at(to));
+    watched.hears(Event::RolledBack { from, to, cause });
+    watched
+}
+
+#[test]
+fn a_rollback_after_a_health_check_has_half_of_the_peers_on_other_chains() {
+    let forked = |rules, to, before: &dyn Fn(&mut Watched)| rolls_back(rules, to, RollbackCause::Forked, before);
+    let checks = |peers, forked| move |one: &mut Watched| one.hears(Event::HealthChecked { peers, forked });
+    forked(REFERENCE, 10, &checks(4, 2)).shows(&conduct::SHALLOW);
+    forked(REFERENCE, 10, &|_| {}).lacks(&conduct::SHALLOW, "makes no health check");
+    forked(REFERENCE, 10, &checks(4, 1)).lacks(&conduct::SHALLOW, "1 of 4 peers");
+    let late = |one: &mut Watched| {
+        one.hears(Event::HealthChecked { peers: 4, forked: 2 });
+        one.now = one.now + Duration::from_secs(1);
+    };
+    forked(REFERENCE, 10, &late).lacks(&conduct::SHALLOW, "makes no health check");
+    forked(CORRECTED, 10, &checks(4, 2)).lacks(&conduct::SHALLOW, "no other chain parts");
+    let deepest = "base = \"reference\"\nnode = { random_rollback_max = 12 }";
+    forked(deepest, 10, &checks(4, 2)).lacks(&conduct::SHALLOW, "leaves 13 blocks, 4 to 12 may be drawn");
+}
+
+/// A block of the same height as the tip, by the same delegate.
+fn rival(link: &Link) -> Arc<Block> {
+    let mut block = (**link.block()).clone();
+    block.id = BlockId::Full([1; 32]);
+    Arc::new(block)
+}
+
+#[test]
+fn a_rollback_after_double_forging_has_a_rival_that_came_with_a_download() {
+    let double = |to, before: &dyn Fn(&mut Watched)| rolls_back(CORRECTED, to, RollbackCause::DoubleForging, before);
+    // The node took its last block before in a download.
+    let downloads = |one: &mut Watched| one.hears(Event::BlockApplied(one.at(23)));
+    let competes = |one: &mut Watched| one.hears(Event::BlockReceived(rival(&one.at(23))));
+    let both = |one: &mut Watched| {
+        competes(one);
+        downloads(one);
+    };
+    double(10, &both).shows(&conduct::SHALLOW);
+    double(10, &competes).lacks(&conduct::SHALLOW, "takes in no block of a download");
+    double(10, &downloads).lacks(&conduct::SHALLOW, "no block by the owner of its slot competes");
+    let of_others = |one: &mut Watched| {
+        let mut block = (*rival(&one.at(23))).clone();
+        block.header.generator = one.at(22).block().header.generator;
+        one.hears(Event::BlockReceived(Arc::new(block)));
+        downloads(one);
+    };
+    double(10, &of_others).lacks(&conduct::SHALLOW, "no block by the owner of its slot competes");
+}
+
+/// Transactions of a block above the one that the node stands on, which could be forged.
+fn forgeable(watched: &Watched, height: u32) -> Vec<Arc<SignedTransaction>> {
+    let transactions = watched.at(height).block().transactions.clone();
+    assert!(!transactions.is_empty(), "the workload sends");
+    transactions
+}
+
+#[test]
+fn a_pool_that_begins_anew_holds_what_the_reverted_blocks_held() {
+    let begins_anew = |reverts: bool, keeps: bool| {
+        let mut watched = Watched::from(20, CORRECTED);
+        let pending = forgeable(&watched, 21);
+        watched.hears(Event::PoolAdded(pending.clone()));
+        if reverts {
+            watched.hears(Event::BlockReverted(watched.at(if keeps { 19 } else { 21 })));
+        }
+        watched.now = watched.now + Duration::from_secs(8);
+        watched.hears(Event::PoolReplaced(Vec::new()));
+        watched
+    };
+    begins_anew(true, true).shows(&conduct::KEPT_IN_ROLLBACK);
+    begins_anew(true, false).lacks(&conduct::KEPT_IN_ROLLBACK, "was of a reverted block");
+    begins_anew(false, true).lacks(&conduct::KEPT_IN_ROLLBACK, "no block with it");
+}
+
+/// A pool holds four at most, and so do blocks.
+const FOUR: &str = "base = \"corrected\"\npool = { max_transactions = 4 }";
+
+#[test]
+fn a_pool_above_its_limit_began_anew_with_reverted_blocks() {
+    let holds = |reverts: bool| {
+        let mut watched = Watched::from(20, FOUR);
+        let back = [forgeable(&watched, 21), forgeable(&watched, 22)].concat();
+        assert!(back.len() > 4, "more than the limit");
+        if reverts {
+            [22, 21].into_iter().for_each(|height| watched.hears(Event::BlockReverted(watched.at(height))));
+        }
+        watched.hears(Event::PoolReplaced(back));
+        watched
+    };
+    holds(true).shows(&conduct::POOL_SIZE);
+    holds(false).lacks(&conduct::POOL_SIZE, "did not begin anew above its limit");
+}
+
+#[test]
+fn a_transaction_that_gave_way_was_cheaper_in_a_full_pool() {
+    let displaced = |held: usize, paid: u64| {
+        let mut watched = Watched::from(20, FOUR);
+        let pending = forgeable(&watched, 21);
+        watched.hears(Event::PoolAdded(pending[..held].to_vec()));
+        watched.hears(Event::PoolEvicted(pending[0].clone()));
+        let mut newcomer = pending[0].transaction().clone();
+        newcomer.fee = Arktoshi::new(paid).expect("an amount");
+        let transaction = Arc::new(SignedTransaction::new(newcomer));
+        let error = PoolError::Apply(ApplyError::NotEnoughDelegates);
+        watched.hears(Event::PoolRejected(vec![PoolRejection { transaction, error }]));
+        watched
+    };
+    displaced(4, u64::MAX / 2).shows(&conduct::DISPLACED);
+    displaced(3, u64::MAX / 2).lacks(&conduct::DISPLACED, "the pool held 3 at most, its limit is 4");
+    displaced(4, 1).lacks(&conduct::DISPLACED, "what gave way paid no less");
+}
+
+#[test]
+fn a_transaction_that_a_pool_lost_went_with_a_block() {
+    let lost = |before: &dyn Fn(&mut Watched)| {
+        let mut watched = Watched::from(20, CORRECTED);
+        let pending = forgeable(&watched, 21);
+        watched.hears(Event::PoolAdded(pending.clone()));
+        before(&mut watched);
+        watched.hears(Event::PoolRemoved(pending[0].id()));
+        watched.hears(Event::HealthChecked { peers: 1, forked: 0 });
+        watched
+    };
+    let refuses = |height: u32| {
+        move |one: &mut Watched| {
+            let block = one.at(height).block().clone();
+            one.hears(Event::BlockReceived(block.clone()));
+            let why = BlockRejected::AlreadyForged {
+                id: block.id,
+                height: block.header.height,
+                transaction: block.transactions[0].id(),
+            };
+            one.hears(Event::BlockRefused(Box::new(why)));
+        }
+    };
+    lost(&refuses(21)).shows(&conduct::KEPT);
+    lost(&|_| {}).lacks(&conduct::KEPT, "no block");
+    let late = |one: &mut Watched| {
+        refuses(21)(one);
+        one.now = one.now + Duration::from_secs(9);
+    };
+    lost(&late).lacks(&conduct::KEPT, "no block");
+}
+
+#[test]
+fn a_relay_refuses_its_delegates_block_for_a_round_that_it_left_in_the_slot_before() {
+    let refused = |takes_the_rounds_end: bool, seconds: u64| {
+        // The round of five ends with block 20.
+        let mut watched = Watched::from(19, CORRECTED);
+        if takes_the_rounds_end {
+            watched.hears(Event::BlockApplied(watched.at(20)));
+        }
+        watched.now = watched.now + Duration::from_secs(seconds);
+        let before = watched.tree.applied(&watched.at(19)).state.round().clone();
+        let slots = watched.tree.slots();
+        let slot = slots.slot(watched.now.seconds());
+        let mut block = (**watched.at(21).block()).clone();
+        (block.header.generator, block.id) = (before.owner(slot).public_key, BlockId::Full([1; 32]));
+        let (id, height) = (block.id, block.header.height);
+        block.header.timestamp = slots.start(slot);
+        let (got, expected) = (block.header.generator, watched.at(21).block().header.generator);
+        watched.hears(Event::BlockForged(Arc::new(block)));
+        let why = BlockRejected::WrongForger { id, height, slot, expected, got };
+        watched.hears(Event::BlockRefused(Box::new(why)));
+        watched
+    };
+    refused(true, 7).shows(&conduct::RELAY);
+    refused(false, 7).lacks(&conduct::RELAY, "in no round that the node left");
+    refused(true, 9).lacks(&conduct::RELAY, "in no round that the node left");
+}
