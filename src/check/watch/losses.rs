@@ -269,18 +269,17 @@ mod tests {
     fn two_of_a_kind_came_in_one_request_or_with_reverted_blocks() {
         let tree = Testnet::generate(SeedTree::new(1), 5).tree(Rules::corrected()).expect("a generated genesis");
         let genesis = &tree.genesis().block().transactions;
-        let (one, other) = (genesis[0].clone(), genesis[1].clone());
-        let ids = [one.id(), other.id()];
+        let (two, ids) = (&genesis[..2], [genesis[0].id(), genesis[1].id()]);
         let requests = |requests: &[&[Arc<SignedTransaction>]]| {
             let mut losses = Losses::default();
             requests.iter().for_each(|added| losses.adds(added));
             losses
         };
-        let together = requests(&[&[one.clone(), other.clone()]]);
+        let together = requests(&[two]);
         assert!(together.request_proof(&ids).is_ok());
-        let mut apart = requests(&[&[one.clone()], &[other.clone()]]);
+        let mut apart = requests(&[&two[..1], &two[1..]]);
         assert_eq!(apart.request_proof(&ids), Err("they came in 2 requests".to_owned()));
-        assert_eq!(apart.begins_anew(&genesis[..2], 10), None, "no block was reverted");
+        assert_eq!(apart.begins_anew(two, 10), None, "no block was reverted");
         assert!(apart.request_proof(&ids).is_err());
     }
 }
