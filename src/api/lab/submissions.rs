@@ -11,8 +11,9 @@ use std::{
 
 /// Submissions that are kept: the newest.
 pub const KEPT: usize = 1_000;
-/// Characters of a reason that are kept. A client may cause longer ones, and all are kept in memory.
-const MESSAGE_MAX: usize = 1_000;
+/// Characters of an id and of a reason that are kept. A client chooses the one and may cause long ones of the other, and all are kept
+/// in memory.
+const TEXT_MAX: usize = 1_000;
 
 /// One transaction that was handed in, or a request that was refused as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +36,7 @@ pub struct Submissions(Arc<Mutex<VecDeque<SubmissionLine>>>);
 impl Submissions {
     /// Adds one; the oldest gives way.
     pub fn add(&self, mut line: SubmissionLine) {
-        if let Some((_, message)) = &mut line.refusal
-            && let Some((end, _)) = message.char_indices().nth(MESSAGE_MAX)
-        {
-            message.truncate(end);
-        }
+        line.id.iter_mut().chain(line.refusal.as_mut().map(|(_, message)| message)).for_each(shorten);
         let mut lines = self.lock();
         if lines.len() >= KEPT {
             lines.pop_front();
@@ -58,27 +55,35 @@ impl Submissions {
     }
 }
 
+fn shorten(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_kept_and_no_reason_is_endless() {
+    fn the_newest_are_kept_and_no_text_is_endless() {
         let submissions = Submissions::default();
         let line = |number: usize| SubmissionLine {
             at: SimTime::from_micros(number as u64),
             node: NodeId(0),
             height: Height(1),
-            id: Some(number.to_string()),
-            refusal: Some((Some("ERR_UNKNOWN"), "ä".repeat(MESSAGE_MAX + number))),
+            id: Some("ü".repeat(number)),
+            refusal: Some((Some("ERR_UNKNOWN"), "ä".repeat(TEXT_MAX + number))),
         };
         (0..KEPT + 2).for_each(|number| submissions.add(line(number)));
         let all = submissions.all();
-        assert_eq!((all.len(), all[0].id.as_deref()), (KEPT, Some("2")));
-        assert!(
-            all.iter().all(|line| {
-                line.refusal.as_ref().is_some_and(|(_, message)| message.chars().count() == MESSAGE_MAX)
-            })
-        );
+        let lengths = |line: &SubmissionLine| {
+            let count = |text: &String| (text.chars().count(), text.capacity());
+            (line.id.as_ref().map(count), line.refusal.as_ref().map(|(_, message)| count(message)))
+        };
+        assert_eq!((all.len(), all[0].id.as_deref()), (KEPT, Some("üü")));
+        assert_eq!(lengths(&all[KEPT - 1]), (Some((TEXT_MAX, 2 * TEXT_MAX)), Some((TEXT_MAX, 2 * TEXT_MAX))));
+        assert!(all.iter().all(|line| lengths(line).1 == Some((TEXT_MAX, 2 * TEXT_MAX))));
     }
 }
