@@ -352,6 +352,7 @@ impl Live {
                             }
                             self.went_back();
                             self.remember().await?;
+                            self.come_to_rest().await?;
                         }
                         self.note_stand(false);
                         if self.is_broken() {
