@@ -81,6 +81,18 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// The number of peers that a node must reach before its delegate forges: 0 where it needs none. A minimum of 0 is read
+    /// as 20. Source: consensus.md 2.2.
+    pub fn least_reach(&self) -> u32 {
+        match self.minimum_network_reach {
+            None => 0,
+            Some(0) => 20,
+            Some(least) => least,
+        }
+    }
+}
+
 impl Default for Rules {
     /// [`Rules::reference`].
     fn default() -> Self {

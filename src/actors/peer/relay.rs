@@ -6,9 +6,6 @@ use crate::actors::{
     message::{NetworkState, NetworkStatus, RoundView},
 };
 
-/// The value as which a minimum network reach of 0 is read. Source: consensus.md 2.2.
-const REACH_OF_ZERO: u32 = 20;
-
 impl Peer {
     pub(in crate::actors) fn round_view(&self) -> RoundView {
         RoundView {
@@ -52,19 +49,13 @@ impl Peer {
         }
         match self.rules().minimum_network_reach {
             None => NetworkStatus::Test,
-            Some(0) if reached < REACH_OF_ZERO => NetworkStatus::BelowMinimumPeers,
-            Some(least) if reached < least => NetworkStatus::BelowMinimumPeers,
+            Some(_) if reached < self.rules().least_reach() => NetworkStatus::BelowMinimumPeers,
             Some(_) => NetworkStatus::Default,
         }
     }
 
     /// Returns true if fewer peers are connected than forging needs.
     pub(super) fn is_below_minimum(&self) -> bool {
-        let least = match self.rules().minimum_network_reach {
-            None => 0,
-            Some(0) => REACH_OF_ZERO,
-            Some(least) => least,
-        };
-        (self.neighbours.len() as u32) < least
+        (self.neighbours.len() as u32) < self.rules().least_reach()
     }
 }

@@ -3,7 +3,6 @@
 use super::{
     Case,
     limits::Endpoint,
-    peers::minimum,
     state::{GRACE, PeerModel, PingFor, Timer, looks_for_peers},
 };
 use crate::{
@@ -94,7 +93,7 @@ impl PeerModel {
     }
 
     pub(super) fn looks_for_peers(&mut self, case: &mut Case<'_>) {
-        let below = (self.peers.len() as u32) < minimum(case.known);
+        let below = (self.peers.len() as u32) < case.known.rules().least_reach();
         let wait = Duration::from_secs(if below { 60 } else { 600 });
         self.discovers_by = looks_for_peers(case.known).then(|| case.step.local + wait);
         let lately = self.asked_for_peers.is_some_and(|at| case.step.local < at + Duration::from_secs(15));

@@ -154,15 +154,6 @@ impl Peers {
     }
 }
 
-/// Addresses of peers below which a node is not connected well enough.
-pub(super) fn minimum(known: &Known) -> u32 {
-    match known.rules().minimum_network_reach {
-        None => 0,
-        Some(0) => 20,
-        Some(least) => least,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

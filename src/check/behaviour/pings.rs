@@ -4,7 +4,7 @@
 use super::{
     Case, Known,
     limits::Endpoint,
-    peers::{Peer, Verified, minimum},
+    peers::{Peer, Verified},
     state::{GRACE, PeerModel, Phase, Ping, PingFor},
 };
 use crate::{
@@ -234,7 +234,7 @@ impl PeerModel {
             self.peers.all.values().filter(|peer| peer.height <= height && peer.verified.is_forked()).count() as u32;
         let status = match known.rules().minimum_network_reach {
             None => NetworkStatus::Test,
-            Some(_) if reached < minimum(known) => NetworkStatus::BelowMinimumPeers,
+            Some(_) if reached < known.rules().least_reach() => NetworkStatus::BelowMinimumPeers,
             Some(_) => NetworkStatus::Default,
         };
         NetworkState {

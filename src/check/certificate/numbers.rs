@@ -7,9 +7,6 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A minimum network reach of 0 is read as this. Source: consensus.md 2.2.
-const REACH_OF_ZERO: u32 = 20;
-
 /// Two nodes of which each has blocks that the other has not.
 pub(super) fn is_parted(one: &Arc<Link>, other: &Arc<Link>) -> bool {
     !one.descends_from(other) && !other.descends_from(one)
@@ -64,7 +61,7 @@ impl Numbers {
     /// By 2.2, its delegate forges.
     pub(super) fn has_quorum(self, rules: &Rules) -> bool {
         let Self { peers, in_quorum, .. } = self;
-        peers > 0 && peers >= least_reach(rules) && 100 * in_quorum >= rules.quorum_percent * peers
+        peers > 0 && peers >= rules.least_reach() && 100 * in_quorum >= rules.quorum_percent * peers
     }
 
     /// By 2.2, its delegate forges, if some of the peers that do not count for quorum are dropped before: a verification may fail.
@@ -82,17 +79,8 @@ impl Numbers {
     /// Peers reached and the share in quorum beside the thresholds of 2.2.
     pub(super) fn quorum(self, rules: &Rules) -> String {
         let Self { peers, in_quorum, .. } = self;
-        let (needed, least) = (rules.quorum_percent, least_reach(rules));
+        let (needed, least) = (rules.quorum_percent, rules.least_reach());
         format!("{in_quorum} of {peers} peers are in quorum, and {needed} % of at least {least} are needed to forge")
-    }
-}
-
-/// The peers that a node must reach before its delegate forges. Source: consensus.md 2.2.
-fn least_reach(rules: &Rules) -> u32 {
-    match rules.minimum_network_reach {
-        None => 0,
-        Some(0) => REACH_OF_ZERO,
-        Some(least) => least,
     }
 }
 

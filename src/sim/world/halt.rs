@@ -206,14 +206,9 @@ impl World {
 
     /// Returns true if so few nodes are live that none of them can forge. Looks at everything that is under way.
     fn is_below_reach(&self, live: u32) -> bool {
-        let least = match self.plan.tree.rules().minimum_network_reach {
-            None => return false,
-            // As a peer reads it.
-            Some(0) => 20,
-            Some(least) => least,
-        };
         let from_the_dead = |(from, to): (NodeId, NodeId)| !self.tips().is_live(from) && self.tips().is_live(to);
-        live - 1 < least
+        live > 0
+            && live - 1 < self.plan.tree.rules().least_reach()
             && self.tips().of_live().all(|(node, _)| !self.may_forge(node) || self.ahead.asked.contains(&node))
             && self.ahead.is_timely
             && !self.tips().of_live().any(|(node, _)| self.nodes.is_behind(node))
