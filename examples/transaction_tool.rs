@@ -6,14 +6,15 @@
 //! {"address":"AMnzwMZ4…","publicKey":"03642c92…","privateKey":"793466ea…","wif":"UautVuMm…"}
 //! ```
 //!
-//! `op` is one of `keys`, `multisignature`, `message`, `check-message`, `sign`, `decode`, `read`, `forge` and
-//! `decode-block`; what each takes is beside its function. A failure answers `{"error": …}`, and where the reference has a
+//! `op` is one of `keys`, `multisignature`, `message`, `check-message`, `sign`, `decode`, `read`, `forge`, `decode-block` and
+//! `network`; what each takes is beside its function. A failure answers `{"error": …}`, and where the reference has a
 //! message for it, that one as `reference`.
 
 use dposlab::protocol::{
-    Block, BlockContext, BlockDraft, Height, KeyPair, Milestones, Network, PublicKey, SignedTransaction, Transaction,
-    TransactionContext, TransactionId,
+    Block, BlockContext, BlockDraft, BlockId, Height, KeyPair, Kind, Milestones, Network, NetworkConfig, PublicKey,
+    SignedTransaction, Transaction, TransactionContext, TransactionId,
     keys::{SignedMessage, multisignature_key},
+    network::NetworkError,
     transaction::{Dialect, TransactionError, UnsignedTransaction},
 };
 use serde_json::{Value, json};
@@ -75,6 +76,7 @@ impl<'a> Tool<'a> {
             "read" => self.describe(SignedTransaction::from_json(&self.request["transaction"], &self.context())?),
             "forge" => self.forge(),
             "decode-block" => self.decode_block(),
+            "network" => self.loaded(),
             other => Err(format!("no op {other}").into()),
         }
     }
@@ -153,6 +155,105 @@ impl<'a> Tool<'a> {
     /// `bytes`
     fn decode_block(&self) -> Answer {
         Ok(self.describe_block(&Block::from_bytes(&hex::decode(self.text("bytes")?)?, &self.blocks())?))
+    }
+
+    /// `files` of a network by their names, and what to ask of it: `heights`, `times` [Unix ms], `counts` to hold against
+    /// limits, numbers of `types`, a `passphrase`, `made` (for each height bytes of a transaction and of a block), `blocks`
+    /// (pairs of an id and ids of transactions), `transactions`, ids in `outlook` and in `order`.
+    fn loaded(&self) -> Answer {
+        let list = |key: &str| self.request[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let counts: Vec<u64> = serde_json::from_value(self.request["counts"].clone())?;
+        let within = |limit: usize| counts.iter().filter(|count| **count <= limit as u64).collect::<Vec<_>>();
+        let config = NetworkConfig::of(|name| {
+            let found = self.request["files"].get(name.trim_end_matches(".json")).cloned();
+            let missing = || NetworkError::Read { file: name.into(), source: std::io::ErrorKind::NotFound.into() };
+            found.ok_or_else(missing)
+        })?;
+        let slots = config.slots();
+        let keys = self.signer("passphrase")?;
+        let genesis = &config.genesis.block;
+        let at = |time: &Value| {
+            let unix_ms = time.as_i64()?;
+            let timestamp = slots.timestamp(unix_ms);
+            let seconds = (unix_ms - slots.epoch_ms()).div_euclid(1000);
+            let slot = slots.slot(timestamp);
+            (seconds == i64::from(timestamp.0))
+                .then(|| json!([timestamp, slot, slots.start(slot), slots.forging_allowed(timestamp)]))
+        };
+        let milestone = |height: &Value| {
+            let height = Height(height.as_u64().unwrap_or(1) as u32);
+            let milestone = config.milestones.at(height);
+            let fee = |number: &Value| {
+                Kind::ALL
+                    .into_iter()
+                    .find(|kind| json!(kind.numbers()) == json!([1, number]))
+                    .map(|kind| milestone.fee(kind))
+            };
+            json!({
+                "reward": milestone.reward,
+                "version": milestone.block.version,
+                "isNew": config.milestones.is_milestone(height),
+                "transactions": within(milestone.block.max_transactions),
+                "payload": within(milestone.block.max_payload),
+                "vendorField": milestone.vendor_field_length.map(within).unwrap_or_default(),
+                "payments": within(milestone.multi_payment_limit).iter().filter(|count| ***count >= 2).collect::<Vec<_>>(),
+                "full": milestone.block.id_full_sha256,
+                "late": milestone.block.accept_expired_transaction_timestamps,
+                "expired": milestone.ignore_expired_transactions,
+                "aip11": milestone.aip11,
+                "htlc": milestone.htlc_enabled,
+                "fees": list("types").iter().map(fee).collect::<Vec<_>>(),
+            })
+        };
+        let mut made = Vec::new();
+        for (height, pair) in list("heights").iter().zip(list("made")) {
+            let height = Height(height.as_u64().unwrap_or(1) as u32);
+            let bytes = |part: usize| hex::decode(pair[part].as_str().unwrap_or_default());
+            let transfer = SignedTransaction::from_bytes(&bytes(0)?, &config.transaction_context(height))?;
+            if !transfer.verified() {
+                return Err("a transfer does not verify".into());
+            }
+            let block = Block::from_bytes(&bytes(1)?, &config.block_context())?;
+            if let Some(error) = block.check_content(&config.block_context()).first() {
+                return Err(format!("a block does not verify: {error}").into());
+            }
+            made.push(json!({
+                "transfer": { "bytes": hex::encode(transfer.bytes()), "id": transfer.id() },
+                "block": { "bytes": hex::encode(block.to_bytes(&config.milestones)), "id": block.id },
+            }));
+        }
+        let exceptions = &config.exceptions;
+        let block = |text: &Value| text.as_str().and_then(|text| text.parse::<BlockId>().ok()).ok_or("no block id");
+        let transaction = |text: &Value| text.as_str().and_then(|text| text.parse::<TransactionId>().ok());
+        let mut covered = Vec::new();
+        for pair in list("blocks") {
+            let ids = pair[1].as_array().into_iter().flatten().filter_map(transaction);
+            covered.push(exceptions.covers_block(block(&pair[0])?, ids));
+        }
+        let outlook = |text: &Value| Some(exceptions.outlook_table.get(&block(text).ok()?));
+        let fix = |text: &Value| Some(exceptions.transaction_id_fix_table.get(&transaction(text)?));
+        let order = |text: &Value| Some(exceptions.wrong_transaction_order.get(&block(text).ok()?));
+        let is_listed = |text: &Value| transaction(text).is_some_and(|id| exceptions.transactions.contains(&id));
+        Ok(json!({
+            "address": keys.public().address(config.network.pub_key_hash),
+            "wif": keys.to_wif(config.network.wif),
+            "genesis": {
+                "id": genesis.id,
+                "transactions": genesis.transactions.iter().map(|transaction| transaction.id()).collect::<Vec<_>>(),
+                "amount": genesis.header.total_amount,
+            },
+            "unix": slots.epoch_ms(),
+            "slots": list("times").iter().map(at).collect::<Vec<_>>(),
+            "milestones": list("heights").iter().map(milestone).collect::<Vec<_>>(),
+            "made": made,
+            "exceptions": {
+                "blocks": covered,
+                "transactions": list("transactions").iter().map(is_listed).collect::<Vec<_>>(),
+                "outlook": list("outlook").iter().map(outlook).collect::<Vec<_>>(),
+                "fix": list("transactions").iter().map(fix).collect::<Vec<_>>(),
+                "order": list("order").iter().map(order).collect::<Vec<_>>(),
+            },
+        }))
     }
 
     fn describe(&self, transaction: SignedTransaction) -> Answer {

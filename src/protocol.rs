@@ -5,6 +5,7 @@
 //! reads a clock, keeps state or draws an unseeded random number, and bytes from outside never panic.
 
 pub mod block;
+pub mod coercion;
 pub mod crypto;
 pub mod genesis;
 pub mod hashing;

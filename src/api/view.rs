@@ -333,5 +333,5 @@ impl Observer for View {
 
 /// The instant of a state's newest block [Unix s].
 fn unix(tree: &BlockTree, applied: &Applied) -> i64 {
-    tree.slots().epoch_unix() + i64::from(applied.state.timestamp().0)
+    tree.slots().unix(applied.state.timestamp())
 }

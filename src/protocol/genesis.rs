@@ -1,9 +1,10 @@
 //! The first block: building one with real signatures, and reading a given one. Source: protocol.md 4.4, 6.
 
 use super::{
-    Address, Arktoshi, Block, Height, KeyPair, Milestones, Nonce, SignedTransaction, Timestamp, Transaction,
+    Address, Arktoshi, Block, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Timestamp, Transaction,
     TransactionId,
     block::{BlockContext, BlockDecodeError, BlockDraft},
+    coercion,
     crypto::ecdsa,
     network::{Exceptions, Network, NetworkConfig, NetworkError},
     transaction::{Dialect, TransactionBuilder, Version, Vote},
@@ -162,6 +163,37 @@ fn transaction_form(transaction: &SignedTransaction) -> Value {
     Value::Object(out)
 }
 
+/// The block with what the reference converts before it looks at it: amounts, and what stands for no previous block.
+/// Source: protocol.md 5.5.
+fn converted(json: &Value) -> Value {
+    let mut json = json.clone();
+    let Some(block) = json.as_object_mut() else { return json };
+    let amounts = |object: &mut Map<String, Value>, keys: &[&str]| {
+        for key in keys {
+            if let Some(found) = object.get_mut(*key)
+                && let Some(amount) = coercion::integer(found)
+            {
+                *found = amount.to_string().into();
+            }
+        }
+    };
+    amounts(block, &["totalAmount", "totalFee", "reward"]);
+    if let Some(previous) = block.get_mut("previousBlock")
+        && (!coercion::is_true(Some(previous)) || coercion::number(Some(previous)) == 0.0)
+    {
+        *previous = Value::Null;
+    }
+    let listed = block.get_mut("transactions").and_then(Value::as_array_mut);
+    let count = listed.map(|listed| {
+        listed.iter_mut().filter_map(Value::as_object_mut).for_each(|one| amounts(one, &["amount", "fee"]));
+        listed.len()
+    });
+    if let Some(count) = count {
+        block.entry("numberOfTransactions").or_insert(count.into());
+    }
+    json
+}
+
 impl Genesis {
     /// A block with its JSON as a file has it.
     pub fn new(json: Value, block: Block) -> Self {
@@ -191,10 +223,22 @@ impl Genesis {
             exceptions,
             dialect: Dialect::Stored,
         };
-        let block = Block::from_json(json, &context)?;
+        let block = Block::from_json(&converted(json), &context)?;
         if block.header.height != Height::GENESIS {
             let (path, height) = (".height".to_owned(), block.header.height.to_string());
             let (found, allowed) = (height.clone(), "1".to_owned());
+            return Err(BlockDecodeError::Schema { height, path, found, allowed }.into());
+        }
+        if let Some(previous) = block.header.previous {
+            let (height, path) = ("1".to_owned(), ".previousBlock".to_owned());
+            let (found, allowed) = (format!("{:?}", previous.to_string()), "null".to_owned());
+            return Err(BlockDecodeError::Schema { height, path, found, allowed }.into());
+        }
+        let is_full = milestones.at(Height::GENESIS).block.id_full_sha256;
+        if matches!(block.id, BlockId::Full(_)) != is_full {
+            let (height, path, found) = ("1".to_owned(), ".id".to_owned(), format!("{:?}", block.id.to_string()));
+            let form = if is_full { "64 hex digits" } else { "a decimal number of up to 20 digits" };
+            let allowed = format!("{form}, as block.idFullSha256 of milestones.json says");
             return Err(BlockDecodeError::Schema { height, path, found, allowed }.into());
         }
         let hash = block.header.hash_for_signature(milestones);
@@ -211,6 +255,7 @@ impl NetworkConfig {
         let (mut network, milestones) = (plan.network.clone(), plan.milestones.clone());
         let genesis = build(plan)?;
         network.nethash = hex::encode(genesis.block.header.payload_hash);
+        let milestones = milestones.of_network(&network.name);
         let exceptions = Exceptions { json: json!({}), ..Exceptions::default() };
         Ok(Self { network, milestones, exceptions, genesis })
     }
@@ -244,6 +289,31 @@ mod tests {
             let read = Genesis::from_json(&genesis.json, &config.network, &milestones, &config.exceptions).unwrap();
             assert_eq!(read.block, genesis.block);
         }
+    }
+
+    /// As files of other networks have them, and the reference takes them.
+    #[test]
+    fn amounts_of_other_forms_are_converted_and_what_makes_no_first_block_is_named() {
+        let config = NetworkConfig::from_plan(plan(Milestones::testnet(), 1)).unwrap();
+        let read = |change: &dyn Fn(&mut Value)| {
+            let mut json = config.genesis.json.clone();
+            change(&mut json);
+            Genesis::from_json(&json, &config.network, &config.milestones, &config.exceptions).map(|read| read.block)
+        };
+        let taken = read(&|json| {
+            json["totalFee"] = json!("");
+            json["reward"] = json!(false);
+            json["previousBlock"] = json!(0);
+            json["transactions"][0]["fee"] = json!([0]);
+            json["transactions"][0]["amount"] =
+                json!(format!(" {} ", json["transactions"][0]["amount"].as_str().unwrap()));
+            json.as_object_mut().unwrap().remove("numberOfTransactions");
+        });
+        assert_eq!(taken.unwrap(), config.genesis.block);
+        let error = read(&|json| json["id"] = json!("11".repeat(32))).unwrap_err().to_string();
+        assert!(error.contains("at .id") && error.contains("allowed is a decimal number"), "{error}");
+        let error = read(&|json| json["previousBlock"] = json!("5")).unwrap_err().to_string();
+        assert!(error.contains("at .previousBlock") && error.contains("allowed is null"), "{error}");
     }
 
     #[test]

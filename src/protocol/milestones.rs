@@ -3,6 +3,7 @@
 //! A list of milestones is read once, each merged over its predecessors; afterwards [`Milestones::at`] is a binary
 //! search that returns a reference. What the list may not say is refused with the height and the key at fault.
 
+mod date;
 mod merge;
 mod read;
 
@@ -20,14 +21,13 @@ pub struct Milestone {
     pub active_delegates: u32,
     /// Slot length \[s\]; slot arithmetic uses only that of height 1.
     pub blocktime: u32,
-    /// The epoch as Unix time \[s\]; slot arithmetic uses only that of height 1.
-    pub epoch_unix: i64,
     pub block: BlockRules,
-    /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire.
-    pub vendor_field_length: usize,
-    /// Limit of the payments in a multipayment; 500 if no milestone says another.
+    /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire. Without one no text is allowed.
+    pub vendor_field_length: Option<usize>,
+    /// Limit of the payments in a multipayment; 500 if no milestone says another, or says 0.
     pub multi_payment_limit: usize,
     pub aip11: bool,
+    /// Needs `aip11`, and both exactly true.
     pub htlc_enabled: bool,
     pub ignore_invalid_second_signature_field: bool,
     pub ignore_expired_transactions: bool,
@@ -52,6 +52,9 @@ pub struct Milestones {
     merged: Vec<Milestone>,
     /// Their heights: the one in force is looked up with every message that brings a block.
     heights: Vec<Height>,
+    /// Those of them that nodes announce, see [`Milestones::is_milestone`].
+    announced: Vec<Height>,
+    epoch_ms: i64,
 }
 
 impl Milestones {
@@ -64,10 +67,12 @@ impl Milestones {
     /// assert_eq!(error.to_string(), "milestones: the first height is 2, allowed is 1");
     /// ```
     pub fn from_json(list: &Value) -> Result<Self, MilestoneError> {
-        let merged = merge::merged(list)?.into_iter().map(read::milestone).collect::<Result<Vec<_>, _>>()?;
+        let merge::Merged { list, announced } = merge::merged(list)?;
+        let epoch_ms = read::epoch(&list[0])?;
+        let merged = list.into_iter().map(read::milestone).collect::<Result<Vec<_>, _>>()?;
         check_rounds(&merged)?;
         let heights = merged.iter().map(|milestone| milestone.height).collect();
-        Ok(Self { merged, heights })
+        Ok(Self { merged, heights, announced, epoch_ms })
     }
 
     /// The milestone in force at a height; below height 1 that of height 1.
@@ -81,8 +86,23 @@ impl Milestones {
         &self.merged
     }
 
+    /// Returns true if nodes take a height for one where rules change. A height that its file has as text is none to them,
+    /// although the rules do change there.
     pub fn is_milestone(&self, height: Height) -> bool {
-        self.heights.binary_search(&height).is_ok()
+        self.announced.binary_search(&height).is_ok()
+    }
+
+    /// The epoch as Unix time \[ms\]: that of the milestone at height 1.
+    pub fn epoch_ms(&self) -> i64 {
+        self.epoch_ms
+    }
+
+    /// The milestones as a network of this name follows them: only the one named devnet ignores that transactions expire.
+    pub(super) fn of_network(mut self, name: &str) -> Self {
+        for milestone in &mut self.merged {
+            milestone.ignore_expired_transactions &= name == "devnet";
+        }
+        self
     }
 
     /// The first milestone above a height.
@@ -137,9 +157,11 @@ pub enum MilestoneError {
     #[error("milestones: found {found}, allowed is an array of at least one object")]
     NotAList { found: String },
     #[error("milestones: the first height is {found}, allowed is 1")]
-    FirstHeight { found: u32 },
-    #[error("milestones: height {height} comes twice, allowed is one milestone a height")]
-    Twice { height: Height },
+    FirstHeight { found: String },
+    #[error(
+        "milestones: one has no `height`, allowed is that only if the others ascend: it belongs to the one before it"
+    )]
+    NoOrder,
     #[error("milestone of height {height}: `{key}` is missing, needed is {allowed}")]
     Missing { height: Height, key: String, allowed: String },
     #[error("milestone of height {height}: `{key}` is {found}, allowed is {allowed}")]
@@ -169,6 +191,13 @@ mod tests {
         Milestones::from_json(&list)
     }
 
+    /// Members laid over those of the first milestone.
+    fn changed_part(key: &str, value: Value) -> Result<Milestones, MilestoneError> {
+        let mut list: Value = serde_json::from_str(include_str!("milestones/testnet.json")).unwrap();
+        list.as_array_mut().unwrap().insert(1, json!({ "height": 1, key: value }));
+        Milestones::from_json(&list)
+    }
+
     #[test]
     fn the_presets_say_what_the_contract_says() {
         let (mainnet, devnet, unitnet) = (Milestones::mainnet(), Milestones::devnet(), Milestones::unitnet());
@@ -184,7 +213,7 @@ mod tests {
         assert!(mainnet.all().iter().all(|milestone| !milestone.htlc_enabled));
         assert_eq!(devnet.at(Height(910_000)).block.max_transactions, 500);
         assert!(unitnet.at(Height(1)).aip11);
-        assert_eq!(unitnet.at(Height(1)).epoch_unix, 1_490_101_200);
+        assert_eq!(unitnet.epoch_ms(), 1_490_101_200_000);
         assert_eq!(testnet.at(Height(2)).fee(Kind::BusinessUpdate), Arktoshi::coins(50));
     }
 
@@ -207,15 +236,68 @@ mod tests {
         assert_eq!(error, "milestone of height 1: `blocktime` is 0, allowed is a whole number from 1 to 4294967295");
         let error = changed("epoch", json!("yesterday")).unwrap_err().to_string();
         assert!(error.contains("`epoch` is \"yesterday\""), "{error}");
-        let error = changed("aip11", json!("yes")).unwrap_err().to_string();
-        assert!(error.contains("allowed is true or false"), "{error}");
         let error = changed("fees", json!({ "staticFees": { "vote": -1 } })).unwrap_err().to_string();
         assert!(error.contains("`fees.staticFees.vote` is -1"), "{error}");
         assert!(matches!(Milestones::from_json(&json!({})), Err(MilestoneError::NotAList { .. })));
         assert!(matches!(Milestones::from_json(&json!([])), Err(MilestoneError::NotAList { .. })));
-        let twice = json!([{ "height": 1 }, { "height": 1 }]);
-        assert_eq!(Milestones::from_json(&twice), Err(MilestoneError::Twice { height: Height(1) }));
+        for (key, value) in
+            [("block", json!(null)), ("block", json!({ "version": "0" })), ("block", json!({ "maxPayload": -1 }))]
+        {
+            let error = changed_part(key, value).unwrap_err().to_string();
+            assert!(error.contains("`block."), "{error}");
+        }
         assert!(matches!(Milestones::from_json(&json!([{ "height": 1 }])), Err(MilestoneError::Missing { .. })));
+    }
+
+    /// As files of other networks have them. The suite `tests/clients/protocol` compares all of this with the reference's library.
+    #[test]
+    fn a_value_means_what_the_reference_makes_of_it() {
+        let first = |key: &str, value: Value| changed(key, value).unwrap().at(Height(1)).clone();
+        assert_eq!(first("reward", json!("200000000")).reward, Arktoshi::coins(2));
+        assert_eq!(first("activeDelegates", json!("51")).active_delegates, 51);
+        assert_eq!(first("vendorFieldLength", json!(512)).vendor_field_length, Some(255));
+        assert_eq!(first("vendorFieldLength", json!("abc")).vendor_field_length, None);
+        assert_eq!(first("multiPaymentLimit", json!(0)).multi_payment_limit, 500);
+        assert_eq!(first("multiPaymentLimit", json!("0")).multi_payment_limit, 0);
+        assert_eq!(first("fees", json!(null)).fees, StaticFees::default());
+        let aip11 = first("aip11", json!(1));
+        assert!(aip11.aip11 && !aip11.htlc_enabled);
+        let part = changed_part("block", json!({ "maxTransactions": "50", "maxPayload": null, "idFullSha256": "yes" }))
+            .unwrap();
+        let block = part.at(Height(1)).block;
+        assert_eq!((block.max_transactions, block.max_payload, block.id_full_sha256), (50, 0, true));
+        assert_eq!(changed("epoch", json!("2021-11-08T13:04:13.688Z")).unwrap().epoch_ms(), 1_636_376_653_688);
+    }
+
+    #[test]
+    fn heights_are_numbers_of_any_form_and_later_ones_go_over_earlier_ones() {
+        let mut list: Value = serde_json::from_str(include_str!("milestones/testnet.json")).unwrap();
+        list[0]["height"] = json!(0);
+        for more in [
+            json!({ "height": "500", "reward": 5 }),
+            json!({ "height": 400.5, "reward": 4 }),
+            json!({ "height": 300, "reward": 2 }),
+            json!({ "height": 300, "reward": 3 }),
+            json!({ "height": 1e10, "reward": -1 }),
+        ] {
+            list.as_array_mut().unwrap().push(more);
+        }
+        let milestones = Milestones::from_json(&list).unwrap();
+        let reward = |height| milestones.at(Height(height)).reward.value();
+        assert_eq!([1, 299, 300, 400, 401, 499, 500].map(reward), [0, 0, 3, 3, 4, 4, 5]);
+        assert_eq!(
+            [1, 2, 300, 401, 500].map(|height| milestones.is_milestone(Height(height))),
+            [false, true, true, false, false]
+        );
+        let mut list = json!([list[0], { "vendorFieldLength": 100 }, { "height": 7, "vendorFieldLength": 64 }]);
+        let milestones = Milestones::from_json(&list).unwrap();
+        assert_eq!(
+            [1, 6, 7].map(|height| milestones.at(Height(height)).vendor_field_length),
+            [Some(100), Some(100), Some(64)]
+        );
+        list[0]["height"] = json!(1);
+        list[2]["height"] = json!(-7);
+        assert_eq!(Milestones::from_json(&list), Err(MilestoneError::NoOrder));
     }
 
     #[test]

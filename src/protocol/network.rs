@@ -58,7 +58,7 @@ impl NetworkConfig {
     /// Slot arithmetic of this network.
     pub fn slots(&self) -> Slots {
         let first = self.milestones.at(Height::GENESIS);
-        Slots::new(first.blocktime, first.epoch_unix)
+        Slots::new(first.blocktime, self.milestones.epoch_ms())
     }
 
     /// The context in which to read a transaction while the last applied block has this height.

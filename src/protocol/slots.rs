@@ -7,15 +7,15 @@ use super::{Slot, Timestamp};
 pub struct Slots {
     /// Slot length \[s\], from the milestone at height 1.
     blocktime: u32,
-    /// The epoch as Unix time \[s\].
-    epoch_unix: i64,
+    /// The epoch as Unix time \[ms\].
+    epoch_ms: i64,
 }
 
 impl Slots {
     /// `blocktime` must not be 0.
-    pub fn new(blocktime: u32, epoch_unix: i64) -> Self {
+    pub fn new(blocktime: u32, epoch_ms: i64) -> Self {
         assert!(blocktime > 0, "milestones refuse a block time of 0");
-        Self { blocktime, epoch_unix }
+        Self { blocktime, epoch_ms }
     }
 
     /// Slot length \[s\].
@@ -23,26 +23,25 @@ impl Slots {
         self.blocktime
     }
 
-    /// The epoch as Unix time \[s\].
-    pub fn epoch_unix(&self) -> i64 {
-        self.epoch_unix
+    /// The epoch as Unix time \[ms\].
+    pub fn epoch_ms(&self) -> i64 {
+        self.epoch_ms
     }
 
     /// The whole seconds since the epoch at a Unix time \[ms\]; 0 before the epoch, the largest past its range.
     pub fn timestamp(&self, unix_ms: i64) -> Timestamp {
-        let seconds = unix_ms.saturating_sub(self.epoch_unix.saturating_mul(1000)).div_euclid(1000);
+        let seconds = unix_ms.saturating_sub(self.epoch_ms).div_euclid(1000);
         Timestamp(seconds.clamp(0, i64::from(u32::MAX)) as u32)
     }
 
-    /// A timestamp as Unix time \[s\].
+    /// A timestamp as Unix time \[s\], whole ones: an epoch may lie between two seconds.
     pub fn unix(&self, timestamp: Timestamp) -> i64 {
-        self.epoch_unix + i64::from(timestamp.0)
+        self.epoch_ms.div_euclid(1000) + i64::from(timestamp.0)
     }
 
     /// An instant after the epoch \[ms\] as ISO 8601 in UTC with milliseconds, the form the API shows: `2017-03-21T13:00:00.000Z`.
     pub fn human(&self, since_epoch_ms: u64) -> String {
-        let unix_ms =
-            i64::try_from(since_epoch_ms).unwrap_or(i64::MAX).saturating_add(self.epoch_unix.saturating_mul(1000));
+        let unix_ms = i64::try_from(since_epoch_ms).unwrap_or(i64::MAX).saturating_add(self.epoch_ms);
         let time = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or(jiff::Timestamp::MAX);
         time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
     }
@@ -74,8 +73,8 @@ mod tests {
 
     #[test]
     fn a_slot_begins_forges_and_ends() {
-        let slots = Slots::new(8, 1_490_101_200);
-        assert_eq!((slots.blocktime(), slots.epoch_unix()), (8, 1_490_101_200));
+        let slots = Slots::new(8, 1_490_101_200_000);
+        assert_eq!((slots.blocktime(), slots.epoch_ms()), (8, 1_490_101_200_000));
         assert_eq!(slots.slot(Timestamp(15)), Slot(1));
         assert_eq!(slots.start(Slot(1)), Timestamp(8));
         assert_eq!(slots.ms_until_next(Timestamp(8)), 8000);
@@ -86,6 +85,15 @@ mod tests {
         assert_eq!(slots.unix(Timestamp(5)), 1_490_101_205);
         assert_eq!(slots.human(0), "2017-03-21T13:00:00.000Z");
         assert_eq!(slots.human(86_400_250), "2017-03-22T13:00:00.250Z");
+        let between = Slots::new(8, 1_490_101_200_688);
+        assert_eq!(
+            [1_490_101_201_687, 1_490_101_201_688].map(|ms| between.timestamp(ms)),
+            [Timestamp(0), Timestamp(1)]
+        );
+        assert_eq!(
+            (between.unix(Timestamp(1)), between.human(1_000)),
+            (1_490_101_201, "2017-03-21T13:00:01.688Z".to_owned())
+        );
     }
 
     #[test]

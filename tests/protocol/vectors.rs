@@ -232,8 +232,8 @@ fn shuffles() {
 #[test]
 fn slots() {
     for entry in entries("slots.json") {
-        let first = Rules::of(text(&entry, "network")).milestones.all()[0].clone();
-        let slots = Slots::new(first.blocktime, first.epoch_unix);
+        let milestones = Rules::of(text(&entry, "network")).milestones;
+        let slots = Slots::new(milestones.all()[0].blocktime, milestones.epoch_ms());
         let timestamp = Timestamp(entry["epochSeconds"].as_u64().unwrap() as u32);
         let slot = slots.slot(timestamp);
         assert_eq!(json!(slot), entry["slot"]);

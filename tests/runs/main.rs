@@ -27,6 +27,7 @@ mod heard_once;
 mod honest;
 mod importing;
 mod in_order;
+mod kept_by_model;
 mod keys;
 mod lab;
 mod layering;

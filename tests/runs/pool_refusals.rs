@@ -292,7 +292,13 @@ fn a_listed_block_still_follows_another() {
     let second = bench.block(0, Vec::new());
     bench.forge(Vec::new());
     let third = bench.block(0, Vec::new());
-    let listed = Bench::of_network(|network| network.exceptions.blocks.extend([second.id, third.id]), |_| {});
+    let listed = Bench::of_network(
+        |network| {
+            network.exceptions.blocks.extend([second.id, third.id]);
+            network.exceptions.blocks_transactions.extend([(second.id, Vec::new()), (third.id, Vec::new())]);
+        },
+        |_| {},
+    );
     let refused = listed.tree.extend(&listed.tip, &third).expect_err("the second is missing");
     assert!(matches!(refused, BlockRejected::NotChained { .. }), "{refused}");
     let tip = listed.tree.extend(&listed.tip, &second).expect("it follows");

@@ -228,6 +228,51 @@ fn a_network_is_loaded_from_the_files_of_another() {
     assert_eq!(loaded.get("/node/configuration/crypto"), up.get("/node/configuration/crypto"));
 }
 
+/// As files of other networks are: numbers as text, no limit of vendor fields, an epoch between two seconds, heights out of order.
+#[test]
+fn a_network_with_files_in_the_form_of_other_networks_forges() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "3", "--seed", "3"]);
+    let crypto = up.get("/node/configuration/crypto")["data"].clone();
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let write = |name: &str, content: &Value| {
+        fs::write(folder.path().join(name), content.to_string()).expect("it can be written");
+    };
+    let mut milestones = crypto["milestones"].clone();
+    let first = milestones[0].as_object_mut().expect("an object");
+    first.remove("vendorFieldLength");
+    for (key, value) in [
+        ("reward", json!("0")),
+        ("activeDelegates", json!("3")),
+        ("blocktime", json!("8")),
+        ("epoch", json!("2021-11-08T13:04:13.688Z")),
+    ] {
+        first.insert(key.to_owned(), value);
+    }
+    let list = json!([{ "height": "5", "reward": "200000000" }, milestones[0], { "height": 2, "aip11": true }]);
+    let mut network = crypto["network"].clone();
+    network.as_object_mut().expect("an object").remove("slip44");
+    write("milestones.json", &list);
+    write("network.json", &network);
+    write("exceptions.json", &json!({ "blocks": [], "transactions": [] }));
+    write("genesisBlock.json", &crypto["genesisBlock"]);
+    let delegates = up.ready["delegates"].as_array().expect("a list");
+    let secrets: Vec<&Value> = delegates.iter().map(|delegate| &delegate["passphrase"]).collect();
+    write("secrets.json", &json!({ "secrets": secrets }));
+    let dir = folder.path().to_str().expect("a path in UTF-8");
+    let secrets = folder.path().join("secrets.json");
+    let secrets = secrets.to_str().expect("a path in UTF-8");
+    let loaded = Up::start(&["--pace", "manual", "--network-dir", dir, "--secrets", secrets]);
+    loaded.advance(9);
+    let blocks = loaded.get("/blocks")["data"].clone();
+    assert_eq!((&blocks[0]["height"], &blocks[0]["forged"]["reward"]), (&json!(10), &json!("200000000")));
+    assert_eq!(blocks[6]["forged"]["reward"], "0", "at height 4");
+    assert_eq!(
+        blocks[9]["timestamp"],
+        json!({ "epoch": 0, "unix": 1_636_376_653, "human": "2021-11-08T13:04:13.688Z" })
+    );
+    assert_eq!(loaded.get("/node/configuration")["data"]["constants"]["reward"], "200000000", "as the file has it");
+}
+
 #[test]
 fn the_references_own_preset_forges() {
     let preset = recordings().join("network");

@@ -196,7 +196,7 @@ impl Firing<'_> {
         for hook in self.hooks.iter().filter(|hook| hook.enabled && hook.event.hold(name)) {
             if hook.is_met_by(data.as_ref()) {
                 let body = body.get_or_insert_with(|| {
-                    let timestamp = self.tree.slots().epoch_unix() * 1_000 + (self.now.micros() / 1_000) as i64;
+                    let timestamp = self.tree.slots().epoch_ms() + (self.now.micros() / 1_000) as i64;
                     let body = Body { timestamp, data: data.as_ref(), event: name, sequence };
                     serde_json::to_vec(&body).expect("texts and numbers become JSON").into()
                 });

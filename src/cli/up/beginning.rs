@@ -7,7 +7,7 @@ use super::{
 use crate::{
     cli::{Failure, memory::Memory, replay},
     ledger::Link,
-    protocol::{Slot, Timestamp},
+    protocol::Slot,
     report::session::{
         Session,
         state::{Arrived, StateFile},
@@ -98,7 +98,7 @@ impl Up {
         let slots = network.tree.slots();
         let slot = match self.start {
             Start::Genesis => Slot(1),
-            Start::Now => slots.slot(Timestamp(wall_clock_seconds(slots.epoch_unix()))),
+            Start::Now => slots.slot(slots.timestamp(wall_clock_ms())),
             Start::At(timestamp) => slots.slot(timestamp),
         };
         let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
@@ -107,7 +107,7 @@ impl Up {
 }
 
 #[expect(clippy::disallowed_methods, reason = "--start now asks for the wall clock")]
-fn wall_clock_seconds(epoch_unix: i64) -> u32 {
-    let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    u32::try_from(i64::try_from(unix).unwrap_or(i64::MAX).saturating_sub(epoch_unix).max(0)).unwrap_or(u32::MAX / 2)
+fn wall_clock_ms() -> i64 {
+    let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(unix.as_millis()).unwrap_or(i64::MAX)
 }

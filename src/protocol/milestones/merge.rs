@@ -1,41 +1,73 @@
 //! Each milestone laid over its predecessor: objects member by member, everything else replaced.
 
 use super::MilestoneError;
-use crate::protocol::Height;
+use crate::protocol::{Height, coercion};
 use serde_json::Value;
 
-/// Heights ascending, each once, the first 1; every object holds all members set so far.
-pub(super) fn merged(list: &Value) -> Result<Vec<(Height, Value)>, MilestoneError> {
-    let wrong = || MilestoneError::NotAList { found: list.to_string().chars().take(80).collect() };
-    let list = list.as_array().filter(|list| !list.is_empty()).ok_or_else(wrong)?;
-    let mut sorted = list.iter().map(|object| Ok((height(object)?, object))).collect::<Result<Vec<_>, _>>()?;
-    sorted.sort_by_key(|(height, _)| *height);
-    if sorted[0].0 != Height::GENESIS {
-        return Err(MilestoneError::FirstHeight { found: sorted[0].0.0 });
-    }
-    if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(MilestoneError::Twice { height: pair[0].0 });
-    }
-    let mut current = Value::Object(Default::default());
-    Ok(sorted
-        .into_iter()
-        .map(|(height, object)| {
-            lay_over(&mut current, object);
-            (height, current.clone())
-        })
-        .collect())
+/// A list of milestones, read as far as their order goes.
+pub(super) struct Merged {
+    /// Heights ascending, each once, the first 1; every object holds all members set so far.
+    pub list: Vec<(Height, Value)>,
+    /// The heights that are numbers: only at these does the reference tell of a new milestone.
+    pub announced: Vec<Height>,
 }
 
-fn height(object: &Value) -> Result<Height, MilestoneError> {
-    let found = object.get("height").unwrap_or(object);
-    found.as_u64().and_then(|height| u32::try_from(height).ok()).filter(|height| *height > 0).map(Height).ok_or_else(
-        || MilestoneError::Wrong {
-            height: Height(0),
-            key: "height".to_owned(),
-            found: found.to_string().chars().take(80).collect(),
-            allowed: "a whole number from 1 to 4294967295".to_owned(),
-        },
-    )
+pub(super) fn merged(list: &Value) -> Result<Merged, MilestoneError> {
+    let wrong = || MilestoneError::NotAList { found: shown(list) };
+    let list = list.as_array().filter(|list| !list.is_empty()).ok_or_else(wrong)?;
+    let mut sorted = in_order(list)?;
+    sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let first = sorted[0].0;
+    if first > 1.0 {
+        return Err(MilestoneError::FirstHeight { found: first.to_string() });
+    }
+    let mut current = Value::Object(Default::default());
+    let mut merged = Merged { list: Vec::new(), announced: Vec::new() };
+    for (height, object) in sorted {
+        lay_over(&mut current, object);
+        // Between two heights it is in force from the upper one on, and beyond the largest never.
+        if height > f64::from(u32::MAX) {
+            break;
+        }
+        let begins = Height(height.ceil().max(1.0) as u32);
+        merged.list.pop_if(|(before, _)| *before == begins);
+        merged.list.push((begins, current.clone()));
+        if current["height"].as_f64() == Some(f64::from(begins.0)) {
+            merged.announced.push(begins);
+        }
+    }
+    Ok(merged)
+}
+
+/// Every milestone with its height, still in the order of the file. One without a height belongs to the one before it.
+fn in_order(list: &[Value]) -> Result<Vec<(f64, &Value)>, MilestoneError> {
+    let wrong = |found: &Value, key: &str, allowed: &str| MilestoneError::Wrong {
+        height: Height(0),
+        key: key.to_owned(),
+        found: shown(found),
+        allowed: allowed.to_owned(),
+    };
+    let mut heights: Vec<(f64, &Value)> = Vec::with_capacity(list.len());
+    let mut is_complete = true;
+    for object in list {
+        if !object.is_object() {
+            return Err(wrong(object, "height", "a number, in an object"));
+        }
+        let height = match object.get("height") {
+            Some(found) => Some(coercion::number(Some(found)))
+                .filter(|height| !height.is_nan())
+                .ok_or_else(|| wrong(found, "height", "a number"))?,
+            None => {
+                is_complete = false;
+                heights.last().map_or(1.0, |(height, _)| *height)
+            }
+        };
+        heights.push((height, object));
+    }
+    if !is_complete && !heights.is_sorted_by_key(|(height, _)| *height) {
+        return Err(MilestoneError::NoOrder);
+    }
+    Ok(heights)
 }
 
 fn lay_over(base: &mut Value, over: &Value) {
@@ -50,4 +82,9 @@ fn lay_over(base: &mut Value, over: &Value) {
         }
         (base, over) => *base = over.clone(),
     }
+}
+
+/// A value as messages show it.
+pub(super) fn shown(value: &Value) -> String {
+    value.to_string().chars().take(80).collect()
 }

@@ -1,7 +1,7 @@
 //! A merged milestone object into its typed form.
 
-use super::{BlockRules, Milestone, MilestoneError, StaticFees};
-use crate::protocol::{Arktoshi, Height, transaction::Kind};
+use super::{BlockRules, Milestone, MilestoneError, StaticFees, date, merge::shown};
+use crate::protocol::{Arktoshi, Height, coercion, transaction::Kind};
 use serde_json::Value;
 
 pub(super) fn milestone((height, json): (Height, Value)) -> Result<Milestone, MilestoneError> {
@@ -9,34 +9,49 @@ pub(super) fn milestone((height, json): (Height, Value)) -> Result<Milestone, Mi
     Ok(Milestone {
         height,
         reward: read.amount("reward")?,
-        active_delegates: read.number("activeDelegates", 1, MAX_DELEGATES)? as u32,
-        blocktime: read.number("blocktime", 1, u64::from(u32::MAX))? as u32,
-        epoch_unix: read.epoch()?,
+        active_delegates: read.number("activeDelegates", 1, MAX_DELEGATES)?,
+        blocktime: read.number("blocktime", 1, u32::MAX)?,
         block: BlockRules {
-            version: read.number("block.version", 0, u64::from(u32::MAX))? as u32,
-            max_transactions: read.number("block.maxTransactions", 0, u64::from(u32::MAX))? as usize,
-            max_payload: read.number("block.maxPayload", 0, u64::from(u32::MAX))? as usize,
-            id_full_sha256: read.flag("block.idFullSha256")?,
-            accept_expired_transaction_timestamps: read.flag("block.acceptExpiredTransactionTimestamps")?,
+            version: read.version()?,
+            max_transactions: read.limit("block.maxTransactions")?,
+            max_payload: read.limit("block.maxPayload")?,
+            id_full_sha256: read.flag("block.idFullSha256"),
+            accept_expired_transaction_timestamps: read.flag("block.acceptExpiredTransactionTimestamps"),
         },
-        vendor_field_length: read.number("vendorFieldLength", 0, 255)? as usize,
+        vendor_field_length: at_most(read.get("vendorFieldLength")).map(|most| most.min(255) as usize),
         multi_payment_limit: match read.get("multiPaymentLimit") {
-            Some(_) => read.number("multiPaymentLimit", 0, u64::from(u16::MAX))? as usize,
-            None => DEFAULT_MULTI_PAYMENT_LIMIT,
+            found if coercion::is_true(found) => at_most(found).unwrap_or(0).min(u16::MAX.into()) as usize,
+            _ => DEFAULT_MULTI_PAYMENT_LIMIT,
         },
-        aip11: read.flag("aip11")?,
-        htlc_enabled: read.flag("htlcEnabled")?,
-        ignore_invalid_second_signature_field: read.flag("ignoreInvalidSecondSignatureField")?,
-        ignore_expired_transactions: read.flag("ignoreExpiredTransactions")?,
+        aip11: read.flag("aip11"),
+        htlc_enabled: read.get("aip11") == Some(&Value::Bool(true))
+            && read.get("htlcEnabled") == Some(&Value::Bool(true)),
+        ignore_invalid_second_signature_field: read.flag("ignoreInvalidSecondSignatureField"),
+        ignore_expired_transactions: read.flag("ignoreExpiredTransactions"),
         fees: read.fees()?,
         json: json.clone(),
     })
 }
 
 /// More would make no sense and only long shuffles.
-const MAX_DELEGATES: u64 = 1_000_000;
+const MAX_DELEGATES: u32 = 1_000_000;
 /// Source: protocol.md 3.7, payments.
 const DEFAULT_MULTI_PAYMENT_LIMIT: usize = 500;
+
+/// The epoch of a merged milestone \[ms since 1970\].
+pub(super) fn epoch((height, json): &(Height, Value)) -> Result<i64, MilestoneError> {
+    let read = Reader { height: *height, json };
+    let allowed = || "a time of the years 1 to 9999 such as \"2017-03-21T13:00:00.000Z\"".to_owned();
+    let found = read.get("epoch").ok_or_else(|| read.missing("epoch", allowed()))?;
+    date::unix_ms(found).ok_or_else(|| read.wrong("epoch", found, allowed()))
+}
+
+/// The largest count that the value lets through as a limit: none at all if it is below 0 or no number.
+fn at_most(limit: Option<&Value>) -> Option<u32> {
+    let limit = coercion::number(limit);
+    // Rust's cast drops the fraction and stops at the ends, as a comparison with a count does.
+    (limit >= 0.0).then_some(limit as u32)
+}
 
 struct Reader<'a> {
     height: Height,
@@ -49,28 +64,47 @@ impl Reader<'_> {
         key.split('.').try_fold(self.json, |value, part| value.get(part))
     }
 
-    fn number(&self, key: &str, min: u64, max: u64) -> Result<u64, MilestoneError> {
+    /// A whole number, in any form that arithmetic takes.
+    fn number(&self, key: &str, min: u32, max: u32) -> Result<u32, MilestoneError> {
         let allowed = || format!("a whole number from {min} to {max}");
         let found = self.get(key).ok_or_else(|| self.missing(key, allowed()))?;
-        let number = found.as_u64().filter(|number| (min..=max).contains(number));
-        number.ok_or_else(|| self.wrong(key, found, allowed()))
+        let number = coercion::number(Some(found));
+        let is_allowed = number.fract() == 0.0 && (f64::from(min)..=f64::from(max)).contains(&number);
+        if is_allowed { Ok(number as u32) } else { Err(self.wrong(key, found, allowed())) }
+    }
+
+    /// The version of a block is compared without being turned into a number: no block has one that is a text.
+    fn version(&self) -> Result<u32, MilestoneError> {
+        let key = "block.version";
+        match self.get(key) {
+            Some(found) if !found.is_number() => {
+                Err(self.wrong(key, found, format!("a whole number from 0 to {}, not as text", u32::MAX)))
+            }
+            _ => self.number(key, 0, u32::MAX),
+        }
+    }
+
+    /// A limit on blocks. One that is missing or no number limits nothing; one below 0 lets no block through.
+    fn limit(&self, key: &str) -> Result<usize, MilestoneError> {
+        let found = self.get(key);
+        match at_most(found) {
+            Some(limit) => Ok(limit as usize),
+            None => match found.filter(|found| coercion::number(Some(found)) < 0.0) {
+                Some(found) => Err(self.wrong(key, found, "0 or more".to_owned())),
+                None => Ok(u32::MAX as usize),
+            },
+        }
     }
 
     fn amount(&self, key: &str) -> Result<Arktoshi, MilestoneError> {
-        let value = self.number(key, 0, Arktoshi::MAX.value())?;
-        Ok(Arktoshi::new(value).expect("the number is in the range of amounts"))
+        let allowed = || format!("a whole number from 0 to {}", Arktoshi::MAX);
+        let found = self.get(key).ok_or_else(|| self.missing(key, allowed()))?;
+        let amount = coercion::integer(found).and_then(|amount| u64::try_from(amount).ok()).and_then(Arktoshi::new);
+        amount.ok_or_else(|| self.wrong(key, found, allowed()))
     }
 
-    /// An absent flag is false.
-    fn flag(&self, key: &str) -> Result<bool, MilestoneError> {
-        let Some(found) = self.get(key) else { return Ok(false) };
-        found.as_bool().ok_or_else(|| self.wrong(key, found, "true or false".to_owned()))
-    }
-
-    fn epoch(&self) -> Result<i64, MilestoneError> {
-        let allowed = || "a UTC time such as \"2017-03-21T13:00:00.000Z\"".to_owned();
-        let found = self.get("epoch").ok_or_else(|| self.missing("epoch", allowed()))?;
-        found.as_str().and_then(unix_seconds).ok_or_else(|| self.wrong("epoch", found, allowed()))
+    fn flag(&self, key: &str) -> bool {
+        coercion::is_true(self.get(key))
     }
 
     fn fees(&self) -> Result<StaticFees, MilestoneError> {
@@ -89,58 +123,6 @@ impl Reader<'_> {
     }
 
     fn wrong(&self, key: &str, found: &Value, allowed: String) -> MilestoneError {
-        let found = found.to_string().chars().take(80).collect();
-        MilestoneError::Wrong { height: self.height, key: key.to_owned(), found, allowed }
-    }
-}
-
-/// `YYYY-MM-DDThh:mm:ss[.fff]Z` as Unix time [s]; fractions of a second are dropped.
-fn unix_seconds(text: &str) -> Option<i64> {
-    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let number = |part: &str, digits: usize| {
-        (part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.parse::<i64>().ok())?
-    };
-    let mut date = date.split('-');
-    let (year, month, day) = (number(date.next()?, 4)?, number(date.next()?, 2)?, number(date.next()?, 2)?);
-    let mut time = time.split('.').next()?.split(':');
-    let (hour, minute, second) = (number(time.next()?, 2)?, number(time.next()?, 2)?, number(time.next()?, 2)?);
-    let in_range = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second < 60;
-    (in_range && date.next().is_none() && time.next().is_none())
-        .then(|| days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar, counting years from March so that the leap day is last.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_counted_right() {
-        assert_eq!(unix_seconds("1970-01-01T00:00:00Z"), Some(0));
-        assert_eq!(unix_seconds("2017-03-21T13:00:00.000Z"), Some(1_490_101_200));
-        assert_eq!(unix_seconds("2000-02-29T23:59:59.9Z"), Some(951_868_799));
-        for wrong in [
-            "",
-            "Z",
-            "2017-03-21",
-            "2017-13-21T13:00:00Z",
-            "2017-03-21T13:00Z",
-            "2017-03-21T13:00:00",
-            "2017-03-21T24:00:00Z",
-            "2017-03-21T13:60:00Z",
-            "2017-03-21T13:00:60Z",
-            "2017-00-21T13:00:00Z",
-            "2017-03-32T13:00:00Z",
-            "+017-03-21T13:00:00Z",
-        ] {
-            assert_eq!(unix_seconds(wrong), None, "{wrong}");
-        }
+        MilestoneError::Wrong { height: self.height, key: key.to_owned(), found: shown(found), allowed }
     }
 }

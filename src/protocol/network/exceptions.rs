@@ -1,8 +1,12 @@
 //! Old blocks and transactions that break the rules and stand nevertheless. Source: protocol.md 5.4.
 
-use crate::protocol::{BlockId, PublicKey, TransactionId};
+use crate::protocol::{BlockId, PublicKey, TransactionId, coercion};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+    str::FromStr,
+};
 
 /// `exceptions.json`; empty on testnet and unitnet.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,7 +16,7 @@ pub struct Exceptions {
     pub blocks: BTreeSet<BlockId>,
     /// Transactions whose faults are ignored and that count as verified.
     pub transactions: BTreeSet<TransactionId>,
-    /// A block of a numeric id in `blocks` is an exception only with exactly these transactions.
+    /// A block of a numeric id in `blocks` is an exception only with exactly these transactions, in any order.
     pub blocks_transactions: BTreeMap<BlockId, Vec<TransactionId>>,
     /// From the id a block computes to, to the one it has.
     pub outlook_table: BTreeMap<BlockId, BlockId>,
@@ -53,80 +57,90 @@ impl Exceptions {
         self.blocks.contains(&id)
             && match (id, self.blocks_transactions.get(&id)) {
                 (BlockId::Full(_), _) => true,
-                (BlockId::Numeric(_), Some(listed)) => transactions.into_iter().eq(listed.iter().copied()),
-                (BlockId::Numeric(_), None) => transactions.into_iter().next().is_none(),
+                (BlockId::Numeric(_), Some(listed)) => {
+                    let (mut listed, mut found) = (listed.clone(), transactions.into_iter().collect::<Vec<_>>());
+                    listed.sort();
+                    found.sort();
+                    listed == found
+                }
+                (BlockId::Numeric(_), None) => false,
             }
     }
 
+    /// As the reference uses the file: an entry that no block and no transaction can match changes nothing, so it may be
+    /// anything. What makes the reference fail as soon as it is looked at is refused. Source: protocol.md 5.5.
     pub(super) fn from_json(json: &Value) -> Result<Self, Wrong> {
-        if !json.is_object() {
+        if json.is_null() {
             return Err(wrong("", json, "an object"));
         }
+        // Both lists are one set to the reference.
+        let listed = [list(json, "blocks")?, list(json, "transactions")?].concat();
         Ok(Self {
             json: json.clone(),
-            blocks: set(json, "blocks", block_id)?,
-            transactions: set(json, "transactions", transaction_id)?,
-            blocks_transactions: map(json, "blocksTransactions", block_id, transaction_ids)?,
-            outlook_table: map(json, "outlookTable", block_id, block_id)?,
-            transaction_id_fix_table: map(json, "transactionIdFixTable", transaction_id, transaction_id)?,
-            wrong_transaction_order: map(json, "wrongTransactionOrder", block_id, transaction_ids)?,
-            negative_balances: map(json, "negativeBalances", public_key, balances)?,
+            blocks: listed.iter().filter_map(exact).collect(),
+            transactions: listed.iter().filter_map(exact).collect(),
+            blocks_transactions: entries(json, "blocksTransactions")
+                .filter_map(|(id, value)| Some((exact(&Value::String(id.clone()))?, ids(value)?)))
+                .collect(),
+            outlook_table: table(json, "outlookTable", "a block id: a decimal number or 64 hex digits", exact)?,
+            transaction_id_fix_table: table(json, "transactionIdFixTable", "a transaction id: 64 hex digits", exact)?,
+            wrong_transaction_order: table(json, "wrongTransactionOrder", "an array of transaction ids", ids)?,
+            negative_balances: entries(json, "negativeBalances")
+                .filter_map(|(key, value)| Some((exact(&Value::String(key.clone()))?, balances(value))))
+                .collect(),
         })
     }
 }
 
-type Read<T> = fn(&str, &Value) -> Result<T, Wrong>;
-
-fn set<T: Ord>(json: &Value, key: &str, read: Read<T>) -> Result<BTreeSet<T>, Wrong> {
-    match json.get(key) {
-        None => Ok(BTreeSet::new()),
-        Some(list) => items(key, list, read)?.into_iter().map(Ok).collect(),
+fn list(json: &Value, key: &str) -> Result<Vec<Value>, Wrong> {
+    match json.get(key).filter(|found| coercion::is_true(Some(found))) {
+        None => Ok(Vec::new()),
+        Some(Value::Array(list)) => Ok(list.clone()),
+        // It is walked letter by letter.
+        Some(Value::String(text)) => Ok(text.chars().map(|letter| Value::String(letter.to_string())).collect()),
+        Some(found) => Err(wrong(key, found, "an array")),
     }
 }
 
-fn map<K: Ord, V>(json: &Value, key: &str, read_key: Read<K>, read: Read<V>) -> Result<BTreeMap<K, V>, Wrong> {
-    let Some(found) = json.get(key) else { return Ok(BTreeMap::new()) };
-    let members = found.as_object().ok_or_else(|| wrong(key, found, "an object"))?;
-    let entry = |(name, value): (&String, &Value)| {
-        let path = format!("{key}.{name}");
-        Ok((read_key(&path, &Value::String(name.clone()))?, read(&path, value)?))
-    };
-    members.iter().map(entry).collect()
+/// The members of an object; anything else has none of a name that counts.
+fn entries<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    json.get(key).and_then(Value::as_object).into_iter().flatten()
 }
 
-fn items<T>(key: &str, found: &Value, read: Read<T>) -> Result<Vec<T>, Wrong> {
-    let list = found.as_array().ok_or_else(|| wrong(key, found, "an array"))?;
-    list.iter().enumerate().map(|(index, item)| read(&format!("{key}[{index}]"), item)).collect()
+/// From ids to what takes their place. An entry is in force if its value is a true one.
+fn table<K: FromStr + Display + Ord, V>(
+    json: &Value,
+    key: &str,
+    allowed: &'static str,
+    read: fn(&Value) -> Option<V>,
+) -> Result<BTreeMap<K, V>, Wrong> {
+    let mut table = BTreeMap::new();
+    for (id, value) in entries(json, key).filter(|(_, value)| coercion::is_true(Some(value))) {
+        if let Some(known) = exact(&Value::String(id.clone())) {
+            table.insert(known, read(value).ok_or_else(|| wrong(&format!("{key}.{id}"), value, allowed))?);
+        }
+    }
+    Ok(table)
 }
 
-fn block_id(key: &str, found: &Value) -> Result<BlockId, Wrong> {
-    parsed(key, found, "a block id: a decimal number or 64 hex digits")
+/// What the text names, if it is written as the reference writes it: it compares texts.
+fn exact<T: FromStr + Display>(found: &Value) -> Option<T> {
+    let text = found.as_str()?;
+    text.parse::<T>().ok().filter(|value| value.to_string() == text)
 }
 
-fn transaction_id(key: &str, found: &Value) -> Result<TransactionId, Wrong> {
-    parsed(key, found, "a transaction id: 64 hex digits")
+fn ids(found: &Value) -> Option<Vec<TransactionId>> {
+    found.as_array()?.iter().map(exact).collect()
 }
 
-fn transaction_ids(key: &str, found: &Value) -> Result<Vec<TransactionId>, Wrong> {
-    items(key, found, transaction_id)
-}
-
-fn public_key(key: &str, found: &Value) -> Result<PublicKey, Wrong> {
-    parsed(key, found, "a public key: 66 hex digits")
-}
-
-fn balances(key: &str, found: &Value) -> Result<BTreeMap<u64, i64>, Wrong> {
-    let allowed = "an object from nonces to balances, whole numbers as strings";
-    let members = found.as_object().ok_or_else(|| wrong(key, found, allowed))?;
-    let entry = |(nonce, value): (&String, &Value)| {
-        let balance = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-        nonce.parse().ok().zip(balance).ok_or_else(|| wrong(&format!("{key}.{nonce}"), value, allowed))
-    };
-    members.iter().map(entry).collect()
-}
-
-fn parsed<T: std::str::FromStr>(key: &str, found: &Value, allowed: &'static str) -> Result<T, Wrong> {
-    found.as_str().and_then(|text| text.parse().ok()).ok_or_else(|| wrong(key, found, allowed))
+fn balances(found: &Value) -> BTreeMap<u64, i64> {
+    let members = found.as_object().into_iter().flatten();
+    members
+        .filter_map(|(nonce, value)| {
+            let balance = value.as_i64().map_or_else(|| exact(value), Some)?;
+            Some((exact(&Value::String(nonce.clone()))?, balance))
+        })
+        .collect()
 }
 
 fn wrong(key: &str, found: &Value, allowed: &'static str) -> Wrong {
@@ -161,9 +175,41 @@ mod tests {
     }
 
     #[test]
+    fn what_can_match_nothing_changes_nothing() {
+        let id = "ab".repeat(32);
+        let exceptions = Exceptions::from_json(&json!({
+            "blocks": ["007", id.to_uppercase(), 5, null],
+            "transactions": false,
+            "blocksTransactions": { "12": 3, "x": [] },
+            "outlookTable": { "5": "", "006": "6", "7": null },
+            "transactionIdFixTable": [],
+            "wrongTransactionOrder": 1,
+            "negativeBalances": { "nobody": 1, "02": { "1": "-5" } },
+        }))
+        .unwrap();
+        assert_eq!(Exceptions { json: Value::Null, ..exceptions }, *Exceptions::none());
+        assert!(Exceptions::from_json(&json!([])).is_ok());
+    }
+
+    #[test]
+    fn a_list_names_blocks_and_transactions_alike_and_order_does_not_matter() {
+        let [one, two] = ["11", "22"].map(|byte| byte.repeat(32));
+        let exceptions = Exceptions::from_json(&json!({
+            "blocks": ["5", "6", one],
+            "blocksTransactions": { "5": [two, one] },
+        }))
+        .unwrap();
+        let ids = [0x11, 0x22].map(|byte| TransactionId([byte; 32]));
+        assert!(exceptions.transactions.contains(&ids[0]));
+        assert!(exceptions.covers_block(BlockId::Numeric(5), ids));
+        assert!(!exceptions.covers_block(BlockId::Numeric(6), []), "it has no transactions listed, not even none");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
-        let error = Exceptions::from_json(&json!({ "transactions": ["12"] })).unwrap_err();
-        assert_eq!((error.key.as_str(), error.found.as_str()), ("transactions[0]", "\"12\""));
-        assert_eq!(Exceptions::from_json(&json!([])).unwrap_err().allowed, "an object");
+        let error = Exceptions::from_json(&json!({ "outlookTable": { "12": 13 } })).unwrap_err();
+        assert_eq!((error.key.as_str(), error.found.as_str()), ("outlookTable.12", "13"));
+        assert_eq!(Exceptions::from_json(&json!({ "blocks": 1 })).unwrap_err().allowed, "an array");
+        assert_eq!(Exceptions::from_json(&json!(null)).unwrap_err().allowed, "an object");
     }
 }

@@ -3,7 +3,7 @@
 use super::{Exceptions, Genesis, Network, NetworkConfig};
 use crate::{
     files::{self, TEXT_LIMIT},
-    protocol::{Milestones, block::BlockDecodeError, milestones::MilestoneError},
+    protocol::{Milestones, block::BlockDecodeError, coercion, milestones::MilestoneError},
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,7 @@ impl NetworkConfig {
             let allowed = format!("\"{payload}\", the payloadHash of genesisBlock.json");
             return Err(wrong("network.json", "nethash", format!("{:?}", network.nethash), allowed));
         }
+        let milestones = milestones.of_network(&network.name);
         Ok(Self { network, milestones, exceptions, genesis })
     }
 }
@@ -72,23 +73,23 @@ fn wrong(file: &'static str, key: &str, found: String, allowed: impl Into<String
 }
 
 impl Network {
-    /// From the object of a `network.json`.
+    /// From the object of a `network.json`. What only wallets and the API look at may be missing, and a number may be a
+    /// text. Source: protocol.md 5.5.
     pub fn from_json(json: &Value) -> Result<Self, NetworkError> {
         let read = Reader(json);
         Ok(Self {
-            name: read.text("name")?,
-            message_prefix: read.text("messagePrefix")?,
-            bip32_public: read.number("bip32.public", 0, u32::MAX)?,
-            bip32_private: read.number("bip32.private", 0, u32::MAX)?,
-            // The reference takes 0 for "not set". Source: protocol.md 7 item 24.
-            pub_key_hash: read.number("pubKeyHash", 1, 255)? as u8,
+            name: read.text("name"),
+            message_prefix: read.text("messagePrefix"),
+            bip32_public: read.number("bip32.public", u32::MAX)?,
+            bip32_private: read.number("bip32.private", u32::MAX)?,
+            pub_key_hash: read.address_byte()?,
             nethash: read.nethash()?,
-            wif: read.number("wif", 0, 255)? as u8,
-            slip44: read.number("slip44", 0, u32::MAX)?,
-            aip20: read.number("aip20", 0, u32::MAX)?,
-            token: read.text("client.token")?,
-            symbol: read.text("client.symbol")?,
-            explorer: read.text("client.explorer")?,
+            wif: read.wif()?,
+            slip44: read.number("slip44", u32::MAX)?,
+            aip20: read.number("aip20", u32::MAX)?,
+            token: read.text("client.token"),
+            symbol: read.text("client.symbol"),
+            explorer: read.text("client.explorer"),
         })
     }
 }
@@ -96,30 +97,44 @@ impl Network {
 struct Reader<'a>(&'a Value);
 
 impl Reader<'_> {
-    fn text(&self, key: &str) -> Result<String, NetworkError> {
-        self.read(key, "a string".to_owned(), |value| value.as_str().map(str::to_owned))
+    /// The text of a member; empty if it is missing.
+    fn text(&self, key: &str) -> String {
+        self.get(key).filter(|found| !found.is_null()).map(coercion::text).unwrap_or_default()
     }
 
-    fn number(&self, key: &str, min: u32, max: u32) -> Result<u32, NetworkError> {
-        let range = u64::from(min)..=u64::from(max);
-        self.read(key, format!("a whole number from {min} to {max}"), |value| {
-            value.as_u64().filter(|number| range.contains(number)).map(|number| number as u32)
-        })
+    /// A number without its fraction; 0 if it is missing.
+    fn number(&self, key: &str, max: u32) -> Result<u32, NetworkError> {
+        let Some(found) = self.get(key) else { return Ok(0) };
+        let number = coercion::number(Some(found)).trunc();
+        let is_allowed = (0.0..=f64::from(max)).contains(&number);
+        if is_allowed { Ok(number as u32) } else { Err(self.wrong(key, format!("a number from 0 to {max}"))) }
+    }
+
+    /// The reference compares it with a byte without turning it into a number: no address has one that is a text.
+    fn address_byte(&self) -> Result<u8, NetworkError> {
+        let number = self.get("pubKeyHash").and_then(Value::as_f64).filter(|number| number.fract() == 0.0);
+        let byte = number.filter(|number| (0.0..=255.0).contains(number)).map(|number| number as u8);
+        byte.ok_or_else(|| self.wrong("pubKeyHash", "a whole number from 0 to 255, not as text".to_owned()))
+    }
+
+    fn wif(&self) -> Result<u8, NetworkError> {
+        let byte = self.get("wif").and_then(Value::as_f64).filter(|number| (0.0..=255.0).contains(number));
+        byte.map(|byte| byte as u8).ok_or_else(|| self.wrong("wif", "a number from 0 to 255, not as text".to_owned()))
     }
 
     fn nethash(&self) -> Result<String, NetworkError> {
         let is_hash = |text: &&str| text.len() == 64 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
-        self.read("nethash", "64 lower-case hex digits".to_owned(), |value| {
-            value.as_str().filter(is_hash).map(str::to_owned)
-        })
+        let hash = self.get("nethash").and_then(Value::as_str).filter(is_hash).map(str::to_owned);
+        hash.ok_or_else(|| self.wrong("nethash", "64 lower-case hex digits".to_owned()))
     }
 
-    fn read<T>(&self, key: &str, allowed: String, get: impl FnOnce(&Value) -> Option<T>) -> Result<T, NetworkError> {
-        let found = key.split('.').try_fold(self.0, |value, part| value.get(part));
-        found.and_then(get).ok_or_else(|| {
-            let found = found.map_or("missing".to_owned(), |value| value.to_string().chars().take(80).collect());
-            wrong("network.json", key, found, allowed)
-        })
+    fn get(&self, key: &str) -> Option<&Value> {
+        key.split('.').try_fold(self.0, |value, part| value.get(part))
+    }
+
+    fn wrong(&self, key: &str, allowed: String) -> NetworkError {
+        let found = self.get(key).map_or("missing".to_owned(), |value| value.to_string().chars().take(80).collect());
+        wrong("network.json", key, found, allowed)
     }
 }
 
@@ -136,14 +151,30 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
+        for (key, value, allowed) in [
+            ("pubKeyHash", Value::Null, "`pubKeyHash` is null, allowed is a whole number from 0 to 255, not as text"),
+            ("pubKeyHash", "23".into(), "`pubKeyHash` is \"23\", allowed is a whole number from 0 to 255, not as text"),
+            ("wif", 256.into(), "`wif` is 256, allowed is a number from 0 to 255, not as text"),
+            ("nethash", "AB".into(), "`nethash` is \"AB\", allowed is 64 lower-case hex digits"),
+        ] {
+            let mut json = Network::testnet().to_json();
+            json[key] = value;
+            let error = Network::from_json(&json).unwrap_err().to_string();
+            assert_eq!(error, format!("network.json: {allowed}"));
+        }
+    }
+
+    #[test]
+    fn what_only_wallets_look_at_may_be_missing_or_a_text() {
         let mut json = Network::testnet().to_json();
-        json["client"]["token"] = Value::Null;
-        let error = Network::from_json(&json).unwrap_err().to_string();
-        assert_eq!(error, "network.json: `client.token` is null, allowed is a string");
-        let mut json = Network::testnet().to_json();
+        json["slip44"] = "186".into();
         json["pubKeyHash"] = 0.into();
-        let error = Network::from_json(&json).unwrap_err().to_string();
-        assert_eq!(error, "network.json: `pubKeyHash` is 0, allowed is a whole number from 1 to 255");
+        json["client"] = Value::Null;
+        for key in ["name", "messagePrefix", "bip32", "aip20"] {
+            json.as_object_mut().unwrap().remove(key);
+        }
+        let network = Network::from_json(&json).unwrap();
+        assert_eq!((network.slip44, network.pub_key_hash, network.aip20, network.token.as_str()), (186, 0, 0, ""));
     }
 
     #[test]

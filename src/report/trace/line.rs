@@ -1,8 +1,11 @@
 //! The first line of a trace, which tells what it is of. The others are those of [`crate::sim::line`].
 
-use crate::sim::{
-    Plan,
-    line::{TipLine, tip_line},
+use crate::{
+    protocol::Timestamp,
+    sim::{
+        Plan,
+        line::{TipLine, tip_line},
+    },
 };
 use serde::Serialize;
 
@@ -46,7 +49,7 @@ impl Header {
             seed,
             set,
             nodes: u32::try_from(plan.nodes.len()).unwrap_or(u32::MAX),
-            epoch: plan.tree.slots().epoch_unix(),
+            epoch: plan.tree.slots().unix(Timestamp(0)),
             network,
             start: plan.start.micros(),
             tip: tip_line(&plan.tip),
@@ -74,7 +77,7 @@ mod tests {
         let forgers = testnet.delegates.iter().map(|delegate| json!(delegate.keys.public().to_string()));
         let expected = json!({
             "trace": "dposlab", "schema": 1, "version": env!("CARGO_PKG_VERSION"), "scenario": "s.toml", "seed": 7,
-            "set": ["a=1"], "nodes": 3, "epoch": plan.tree.slots().epoch_unix(), "network": true, "start": 8_000_000,
+            "set": ["a=1"], "nodes": 3, "epoch": plan.tree.slots().unix(Timestamp(0)), "network": true, "start": 8_000_000,
             "tip": { "id": plan.tip.id().to_string(), "height": 1 },
             "forgers": forgers.chain([Value::Null]).collect::<Vec<_>>(),
         });

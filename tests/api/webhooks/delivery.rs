@@ -38,7 +38,7 @@ fn a_post_is_what_the_contract_says() {
     assert_eq!(post.header("authorization"), Some(secret), "the kept half, without a scheme");
     assert_eq!(post.header("content-type"), Some("application/json"));
     assert_eq!(post.header("host"), Some(receiver.address.to_string().as_str()));
-    let timestamp = (node.context.view.tree().slots().epoch_unix() + 100) * 1_000;
+    let timestamp = node.context.view.tree().slots().epoch_ms() + 100_000;
     let wanted = json!({
         "timestamp": timestamp,
         "data": "07".repeat(32),

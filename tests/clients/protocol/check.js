@@ -5,6 +5,7 @@ const path = require("node:path");
 const { Blocks, Crypto, Identities, Managers, Transactions } = require("@arkecosystem/crypto");
 const { Draw, samples, registerMagistrate } = require("./samples.js");
 const { SAYS_OTHER, judge, mutations } = require("./broken.js");
+const { networks } = require("./networks.js");
 const { Tool } = require("./tool.js");
 
 const tool = new Tool();
@@ -190,6 +191,7 @@ async function main() {
             await broken(network, height, all);
         }
     }
+    await networks(tool, same);
     tool.end();
     for (const rule of SAYS_OTHER) same(`${rule}: is still needed`, saidOther.has(rule), true);
     failures.forEach((failure) => console.log(failure));

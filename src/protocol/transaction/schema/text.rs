@@ -77,8 +77,12 @@ fn is_blank(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }
 
-/// At most so many bytes of UTF-8.
-pub fn vendor_field(text: &str, limit: usize) -> Checked {
+/// At most so many bytes of UTF-8; without a limit not even an empty text.
+pub fn vendor_field(text: &str, limit: Option<usize>) -> Checked {
+    let Some(limit) = limit else {
+        let meaning = "no text, as no milestone says how long one may be".to_owned();
+        return require(false, "vendorField", text, Rule::Format { name: "vendorField", meaning });
+    };
     let meaning = format!("a text of at most {limit} bytes in UTF-8");
     require(text.len() <= limit, "vendorField", text, Rule::Format { name: "vendorField", meaning })
 }
