@@ -1,6 +1,5 @@
 //! The connections of a peer, and the state of each of these peers. Source: consensus.md 2.2, 6.
 
-use super::Known;
 use crate::{
     actors::{NodeId, SimTime},
     protocol::Height,
