@@ -7,7 +7,7 @@ use crate::{
 };
 use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs, path::Path, thread};
+use std::{fs, path::Path, thread};
 
 fn keys(account: &Value) -> KeyPair {
     KeyPair::from_passphrase(account["passphrase"].as_str().expect("a passphrase"))
@@ -142,25 +142,6 @@ fn on_demand_the_clock_stands_only_when_all_nodes_have_the_block() {
         ok(&up, "/lab/pace", &json!({"pace": "on-demand"}));
         at_rest(&up, up.height());
     }
-}
-
-/// A snapshot may hold a block that is under way. Whoever goes back to it at this pace finds it arrived.
-#[test]
-fn on_demand_a_block_that_a_snapshot_holds_under_way_arrives_after_the_way_back() {
-    let up = Up::start(&["--pace", "manual", "--delegates", "7", "--stage", "inline"]);
-    let heights = || -> BTreeSet<u64> {
-        let lab = ok_get(&up, "/lab")["data"].clone();
-        lab["nodes"].as_array().expect("a list").iter().map(|node| node["height"].as_u64().expect("a height")).collect()
-    };
-    ok(&up, "/lab/advance", &json!({"until": {"event": {"kind": "block-forged"}}, "limit": 10}));
-    assert_eq!(heights().len(), 2, "the block is on its way");
-    let snapshot = up.post("/lab/snapshots", &json!({})).1["data"]["id"].clone();
-    ok(&up, "/lab/pace", &json!({"pace": "on-demand"}));
-    let (pace, reached) = (ok_get(&up, "/lab/pace"), heights());
-    assert_eq!(reached.len(), 1);
-    submit(&up, &transfer(&keys(&up.ready["accounts"][0]), 1));
-    ok(&up, &format!("/lab/snapshots/{snapshot}/revert"), &json!({}));
-    assert_eq!((heights(), ok_get(&up, "/lab/pace")), (reached, pace));
 }
 
 /// Nodes that are cut off never get the block. The clock does not wait for them beyond the slot.

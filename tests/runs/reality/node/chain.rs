@@ -125,6 +125,7 @@ impl<'a> Chain<'a> {
         let exceptions = Exceptions {
             json: json!({}),
             blocks: made.iter().map(|block| block.id).collect(),
+            blocks_transactions: made.iter().map(|block| (block.id, Vec::new())).collect(),
             ..Exceptions::default()
         };
         let config =
