@@ -290,7 +290,7 @@ fn network(parts: &Value) {
     let Ok(config) = NetworkConfig::of(part) else { return };
     let name = Path::new("fuzzed");
     let Ok(secrets) = Secrets::parse(&parts["secrets"].to_string(), name) else { return };
-    let Ok(scenario) = plain(secrets.count(), Gossip::Reference, &[]) else { return };
+    let Ok(scenario) = plain(secrets.nodes(), Gossip::Reference, &[]) else { return };
     let Ok(network) = UpNetwork::of(config, name, secrets, name, scenario, SeedTree::new(1)) else { return };
     let lines = parts["chain"].as_array().into_iter().flatten().map(Value::to_string);
     let Ok(tip) = import(&network.tree, lines) else { return };

@@ -100,7 +100,7 @@ pub struct Up {
     /// Load another network: a folder with genesisBlock.json, milestones.json, network.json and exceptions.json.
     #[arg(long, value_name = "DIR", requires = "secrets")]
     network_dir: Option<PathBuf>,
-    /// The delegates that forge here, as {"secrets": ["passphrase", ...]}.
+    /// The delegates that forge here, as {"secrets": ["passphrase", ...]}; without any, the chain is read-only.
     #[arg(long, value_name = "FILE", requires = "network_dir")]
     secrets: Option<PathBuf>,
     /// Begin on an existing chain of the same network, each block of it fully verified. JSON, in any order: pages of

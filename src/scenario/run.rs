@@ -20,7 +20,7 @@ use crate::{
         },
     },
 };
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 use tokio::runtime::Builder;
 
 /// The stage that hosts the actors; the outcome is the same.
@@ -161,8 +161,10 @@ impl Scenario {
         links: Links,
     ) -> Plan {
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-        let relays = (0..self.network.relays).map(|_| None);
-        let nodes = forgers.chain(relays).map(|forger| NodePlan { forger }).collect();
+        // Of a loaded network perhaps no delegate's key is known.
+        let relays = iter::repeat(None);
+        let nodes =
+            forgers.chain(relays).take(self.network.nodes() as usize).map(|forger| NodePlan { forger }).collect();
         let start = SimTime::from_seconds(tree.slots().start(first));
         let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(self.network.model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();

@@ -111,6 +111,36 @@ fn a_rule_that_is_set_lets_the_recorded_chain_begin() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// A public chain is read without anybody's passphrase: nobody forges, and what is handed in waits.
+#[test]
+fn a_chain_that_nobody_forges_on_is_read_and_stays_as_it_is() {
+    let (network, chain) = (recordings().join("network"), recordings().join("chain/blocks.jsonl"));
+    let (dir, chain) = (network.display().to_string(), chain.display().to_string());
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (secrets, record, data) = (path("secrets.json"), path("session.jsonl"), path("data"));
+    fs::write(&secrets, r#"{"secrets": []}"#).expect("it can be written");
+    let rule = "rules.ledger.minimum_lock_expiration=false";
+    let load = ["--network-dir", &dir, "--secrets", &secrets, "--chain", &chain, "--set", rule];
+    for (pace, written) in [("manual", ["--record", &record]), ("on-demand", ["--data-dir", &data])] {
+        let up = Up::start(&[&load[..], &["--pace", pace], &written].concat());
+        assert_eq!((up.height(), up.get("/node/status")["data"]["synced"].as_bool()), (111, Some(true)));
+        up.advance(60);
+        assert_eq!(up.height(), 111);
+        let last = up.get("/blocks/111")["data"].clone();
+        assert_eq!(up.get("/blockchain")["data"]["block"]["id"], last["id"]);
+        assert_eq!(up.get("/delegates")["meta"]["totalCount"], 53, "those of two clients among them");
+        assert_eq!(up.get("/peers")["meta"]["totalCount"], 0);
+        up.interrupt();
+    }
+    let output = run(&["replay", &record]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(Up::start(&[&load[..], &["--pace", "manual", "--data-dir", &data]].concat()).height(), 111);
+    // The same keys say of generated networks what they said.
+    let refused = dposlab().args(["up", "--port", "0", "--delegates", "0"]).output().expect("it was built");
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 #[test]
 fn what_contradicts_a_scenario_is_named() {
     let network = recordings().join("network");

@@ -98,10 +98,11 @@ impl Announcer {
     fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
         let config = network.tree.config();
         let symbol = &config.network.token;
-        let mut lines = vec![
-            format!("dposlab {}: {} delegates forging", env!("CARGO_PKG_VERSION"), network.scenario.network.delegates),
-            String::new(),
-        ];
+        let forging = match network.testnet.delegates.len() {
+            0 => "no delegate forges, and the chain stays as it is".to_owned(),
+            _ => format!("{} delegates forging", network.scenario.network.delegates),
+        };
+        let mut lines = vec![format!("dposlab {}: {forging}", env!("CARGO_PKG_VERSION")), String::new()];
         for (node, address) in addresses.iter().enumerate() {
             let of = if addresses.len() > 1 { format!(" of {}", NodeId(node as u32)) } else { String::new() };
             lines.push(format!("  API      http://{address}/api{of}"));

@@ -67,7 +67,7 @@ impl Up {
         let secrets = self.secrets.as_deref().map(Secrets::load).transpose()?;
         let scenario = match &self.scenario {
             Some(file) => Scenario::load_with(file, &self.set),
-            None => network::plain(secrets.as_ref().map_or(self.delegates, Secrets::count), self.gossip, &self.set),
+            None => network::plain(secrets.as_ref().map_or(self.delegates, Secrets::nodes), self.gossip, &self.set),
         };
         let (scenario, was_modelled) = network::made_live(scenario.map_err(Failure::usage)?);
         let seeds = SeedTree::new(self.seed);

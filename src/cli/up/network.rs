@@ -79,7 +79,7 @@ impl Secrets {
     /// Reads the file.
     ///
     /// # Errors
-    /// It cannot be read or understood, or names nobody or somebody twice.
+    /// It cannot be read or understood, or names a delegate twice.
     pub fn load(file: &Path) -> Result<Self, Failure> {
         let text = files::read_text(file, TEXT_LIMIT)
             .map_err(|why| Failure::usage(format!("--secrets {}: cannot be read: {why}", file.display())))?;
@@ -95,11 +95,6 @@ impl Secrets {
         let Self { secrets } = serde_json::from_str(text).map_err(|why| {
             Failure::usage(format!("--secrets {file}: {why}; expected {{\"secrets\": [\"passphrase\", ...]}}"))
         })?;
-        if secrets.is_empty() {
-            return Err(Failure::usage(format!(
-                "--secrets {file}: key 'secrets': found no passphrase, at least one delegate must forge"
-            )));
-        }
         for (index, secret) in secrets.iter().enumerate() {
             if let Some(first) = secrets[..index].iter().position(|other| other == secret) {
                 return Err(Failure::usage(format!(
@@ -111,9 +106,9 @@ impl Secrets {
         Ok(Self { secrets })
     }
 
-    /// The number of delegates that forge.
-    pub fn count(&self) -> u32 {
-        u32::try_from(self.secrets.len()).unwrap_or(u32::MAX)
+    /// The number of nodes: one for each delegate that forges; or a single one, on which none does.
+    pub fn nodes(&self) -> u32 {
+        u32::try_from(self.secrets.len()).unwrap_or(u32::MAX).max(1)
     }
 }
 
@@ -156,7 +151,7 @@ impl UpNetwork {
         scenario: Scenario,
         seeds: SeedTree,
     ) -> Result<Self, Failure> {
-        check_loaded(&scenario, secrets.count())?;
+        check_loaded(&scenario, secrets.nodes())?;
         let blocktime = config.slots().blocktime();
         if !BLOCKTIMES.contains(&blocktime) {
             return Err(Failure::usage(format!(
@@ -228,13 +223,13 @@ impl UpNetwork {
 const LONG_CHAIN: u64 = 8 << 20;
 
 /// Delegates and milestones of a loaded network are those of its folder, and nobody's coin is at hand.
-fn check_loaded(scenario: &Scenario, secrets: u32) -> Result<(), Failure> {
+fn check_loaded(scenario: &Scenario, nodes: u32) -> Result<(), Failure> {
     let network = &scenario.network;
     let refused = |keys: &str, why: &str| {
         Err(Failure::usage(format!("dposlab up: key {keys}: not allowed with --network-dir: {why}")))
     };
-    if network.delegates != secrets {
-        return refused("'network.delegates'", "those of --secrets forge");
+    if network.delegates != nodes {
+        return refused("'network.delegates'", "those of --secrets forge, and without any there is one node");
     }
     if network.standby != 0 {
         return refused("'network.standby'", "the genesis block says who is registered");
