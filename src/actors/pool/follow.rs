@@ -24,20 +24,31 @@ use std::{
     sync::Arc,
 };
 
+/// How a rollback differs from the reference's.
+#[derive(Default)]
+struct Change {
+    /// Reverted transactions that are not taken up again.
+    dropped: BTreeSet<TransactionId>,
+    /// What was pending, and stays so.
+    pending: Vec<Arc<SignedTransaction>>,
+}
+
 impl TransactionPool {
     /// Moves the pool from its tip to `tip`: forward over the blocks between, or, where the chain was rolled back, by
     /// emptying itself and taking the reverted transactions up again. Then drops what has expired by now.
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
-        self.follow_without(tip, &BTreeSet::new(), effects);
+        self.follow_without(tip, &Change::default(), effects);
     }
 
-    /// The node has left its chain for another branch: these transactions are gone, and what a sender has after them.
+    /// The node has left its chain for another branch, as those who steer the run ask: these transactions are gone, and what a
+    /// sender has after them. Everything else that is pending stays so, as far as it fits.
     pub(super) fn reorganise(&mut self, tip: &Arc<Link>, dropped: &[TransactionId], effects: &mut Vec<Effect>) {
         let dropped: BTreeSet<TransactionId> = dropped.iter().copied().collect();
         self.held.forget(&dropped);
-        self.follow_without(tip, &dropped, effects);
+        let change = Change { dropped, pending: self.store.in_forging_order().cloned().collect() };
+        self.follow_without(tip, &change, effects);
         // Of a node that had not seen the block yet they are pending.
-        for id in dropped.iter().filter(|id| self.store.contains(id)).copied().collect::<Vec<_>>() {
+        for id in change.dropped.iter().filter(|id| self.store.contains(id)).copied().collect::<Vec<_>>() {
             for gone in self.store.with_later(&id) {
                 self.remove(&gone, effects);
             }
@@ -45,15 +56,15 @@ impl TransactionPool {
     }
 
     /// [`TransactionPool::follow`] that takes these reverted transactions not up again.
-    fn follow_without(&mut self, tip: &Arc<Link>, dropped: &BTreeSet<TransactionId>, effects: &mut Vec<Effect>) {
+    fn follow_without(&mut self, tip: &Arc<Link>, change: &Change, effects: &mut Vec<Effect>) {
         let moves = tip.id() != self.tip.id();
-        self.move_to(tip, dropped, effects);
+        self.move_to(tip, change, effects);
         if moves {
             self.take_held(effects);
         }
     }
 
-    fn move_to(&mut self, tip: &Arc<Link>, dropped: &BTreeSet<TransactionId>, effects: &mut Vec<Effect>) {
+    fn move_to(&mut self, tip: &Arc<Link>, change: &Change, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
             self.recent.clear();
             // To an empty pool the blocks between say nothing.
@@ -72,7 +83,7 @@ impl TransactionPool {
                     self.block_applied(link, effects);
                 }
             } else {
-                self.replay(&at, tip, dropped, effects);
+                self.replay(&at, tip, change, effects);
             }
         }
         self.expire(effects);
@@ -133,13 +144,7 @@ impl TransactionPool {
 
     /// Rolled back below `common` and on to `tip`: only the reverted blocks' transactions come back, oldest first, and
     /// without a word of the reference's.
-    fn replay(
-        &mut self,
-        common: &Arc<Link>,
-        tip: &Arc<Link>,
-        dropped: &BTreeSet<TransactionId>,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>, change: &Change, effects: &mut Vec<Effect>) {
         let mut reverted = Vec::new();
         let mut at = self.tip.clone();
         while at.id() != common.id() {
@@ -149,8 +154,9 @@ impl TransactionPool {
         self.store.clear();
         self.tip = tip.clone();
         let applied = self.tree.applied(tip);
-        for transaction in reverted.iter().rev().flat_map(|link| &link.block().transactions) {
-            if dropped.contains(&transaction.id()) {
+        let reverted = reverted.iter().rev().flat_map(|link| &link.block().transactions);
+        for transaction in reverted.chain(&change.pending) {
+            if change.dropped.contains(&transaction.id()) {
                 continue;
             }
             if self.tree.block_of(tip, &transaction.id()).is_none() {
