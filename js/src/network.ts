@@ -7,6 +7,7 @@ import type {
     Account,
     Advanced,
     Amount,
+    BlockReference,
     ChaosData,
     ChaosRule,
     EventsOptions,
@@ -143,6 +144,22 @@ export class Network {
     /** Has the network leave its newest blocks for another branch: so many, or those above a block, by its height or its id. */
     reorg(depth: number | { to: number | string }, options: ReorgOptions = {}): Promise<Reorg> {
         return this.lab("POST", "/reorg", { ...(typeof depth === "number" ? { depth } : depth), ...options });
+    }
+
+    /**
+     * Hands in a block: an object of the SDK's `Blocks.Block`, what such a one says as JSON, or its wire bytes in hex. The promise
+     * is kept once the node stands on it.
+     *
+     * @throws ApiError the block breaks a rule, which it names
+     */
+    pushBlock(block: object | string, options: { node?: number } = {}): Promise<BlockReference & { node: number; transactions: number }> {
+        const body = typeof block === "object" && "toJson" in block && typeof block.toJson === "function" ? block.toJson() : block;
+        return this.lab("POST", "/blocks", { block: body, ...options });
+    }
+
+    /** Takes a pending transaction out of all pools, with what its sender has pending after it. */
+    dropPending(id: string): Promise<{ transactions: string[]; nodes: number[]; underWay: number }> {
+        return this.lab("DELETE", `/pool/${id}`);
     }
 
     /** Crashes a node, which is down until it is restarted. */

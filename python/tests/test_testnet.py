@@ -108,6 +108,20 @@ def test_a_reorganisation_goes_back_to_a_block() -> None:
             net.reorg(1, to=5)
 
 
+def test_a_pending_transaction_is_dropped_and_a_wrong_block_is_refused() -> None:
+    with dposlab.Testnet(delegates=5) as net:
+        net.advance(3)
+        [paid] = net.faucet(net.accounts[0].address, 7)
+        dropped = net.drop_pending(paid)
+        assert (dropped["transactions"], dropped["nodes"]) == ([paid], [0])
+        net.advance(4)
+        with pytest.raises(dposlab.HttpError, match="Transaction not found"):
+            net.drop_pending(paid)
+        newest = net.get("blocks?transform=false&limit=1")["data"][0]
+        with pytest.raises(dposlab.HttpError, match="node-0 "):
+            net.push_block({**newest, "transactions": []})
+
+
 def test_submit_says_why_a_transaction_is_refused() -> None:
     with dposlab.Testnet(delegates=3) as net, net.chain(pace="on-demand") as one, net.chain(pace="on-demand") as other:
         [id_] = one.faucet(one.accounts[3].address, 5)

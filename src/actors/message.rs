@@ -143,8 +143,8 @@ pub enum Message {
     TipMoved {
         tip: Arc<Link>,
     },
-    /// The node has left its chain for another branch, as those who steer the run asked; these reverted transactions do not
-    /// go back to the pool.
+    /// Those who steer the run have the node leave its chain for another branch, or stay where it is: these transactions are
+    /// not in the pool any more. The peer hears the same of them.
     Reorganised {
         tip: Arc<Link>,
         dropped: Arc<[TransactionId]>,
@@ -162,6 +162,16 @@ pub enum Message {
 }
 
 impl Message {
+    /// Takes a transaction out of those that are sent on. Returns false if it is in none of them.
+    pub fn drop_transaction(&mut self, id: &TransactionId) -> bool {
+        let Self::Transactions(transactions) = self else { return false };
+        let holds = transactions.iter().any(|one| one.id() == *id);
+        if holds {
+            *transactions = transactions.iter().filter(|one| one.id() != *id).cloned().collect();
+        }
+        holds
+    }
+
     /// Takes the message out; what is left says next to nothing.
     pub fn take(&mut self) -> Self {
         mem::replace(self, Self::StatusRequest)

@@ -272,6 +272,9 @@ impl Peer {
             Message::Forged(block) => self.block_forged(now, block, effects),
             Message::WakeUp => self.forger_wakes(now, effects),
             Message::Broadcast(transactions) => self.broadcast(now, transactions, effects),
+            // Those who steer the run say it.
+            Message::Block(block) => self.block_pushed(now, block, 0, effects),
+            Message::Reorganised { dropped, .. } => self.drop_pending(dropped, effects),
             // Nothing else is said to a peer by its own node.
             _ => {}
         }
@@ -285,7 +288,7 @@ impl Peer {
             return;
         }
         match message {
-            Message::Block(block) => self.block_pushed(now, block, effects),
+            Message::Block(block) => self.block_pushed(now, block, 1, effects),
             Message::Transactions(transactions) => self.to_pool(transactions.clone(), None, effects),
             Message::StatusRequest => self.say_status(from, effects),
             Message::BlocksRequest { inquiry, above, limit, .. } => {

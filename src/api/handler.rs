@@ -9,6 +9,7 @@ pub mod docs;
 pub mod faults;
 pub mod fees;
 pub mod forks;
+pub mod handed;
 pub mod home;
 pub mod lab;
 pub mod locks;

@@ -371,12 +371,7 @@ pub async fn replay_and_keep(
         if let Some(expected) = expected.filter(|expected| *expected != digest.digest().to_string()) {
             return Err(file.differs("digest", expected, digest.digest()));
         }
-        let named = match &came {
-            Came::Submit { node, .. } => Some(*node),
-            Came::Chaos(change) => Some(change.node().0),
-            _ => None,
-        };
-        if let Some(node) = named.filter(|node| *node as usize >= plan.nodes.len()) {
+        if let Some(node) = came.node().filter(|node| *node as usize >= plan.nodes.len()) {
             let nodes = plan.nodes.len();
             return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
         }

@@ -4,7 +4,7 @@ use super::fault::AddedFault;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{BlockRejected, Link, saved::saved},
-    protocol::{BlockId, Height, TransactionId},
+    protocol::{Block, BlockId, Height, TransactionId},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
@@ -47,6 +47,10 @@ pub enum Intervention {
     Restart(Box<AddedFault>),
     /// Nodes leave the end of their chain for another branch.
     Reorganise(Box<Asked>),
+    /// A client hands in a block that it has made: the node looks at it as at one that a peer pushes. `wire` are its bytes.
+    PushBlock { node: NodeId, block: Arc<Block>, wire: Arc<[u8]> },
+    /// A pending transaction leaves the pools of all live nodes, and what is under way to them.
+    DropPending { id: TransactionId },
     /// A rule between a node and its clients came or went. The run ignores it; who repeats the session learns of it.
     Chaos(ChaosChange),
 }
@@ -57,7 +61,7 @@ impl Intervention {
         match self {
             Self::TakeSnapshot { .. } | Self::Revert { .. } | Self::DeleteSnapshot { .. } | Self::Chaos(_) => false,
             Self::Submit { .. } | Self::AddFault(_) | Self::EndFault { .. } => true,
-            Self::Restart(_) | Self::Reorganise(_) => true,
+            Self::Restart(_) | Self::Reorganise(_) | Self::PushBlock { .. } | Self::DropPending { .. } => true,
         }
     }
 }
@@ -94,10 +98,40 @@ pub enum Outcome {
     FaultEnded { is_known: bool },
     /// The nodes have left their chain, or why they cannot.
     Reorganised(Box<Result<Reorganised, ReorgError>>),
+    /// What the node made of the block.
+    BlockPushed(Pushed),
+    /// The transaction is gone.
+    PendingDropped(Dropped),
     /// The run does not know of it.
     Ignored,
     /// The snapshot that was taken, gone back to or deleted; `None` if there is none, or as many as there may be.
     Snapshot(Option<SnapshotInfo>),
+}
+
+/// What a node made of a block that was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It is the node's tip now.
+    Accepted,
+    /// It breaks a rule.
+    Refused(Box<BlockRejected>),
+    /// The node has not caught up with the network yet, or works on a download.
+    Disregarded,
+    /// The node has looked at this block before, or it holds transactions that the chain holds already, or the chain went on.
+    Discarded,
+    /// The node is down, or a fault slows it down.
+    Unanswered,
+}
+
+/// A pending transaction that is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// The transactions that left a pool: it, and those of its sender that come after it.
+    pub transactions: BTreeSet<TransactionId>,
+    /// The nodes whose pools one of them left, ascending.
+    pub nodes: BTreeSet<NodeId>,
+    /// Messages that were on their way with it.
+    pub under_way: usize,
 }
 
 /// The reorganisation that is asked for.

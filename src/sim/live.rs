@@ -19,6 +19,7 @@ pub use pace::Pace;
 
 use super::{
     Intervention, Observer, Outcome, Stage,
+    intervention::Pushed,
     past::Album,
     snapshots::{InputLog, LogPlace, Snapshots},
     stage::ractor::ActorDied,
@@ -352,6 +353,7 @@ impl Live {
                             }
                             self.went_back();
                             self.remember().await?;
+                        } else if let Outcome::BlockPushed(Pushed::Accepted) = &outcome {
                             self.come_to_rest().await?;
                         }
                         self.note_stand(false);
@@ -370,7 +372,7 @@ impl Live {
                     return self.stop_asked();
                 }
                 self.come_to_rest().await?;
-                self.note_stand(false);
+                self.note_stand(true);
                 self.set_anchor();
                 self.stopped_by = Some(Ended::PaceSet(pace));
                 self.end_waiting_advances(Ended::PaceSet(pace));

@@ -172,6 +172,16 @@ impl Stage {
                 }
                 Ok(Outcome::FaultAdded { id })
             }
+            Intervention::PushBlock { node, block, .. } => {
+                self.world_mut().push_block(node, &block);
+                self.play_instant().await?;
+                Ok(Outcome::BlockPushed(self.world_mut().pushed(node, &block)))
+            }
+            Intervention::DropPending { id } => {
+                let dropped = self.world_mut().drop_pending(id);
+                self.play_instant().await?;
+                Ok(Outcome::PendingDropped(self.world_mut().dropped(dropped)))
+            }
             Intervention::Chaos(_) => Ok(Outcome::Ignored),
             Intervention::EndFault { id } => {
                 let is_known = self.world_mut().withdraw_fault(id);

@@ -13,6 +13,7 @@ mod coming;
 mod delivery;
 mod faults;
 mod halt;
+mod handed;
 mod moment;
 mod nodes;
 mod observer;
@@ -112,6 +113,8 @@ pub struct World {
     abandoned: BTreeSet<RequestId>,
     /// Set while a reorganisation that was asked for goes on.
     pool_watch: Option<PoolWatch>,
+    /// What nodes do with what was handed in; set for that instant only.
+    witness: Option<Vec<(NodeId, Event)>>,
     /// Kept for its room.
     arrivals: Vec<Arrival>,
     requests: u64,
@@ -151,6 +154,7 @@ impl World {
             answers: Vec::new(),
             abandoned: BTreeSet::new(),
             pool_watch: None,
+            witness: None,
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
@@ -268,6 +272,9 @@ impl World {
         }
         if self.pool_watch.is_some() {
             self.watch_pool(node, event);
+        }
+        if let Some(seen) = &mut self.witness {
+            seen.push((node, event.clone()));
         }
         for observer in &mut self.observers {
             observer.observe(self.now, node, event);

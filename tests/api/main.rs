@@ -10,6 +10,7 @@ mod guarded;
 mod lab;
 mod lab_faults;
 mod lab_forks;
+mod lab_handed;
 mod lab_reorgs;
 mod lab_sequence;
 mod live;

@@ -1,7 +1,7 @@
 //! The examples in the published description are answers of a live node, which is asked again here. What is drawn from the
 //! machine's own randomness (ids and tokens of webhooks) is masked, and lists are cut to their first rows.
 
-use crate::{support::root, testnet::Up};
+use crate::{kept_by_model::block_of_a_client, support::root, testnet::Up};
 use dposlab::protocol::{
     Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Transaction, Vote,
     transaction::{Expiration, TransactionBuilder},
@@ -231,6 +231,8 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         post("/lab/faucet", "/lab/faucet", json!({"recipient": recipient, "amount": "150000000"})),
         post("/lab/accounts", "/lab/accounts", json!({"count": 2, "balance": "500000000"})),
         post("/lab/pace", "/lab/pace", json!({"pace": "manual"})),
+        ("delete", "/lab/pool/{id}", format!("/lab/pool/{}", node.pending.id()), None),
+        post("/lab/blocks", "/lab/blocks", block_of_a_client(&node.up, 0)),
         post("/lab/advance", "/lab/advance", json!({"slots": 10})),
         post("/lab/faults", "/lab/faults", json!({"kind": "delay", "by_ms": 200, "messages": ["block"]})),
         get("/lab/faults", "/lab/faults"),

@@ -120,6 +120,14 @@ class Lab:
         back = {name: value for name, value in (("depth", depth), ("to", to)) if value is not None}
         return self._lab("POST", "reorg", {**back, "transactions": what})
 
+    def push_block(self, block: Mapping[str, Any] | str, *, node: int | None = None) -> Any:
+        """Hands in a block, as the API shows one with its transactions or as wire bytes in hex; what the node made of it."""
+        return self._lab("POST", "blocks", {"block": block} if node is None else {"block": block, "node": node})
+
+    def drop_pending(self, transaction: str) -> Any:
+        """Takes a pending transaction out of all pools, with what its sender has pending after it."""
+        return self._lab("DELETE", f"pool/{transaction}", None)
+
     def fault(self, kind: str, **members: Any) -> int:
         """Makes something go wrong, as a ``[[fault]]`` of a scenario does; a member named like a word of Python has a ``_`` behind
         it (``from_``). Its number, for :meth:`heal`."""

@@ -63,9 +63,10 @@ enum Entry {
 }
 
 impl Peer {
-    /// A peer pushes a block (`postBlock`).
-    pub(super) fn block_pushed(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        match self.enter(now, block) {
+    /// A peer pushes a block (`postBlock`), or a client of this node's does, so that nobody has seen it before. `seen` counts whoever
+    /// has: 1 or 0.
+    pub(super) fn block_pushed(&mut self, now: SimTime, block: &Arc<Block>, seen: u32, effects: &mut Vec<Effect>) {
+        match self.enter(now, block, seen) {
             Entry::SeenBefore => {}
             Entry::Refused(why) | Entry::FromFuture(why) => observe(Event::BlockRefused(why.into()), effects),
             Entry::Disregarded => observe(Event::BlockDisregarded(block.clone()), effects),
@@ -74,7 +75,7 @@ impl Peer {
     }
 
     /// The way in of a pushed block, in the reference's order.
-    fn enter(&mut self, now: SimTime, block: &Arc<Block>) -> Entry {
+    fn enter(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) -> Entry {
         if let Err(why) = self.check_size(block) {
             return Entry::Refused(why);
         }
@@ -89,7 +90,7 @@ impl Peer {
         let early = self.tree.check_time(block, self.slot(now));
         // Q10: a block that comes too early is known from now on, and not looked at when it comes again.
         if early.is_ok() || self.node_rules().ping_before_slot_check {
-            self.pass_around(now, block, 1);
+            self.pass_around(now, block, seen);
         }
         match early {
             Err(why) => Entry::FromFuture(why),

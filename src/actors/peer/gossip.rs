@@ -2,9 +2,9 @@
 
 use super::Peer;
 use crate::{
-    actors::{Effect, NodeId, SimTime, Wake, message::Transactions},
+    actors::{Effect, Message, NodeId, Role, SimTime, Wake, message::Transactions},
     ledger::{rules::Gossip, saved::saved},
-    protocol::{Block, BlockId},
+    protocol::{Block, BlockId, TransactionId},
 };
 use rand::seq::index::sample;
 use std::{sync::Arc, time::Duration};
@@ -96,6 +96,19 @@ impl Peer {
         if !bundle.is_empty() {
             self.collect_bundle(now, effects);
         }
+    }
+
+    /// Transactions leave the pool, and what waits here to be sent on.
+    pub(super) fn drop_pending(&mut self, dropped: &Arc<[TransactionId]>, effects: &mut Vec<Effect>) {
+        if let Some(bundle) = &mut self.bundle {
+            bundle.retain(|one| !dropped.contains(&one.id()));
+        }
+        for (_, message) in &mut self.held_back {
+            for id in dropped.iter() {
+                message.drop_transaction(id);
+            }
+        }
+        self.tell(Role::Pool, Message::Reorganised { tip: self.tip.clone(), dropped: dropped.clone() }, effects);
     }
 
     fn collect_bundle(&mut self, now: SimTime, effects: &mut Vec<Effect>) {

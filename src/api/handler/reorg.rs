@@ -149,7 +149,7 @@ fn read(body: &Value, observed: NodeId) -> Result<Wish, ApiError> {
     Ok(Wish { node, back, transactions })
 }
 
-fn number(members: &Map<String, Value>, key: &str) -> Result<Option<u32>, ApiError> {
+pub(super) fn number(members: &Map<String, Value>, key: &str) -> Result<Option<u32>, ApiError> {
     let Some(value) = members.get(key) else { return Ok(None) };
     let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
     number.map(Some).ok_or_else(|| refused(&format!("key '{key}'"), value, "a whole number"))
@@ -160,7 +160,7 @@ fn id(value: &Value) -> Result<TransactionId, ApiError> {
     id.ok_or_else(|| refused("key 'transactions'", value, "ids of transactions: 64 hex digits"))
 }
 
-fn refused(place: &str, found: &Value, allowed: &str) -> ApiError {
+pub(super) fn refused(place: &str, found: &Value, allowed: &str) -> ApiError {
     let mut found = found.to_string();
     if found.len() > 100 {
         found = found.chars().take(100).chain("...".chars()).collect();

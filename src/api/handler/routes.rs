@@ -1,7 +1,7 @@
 //! The table of routes: who answers what, and what may be asked. Source: api.md 4.
 
 use super::{
-    blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
+    blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, handed, home,
     lab::{self, money, until},
     locks, metrics, node, peers, recording, reorg, snapshots, submissions, submit, transactions, types, views, votes,
     wallets, watch, webhooks,
@@ -165,6 +165,8 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Post, "/lab/nodes/{node}/crash", Query::Ignored, |call| Box::pin(faults::crash(call))).shows("Crashes a node, which is down until it is restarted.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
     Route::later(Verb::Post, "/lab/nodes/{node}/restart", Query::Ignored, |call| Box::pin(faults::restart(call))).shows("Restarts a node, whatever crash kept it down.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
     Route::later(Verb::Post, "/lab/reorg", Query::Ignored, |call| Box::pin(reorg::reorganise(call))).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", Shown::Data(Shape::Table(&reorg::DONE))).written(Shape::Own(reorg::body_schema)).on_loopback(),
+    Route::later(Verb::Post, "/lab/blocks", Query::Ignored, |call| Box::pin(handed::push_block(call))).shows("Hands in a block that the client has made, as a peer pushes one, and answers once the node has taken it.", Shown::Data(Shape::Table(&handed::TAKEN))).written(Shape::Own(handed::block_schema)).or_conflicting().on_loopback(),
+    Route::later(Verb::Delete, "/lab/pool/{id}", Query::Ignored, |call| Box::pin(handed::drop_pending(call))).shows("Takes a pending transaction out of all pools, and out of what is under way to them.", Shown::Data(Shape::Table(&handed::DROPPED))).of(transaction::PATH_ID).on_loopback(),
     Route::later(Verb::Post, "/lab/chains", Query::Ignored, |call| Box::pin(chains::make(call))).shows("Makes an isolated chain in this process: its API is below `/chains/{id}/api`, and `/chains/{id}/lab` steers it.", Shown::Created(chains::SHAPE)).with_body(&[chains::NEW]).or_missing().on_loopback(),
     Route::get("/lab/chains", Query::Ignored, chains::list).shows("The isolated chains of this process.", Shown::Data(chains::LIST_SHAPE)).or_missing().on_loopback(),
     Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", Shown::Data(chains::SHAPE)).of(BY_NUMBER).on_loopback(),

@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{NodeId, message::Transactions},
-    protocol::{Height, NetworkConfig, SignedTransaction, transaction::Dialect},
+    protocol::{Block, Height, NetworkConfig, SignedTransaction, TransactionId, transaction::Dialect},
     scenario::FaultDesk,
     sim::{
         Fault, Intervention,
@@ -59,6 +59,10 @@ pub enum Came {
     Chaos(ChaosChange),
     /// Nodes were asked to leave the end of their chain for another branch.
     Reorganise(Box<Asked>),
+    /// A block, as wire bytes in hex, was handed in at a node.
+    PushBlock { node: u32, block: String },
+    /// A pending transaction was taken out of all pools.
+    DropPending { id: TransactionId },
     /// The session was stopped.
     End,
 }
@@ -78,15 +82,26 @@ impl From<&Intervention> for Came {
             Intervention::Restart(added) => Self::Restart(added.fault.clone().into()),
             Intervention::Chaos(change) => Self::Chaos(change.clone()),
             Intervention::Reorganise(asked) => Self::Reorganise(asked.clone()),
+            Intervention::PushBlock { node, wire, .. } => Self::PushBlock { node: node.0, block: hex::encode(wire) },
+            Intervention::DropPending { id } => Self::DropPending { id: *id },
         }
     }
 }
 
 impl Came {
+    /// The node that it names.
+    pub fn node(&self) -> Option<u32> {
+        match self {
+            Self::Submit { node, .. } | Self::PushBlock { node, .. } => Some(*node),
+            Self::Chaos(change) => Some(change.node().0),
+            _ => None,
+        }
+    }
+
     /// Returns the intervention that it makes in a run; nothing, if it is the end. `height` gives the height of a node.
     ///
     /// # Errors
-    /// Transactions cannot be understood.
+    /// Transactions or a block cannot be understood.
     pub fn intervention(
         self,
         config: &NetworkConfig,
@@ -105,6 +120,13 @@ impl Came {
             Self::Restart(fault) => Intervention::Restart(desk.admit(*fault)?.into()),
             Self::Chaos(change) => Intervention::Chaos(change),
             Self::Reorganise(asked) => Intervention::Reorganise(asked),
+            Self::PushBlock { node, block } => {
+                let wire = hex::decode(block).map_err(|why| why.to_string())?;
+                let block = Block::from_bytes(&wire, &config.block_context().with_dialect(Dialect::Stored));
+                let block = Arc::new(block.map_err(|why| why.to_string())?);
+                Intervention::PushBlock { node: NodeId(node), block, wire: wire.into() }
+            }
+            Self::DropPending { id } => Intervention::DropPending { id },
             Self::End => return Ok(None),
         }))
     }

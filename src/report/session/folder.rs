@@ -524,9 +524,7 @@ impl RecordPlace {
         desk: &FaultDesk,
     ) -> Result<(), FolderError> {
         self.reach(stage, at, delivered).await?;
-        if let Came::Submit { node, .. } = came
-            && node as usize >= plan.nodes.len()
-        {
+        if let Some(node) = came.node().filter(|node| *node as usize >= plan.nodes.len()) {
             return Err(self.wrong(format!("node {node} is none of {}", plan.nodes.len())));
         }
         let height = |node| stage.world().tips().of(NodeId(node)).height();

@@ -4,7 +4,7 @@
 //! The first line is a [`Head`]; after it come the lines of a session's file, without digests and without an end. A recorded session is
 //! such a file as well: it leads to where it ended.
 
-use super::{Came, Entry, LAST, Session, SessionError, SessionFile};
+use super::{Entry, LAST, Session, SessionError, SessionFile};
 use crate::{
     actors::{NodeId, SimTime},
     files,
@@ -225,9 +225,7 @@ impl StateFile {
     ) -> Result<Option<(SimTime, Option<Intervention>)>, SessionError> {
         let Some(Entry { at, delivered, came, .. }) = self.session.next()? else { return Ok(None) };
         let at = self.reach(stage, at, delivered).await?;
-        if let Came::Submit { node, .. } = came
-            && node as usize >= plan.nodes.len()
-        {
+        if let Some(node) = came.node().filter(|node| *node as usize >= plan.nodes.len()) {
             let (file, line, nodes) = (self.path.clone(), self.session.line, plan.nodes.len());
             return Err(SessionError::NoNode { file, line, node, nodes });
         }

@@ -6,7 +6,7 @@ use super::Item;
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, ahead},
     ledger::saved::{LoadError, Loader, Saved, Saver},
-    protocol::hashing::IdHash,
+    protocol::{TransactionId, hashing::IdHash},
     sim::{
         plan::ROLES,
         queue::{EventQueue, Soon},
@@ -395,6 +395,20 @@ impl Coming {
             };
             Some((at, next))
         })
+    }
+
+    /// Takes a transaction out of all messages between peers. Returns the number of copies that held it.
+    pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
+        let mut copies = 0;
+        for (_, shared) in &mut self.messages {
+            copies += if shared.message.drop_transaction(id) { shared.left as usize } else { 0 };
+        }
+        for (_, item) in &mut self.items {
+            if let Item::Input { input: Input::Message { message, .. }, .. } | Item::Post { message, .. } = item {
+                copies += usize::from(message.drop_transaction(id));
+            }
+        }
+        copies
     }
 
     /// The senders and receivers of all messages under way. Looks at everything that is to come.

@@ -99,6 +99,7 @@ impl Clone for World {
             answers: self.answers.clone(),
             abandoned: self.abandoned.clone(),
             pool_watch: self.pool_watch.clone(),
+            witness: None,
             arrivals: Vec::new(),
             requests: self.requests,
             delivered: self.delivered,

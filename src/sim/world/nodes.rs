@@ -3,7 +3,7 @@
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
     ledger::{Link, saved::saved},
-    protocol::Height,
+    protocol::{Height, TransactionId},
     sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
 use rand::Rng;
@@ -207,6 +207,17 @@ impl Nodes {
     /// Returns true if inputs wait on a node until it is free.
     pub fn is_behind(&self, node: NodeId) -> bool {
         !self.state[node.0 as usize].waiting.is_empty()
+    }
+
+    /// Takes a transaction out of all messages that wait on nodes. Returns the number of those that held it.
+    pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
+        let mut copies = 0;
+        for (_, input) in self.state.iter_mut().flat_map(|state| &mut state.waiting) {
+            if let Input::Message { message, .. } = input {
+                copies += usize::from(message.drop_transaction(id));
+            }
+        }
+        copies
     }
 
     /// All inputs that wait on nodes.

@@ -81,6 +81,7 @@ impl World {
             onlookers: _,
             // Empty between two events.
             answers: _,
+            witness: _,
             arrivals: _,
         } = self;
         added.save(out);

@@ -54,6 +54,42 @@ test("the node says why it refuses a transaction", async () => {
     await apart.delete();
 });
 
+test("a block of one's own is taken, and a pending transaction is dropped", async () => {
+    const { Blocks, Identities, Managers, Transactions, Utils } = crypto;
+    Managers.configManager.setFromPreset("testnet");
+    Managers.configManager.setHeight(2);
+    const apart = await testnet.chain({ pace: "manual" });
+    await apart.advance(3);
+    const answer = await fetch(apart.url.replace(/\/api$/, "/lab/round"));
+    const { data: round } = (await answer.json()) as {
+        data: { tip: string; height: number; slotNow: number; slots: { slot: number; time: number; owner: string }[] };
+    };
+    const slot = round.slots.find((one) => one.slot === round.slotNow)!;
+    const forger = testnet.delegates.find(({ username }) => username === slot.owner)!;
+    const zero = Utils.BigNumber.ZERO;
+    const draft = {
+        version: 0, timestamp: slot.time, height: round.height + 1, previousBlock: round.tip, numberOfTransactions: 0, totalAmount: zero,
+        totalFee: zero, reward: zero, payloadLength: 0, payloadHash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        transactions: [], generatorPublicKey: "",
+    };
+    const make = (passphrase: string) => Blocks.BlockFactory.make({ ...draft }, Identities.Keys.fromPassphrase(passphrase))!;
+    const other = testnet.delegates.find(({ username }) => username !== slot.owner)!;
+    await expect(apart.pushBlock(make(other.passphrase))).rejects.toThrow("refuses block");
+    const block = make(forger.passphrase);
+    expect(await apart.pushBlock(block)).toEqual({ node: 0, id: block.data.id, height: round.height + 1, transactions: 0 });
+    expect(await apart.api("/blockchain")).toMatchObject({ block: { id: block.data.id } });
+    await expect(apart.pushBlock(block)).rejects.toThrow("passes block");
+
+    const [payer, paid] = apart.accounts;
+    const transfer = Transactions.BuilderFactory.transfer().recipientId(paid!.address).amount("1").nonce("1").fee("10000000");
+    const [id] = await apart.submit(transfer.sign(payer!.passphrase).build());
+    expect(await apart.dropPending(id!)).toMatchObject({ transactions: [id], nodes: [0] });
+    await apart.advance(4);
+    await expect(apart.api(`/transactions/${id}`)).rejects.toThrow("Transaction not found");
+    await expect(apart.dropPending(id!)).rejects.toThrow("Transaction not found");
+    await apart.delete();
+});
+
 test("time passes as it is told to", async () => {
     const { height } = await chain.advance(10);
     expect(await chain.advance({ until: { height: height + 3 } })).toMatchObject({ height: height + 3, stopped: "reached" });

@@ -1,0 +1,105 @@
+//! `POST /lab/blocks`: a client hands in a block that it has made. `DELETE /lab/pool/{id}`: a pending transaction goes. For whoever
+//! steers the run.
+
+use super::reorg::{number, refused};
+use crate::{
+    actors::NodeId,
+    api::{
+        http::ApiError,
+        table::{Call, Member, Outcome, Shape, shape},
+    },
+    protocol::{Block, NetworkConfig, TransactionId, transaction::Dialect},
+    sim::{
+        self, Intervention, Stage,
+        intervention::{Dropped, Pushed},
+    },
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The block that a node took, and the node.
+pub const TAKEN: &[Member<(NodeId, Arc<Block>)>] = &[
+    Member::new("node", Shape::Integer, |(node, _), _| node.0.into()),
+    Member::new("id", shape::BLOCK_ID, |(_, block), _| block.id.into()),
+    Member::new("height", Shape::Integer, |(_, block), _| block.height().into()),
+    Member::new("transactions", Shape::Integer, |(_, block), _| block.transactions.len().into()),
+];
+
+/// What left pools, where, and the messages under way that held it.
+pub const DROPPED: &[Member<Dropped>] = &[
+    Member::by("transactions", Shape::List(&shape::HASH), |dropped, _, slot| slot.put(&dropped.transactions)),
+    Member::by("nodes", Shape::List(&Shape::Integer), |dropped, _, slot| slot.put(&dropped.nodes)),
+    Member::new("underWay", Shape::Integer, |dropped, _| dropped.under_way.into()),
+];
+
+/// The body of `POST /lab/blocks`, for the description.
+pub fn block_schema() -> Value {
+    let block = json!({"anyOf": [{"type": "object"}, {"type": "string", "pattern": "^([0-9a-fA-F]{2})+$"}]});
+    let node = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
+    shape::object([("block", block, true), ("node", node, false)])
+}
+
+/// `POST /lab/blocks {"block": {..} | "hex", "node": n}`.
+pub async fn push_block(call: Call<'_>) -> Outcome {
+    let config = call.context.view.tree().config().clone();
+    let (node, block) = read(&call.body, call.context.view.node(), &config)?;
+    let wire: Arc<[u8]> = block.to_bytes(&config.milestones).into();
+    let (id, pushed) = (block.id, block.clone());
+    let decide = move |stage: &Stage| match stage.world().tips().all().len() {
+        nodes if node.0 as usize >= nodes => {
+            Err(ApiError::Unprocessable(format!("key 'node': found {}, allowed is 0 to {}", node.0, nodes - 1)))
+        }
+        _ => Ok(Intervention::PushBlock { node, block: pushed, wire }),
+    };
+    let outcome = call.context.live.intervene_if(decide, |outcome, _| outcome).await??;
+    let sim::Outcome::BlockPushed(pushed) = outcome else {
+        unreachable!("a block is answered by what became of it, not by {outcome:?}");
+    };
+    match pushed {
+        Pushed::Accepted => Ok(call.show_row(TAKEN, &(node, block))),
+        Pushed::Refused(why) => Err(ApiError::Unprocessable(format!("{node} refuses block {id}: {why}"))),
+        Pushed::Disregarded => Err(ApiError::Conflict(format!(
+            "{node} disregards block {id}: it takes none while it starts, downloads or leaves its chain"
+        ))),
+        Pushed::Discarded => Err(ApiError::Unprocessable(format!(
+            "{node} passes block {id} over: it has looked at it before, or the chain holds its transactions"
+        ))),
+        Pushed::Unanswered => {
+            Err(ApiError::Conflict(format!("{node} does not look at block {id}: it is down, or a fault slows it down")))
+        }
+    }
+}
+
+/// `DELETE /lab/pool/{id}`.
+pub async fn drop_pending(call: Call<'_>) -> Outcome {
+    const MISSING: ApiError = ApiError::NotFound("Transaction not found");
+    let id: TransactionId = call.arguments.text("id").and_then(|id| id.parse().ok()).ok_or(MISSING)?;
+    let outcome = call.context.live.intervene(Intervention::DropPending { id }).await?;
+    let sim::Outcome::PendingDropped(dropped) = outcome else {
+        unreachable!("a transaction that is dropped is answered by where it was, not by {outcome:?}");
+    };
+    match dropped.transactions.is_empty() && dropped.under_way == 0 {
+        true => Err(MISSING),
+        false => Ok(call.show_row(DROPPED, &dropped)),
+    }
+}
+
+fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<(NodeId, Arc<Block>), ApiError> {
+    let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'block'"))?;
+    if let Some(unknown) = members.keys().find(|key| !["block", "node"].contains(&key.as_str())) {
+        return Err(ApiError::Unprocessable(format!("key '{unknown}': no such key, allowed are 'block' and 'node'")));
+    }
+    let node = number(members, "node")?.map_or(observed, NodeId);
+    let context = config.block_context().with_dialect(Dialect::Stored);
+    let wrong = |why: String| ApiError::Unprocessable(format!("key 'block': {why}"));
+    let block = match members.get("block") {
+        None => return Err(ApiError::unprocessable("key 'block': found none, allowed is a block")),
+        Some(Value::String(text)) => {
+            let bytes = hex::decode(text).map_err(|why| wrong(format!("not hex: {why}")))?;
+            Block::from_bytes(&bytes, &context).map_err(|why| wrong(why.to_string()))?
+        }
+        Some(block @ Value::Object(_)) => Block::from_json(block, &context).map_err(|why| wrong(why.to_string()))?,
+        Some(other) => return Err(refused("key 'block'", other, "a block as an object, or its wire bytes in hex")),
+    };
+    Ok((node, Arc::new(block)))
+}
