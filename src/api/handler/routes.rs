@@ -84,7 +84,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/transactions/types", Query::Ignored, types::types).shows("The types of transactions in force.", Shown::Data(types::TYPES_SHAPE)).of_chain(),
     Route::get("/api/transactions/fees", Query::Ignored, types::fees).shows("The static fees of the types of transactions in force.", Shown::Data(types::FEES_SHAPE)).of_chain(),
     Route::get("/api/transactions/schemas", Query::Ignored, types::schemas).shows("What the members of each type of transactions may be.", Shown::Data(types::SCHEMAS_SHAPE)).of_chain(),
-    Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed).shows("Pending transactions, in the order in which they would be forged.", Shown::Page(transaction::SHAPE)),
+    Route::later(Verb::Get, "/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), |call| Box::pin(transactions::unconfirmed(call))).shows("Pending transactions, in the order in which they would be forged.", Shown::Page(transaction::SHAPE)),
     Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).shows("One pending transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID),
     Route::get("/api/transactions/{id}", ONE, transactions::show).shows("One confirmed transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
 

@@ -5,12 +5,15 @@ pub mod search;
 use super::blocks;
 use crate::{
     api::{
+        Dialect,
         http::{ApiError, Reply},
         resource::transaction::{self, TransactionRow},
         table::{Call, Estimate, Listing, Outcome},
         view::ConfirmedTransaction,
     },
+    ledger::Scratch,
     protocol::{SignedTransaction, TransactionId},
+    sim::Intervention,
 };
 use search::{Scope, Search};
 use std::sync::Arc;
@@ -35,8 +38,19 @@ pub fn show(call: &Call<'_>) -> Outcome {
     Ok(show_row(call, &TransactionRow::confirmed(place)))
 }
 
-/// `GET /api/transactions/unconfirmed`.
-pub fn unconfirmed(call: &Call<'_>) -> Outcome {
+/// `GET /api/transactions/unconfirmed`. As a real node does, that of `core-2.6` looks at what it lists, and drops what cannot be
+/// applied any more.
+pub async fn unconfirmed(mut call: Call<'_>) -> Outcome {
+    let context = call.context;
+    if context.settings.dialect == Dialect::Core26 {
+        let ids = not_applicable(&call);
+        if !ids.is_empty() {
+            let drop = Intervention::DropPending { ids: ids.into(), node: Some(context.view.node()) };
+            // A network that has ended, or that is looked at as it was, stays as it is.
+            let _ended = context.live.intervene(drop).await;
+            call.head = context.view.head();
+        }
+    }
     let pending = call.head.pending().ordered();
     let row = |index: u64| pending.get(usize::try_from(index).ok()?).cloned();
     let listing = call.page().pick(pending.len() as u64, row);
@@ -44,6 +58,15 @@ pub fn unconfirmed(call: &Call<'_>) -> Outcome {
     Ok(call.list(listing, |out, pending: &Arc<SignedTransaction>, frame| {
         transaction::write(out, &TransactionRow::pending(pending.clone()), frame, transform);
     }))
+}
+
+/// The pending transactions that cannot be applied on top of the chain and of those before them.
+fn not_applicable(call: &Call<'_>) -> Vec<TransactionId> {
+    let (tree, head) = (call.context.view.tree(), &call.head);
+    let (terms, now) = (tree.terms(head.height()), call.context.view.now().seconds());
+    let mut scratch = Scratch::new(head.state(), &tree.rules().pool);
+    let pending = head.pending().ordered();
+    pending.iter().filter(|one| scratch.try_apply(one, now, &terms).is_err()).map(|one| one.id()).collect()
 }
 
 /// `GET /api/transactions/unconfirmed/{id}`.
