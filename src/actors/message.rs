@@ -162,14 +162,13 @@ pub enum Message {
 }
 
 impl Message {
-    /// Takes a transaction out of those that are sent on. Returns false if it is in none of them.
+    /// Takes a transaction out of those that it carries. Returns false if it is none of them.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> bool {
-        let Self::Transactions(transactions) = self else { return false };
-        let holds = transactions.iter().any(|one| one.id() == *id);
-        if holds {
-            *transactions = transactions.iter().filter(|one| one.id() != *id).cloned().collect();
+        match self {
+            Self::Transactions(all) | Self::Broadcast(all) | Self::ForgingTransactions(all) => drop_out_of(all, id),
+            Self::AddTransactions(add) => drop_out_of(&mut add.transactions, id),
+            _ => false,
         }
-        holds
     }
 
     /// Takes the message out; what is left says next to nothing.
@@ -251,6 +250,25 @@ pub enum Input {
     },
     /// Whoever steers the run wants the node on another branch.
     Reorganise(Arc<Reorganisation>),
+}
+
+impl Input {
+    /// Takes a transaction out of those that it carries. Returns false if it is none of them.
+    pub fn drop_transaction(&mut self, id: &TransactionId) -> bool {
+        match self {
+            Self::Message { message, .. } => message.drop_transaction(id),
+            Self::Submit { transactions, .. } => drop_out_of(transactions, id),
+            Self::Start | Self::Wake(_) | Self::Reorganise(_) => false,
+        }
+    }
+}
+
+fn drop_out_of(transactions: &mut Transactions, id: &TransactionId) -> bool {
+    let holds = transactions.iter().any(|one| one.id() == *id);
+    if holds {
+        *transactions = transactions.iter().filter(|one| one.id() != *id).cloned().collect();
+    }
+    holds
 }
 
 /// A branch that a node is to move to.

@@ -49,8 +49,8 @@ pub enum Intervention {
     Reorganise(Box<Asked>),
     /// A client hands in a block that it has made: the node looks at it as at one that a peer pushes. `wire` are its bytes.
     PushBlock { node: NodeId, block: Arc<Block>, wire: Arc<[u8]> },
-    /// A pending transaction leaves the pools of all live nodes, and what is under way to them.
-    DropPending { id: TransactionId },
+    /// Pending transactions leave the pool of a node; or those of all live nodes, and what is under way to them.
+    DropPending { ids: Arc<[TransactionId]>, node: Option<NodeId> },
     /// A rule between a node and its clients came or went. The run ignores it; who repeats the session learns of it.
     Chaos(ChaosChange),
 }
@@ -101,7 +101,7 @@ pub enum Outcome {
     /// What the node made of the block.
     BlockPushed(Pushed),
     /// The transaction is gone.
-    PendingDropped(Dropped),
+    PendingDropped(DroppedPending),
     /// The run does not know of it.
     Ignored,
     /// The snapshot that was taken, gone back to or deleted; `None` if there is none, or as many as there may be.
@@ -125,7 +125,7 @@ pub enum Pushed {
 
 /// A pending transaction that is gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedPending {
     /// The transactions that left a pool: it, and those of its sender that come after it.
     pub transactions: BTreeSet<TransactionId>,
     /// The nodes whose pools one of them left, ascending.

@@ -353,8 +353,11 @@ impl Live {
                             }
                             self.went_back();
                             self.remember().await?;
-                        } else if let Outcome::BlockPushed(Pushed::Accepted) = &outcome {
-                            self.come_to_rest().await?;
+                        }
+                        match &outcome {
+                            Outcome::BlockPushed(Pushed::Accepted) => self.come_to_rest().await?,
+                            Outcome::PendingDropped(gone) => self.dropped.add(&gone.transactions),
+                            _ => {}
                         }
                         self.note_stand(false);
                         if self.is_broken() {

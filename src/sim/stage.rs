@@ -5,6 +5,7 @@ pub mod ractor;
 
 use super::{
     Intervention, Observer, Outcome, Plan, World,
+    intervention::DroppedPending,
     snapshots::{CameIn, InputLog, Inputs, LogPlace, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
@@ -177,10 +178,21 @@ impl Stage {
                 self.play_instant().await?;
                 Ok(Outcome::BlockPushed(self.world_mut().pushed(node, &block)))
             }
-            Intervention::DropPending { id } => {
-                let dropped = self.world_mut().drop_pending(id);
+            Intervention::DropPending { ids, node } => {
+                // First pools let go of what blocks hold, which nobody has dropped.
+                self.world_mut().have_pools_follow();
                 self.play_instant().await?;
-                Ok(Outcome::PendingDropped(self.world_mut().dropped(dropped)))
+                let (mut gone, mut ids) = (DroppedPending::default(), ids);
+                // What a sender has after a dropped one may be on its way elsewhere.
+                loop {
+                    let under_way = self.world_mut().drop_pending(&ids, node);
+                    self.play_instant().await?;
+                    let more = self.world_mut().dropped(&mut gone, under_way);
+                    if more.is_empty() {
+                        return Ok(Outcome::PendingDropped(gone));
+                    }
+                    ids = more;
+                }
             }
             Intervention::Chaos(_) => Ok(Outcome::Ignored),
             Intervention::EndFault { id } => {

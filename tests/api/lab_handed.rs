@@ -7,12 +7,16 @@ use crate::{
 };
 use dposlab::{
     actors::NodeId,
-    api::Settings,
+    api::{Dialect, Settings},
     ledger::Link,
-    protocol::{Block, BlockDraft, KeyPair, SignedTransaction, Slot, Timestamp},
+    protocol::{Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Timestamp, Transaction},
+    sim::{Intervention, Outcome, live::Pace},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, mpsc},
+};
 
 fn look<T: Send + 'static>(network: &Network, look: impl FnOnce(&dposlab::sim::World) -> T + Send + 'static) -> T {
     let looked = network.handle.look(|stage| look(stage.world()));
@@ -73,6 +77,10 @@ fn block(
 
 fn as_json(network: &Network, block: &Block) -> Value {
     block.to_json(&network.plan.tree.config().milestones)
+}
+
+fn status_of(network: &Network, id: &str) -> u16 {
+    network.get(&format!("/api/transactions/{id}")).status
 }
 
 fn hand_in(network: &Network, block: &Value) -> Answered {
@@ -140,11 +148,24 @@ fn a_block_that_no_node_takes_is_refused_with_the_rule_and_changes_nothing() {
     unsigned["blockSignature"] = json!("00");
     let mut richer = as_json(&network, &good());
     richer["reward"] = json!("1");
+    // The bytes of these say something else, or nothing, to whoever reads them again.
+    let signed = |signature: &str| {
+        let mut block = as_json(&network, &good());
+        block["blockSignature"] = json!(signature);
+        block
+    };
+    let longer = format!("{}00", good().header.signature.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let mut first = as_json(&network, &good());
+    (first["height"], first["id"]) = (json!(1), json!("7"));
     for (body, part) in [
         (as_json(&network, &block(&network, &before, 0, Some(stranger), Vec::new())), "slot"),
         (as_json(&network, &block(&network, &before, 9, None, Vec::new())), "slot"),
         (as_json(&network, &block(&network, &parent, 0, None, Vec::new())), "height"),
-        (unsigned, "signature"),
+        (unsigned, "key 'block': it has no wire bytes"),
+        (signed(""), "key 'block': it"),
+        (signed(&"ff".repeat(80)), "key 'block': it"),
+        (signed(&longer), "key 'block': it"),
+        (first, "key 'block': it"),
         (richer, "reward"),
         (json!({}), "key 'block'"),
         (json!("zz"), "key 'block': not hex"),
@@ -220,6 +241,51 @@ fn a_pending_transaction_is_dropped_wherever_it_is() {
     }
 }
 
+/// The message that tells a pool to drop one is also the first that it hears of the newest block.
+#[test]
+fn what_blocks_hold_is_not_dropped_and_what_nobody_has_is_not_found() {
+    let network = Network::start(3);
+    network.advance(4);
+    let id = submitted(&network, 1)["id"].as_str().expect("an id").to_owned();
+    let confirmed = network.post("/lab/advance", &json!({"until": {"transaction": id}, "limit": 9}));
+    assert_eq!(confirmed.body["data"]["stopped"], "reached", "{}", confirmed.body);
+    assert_eq!(network.delete(&format!("/lab/pool/{}", "ab".repeat(32))).status, 404);
+    assert_eq!(network.delete(&format!("/lab/pool/{id}")).status, 404);
+    network.advance(3);
+    assert_eq!(status_of(&network, &id), 200);
+}
+
+#[test]
+fn what_is_dropped_may_come_again_at_once() {
+    let network = Network::start(3);
+    network.advance(4);
+    let all: Vec<Value> = (1..=3).map(|nonce| submitted(&network, nonce)).collect();
+    let id = |index: usize| all[index]["id"].as_str().expect("an id");
+    let dropped = network.delete(&format!("/lab/pool/{}", id(0)));
+    assert_eq!(dropped.body["data"]["transactions"].as_array().map(Vec::len), Some(3), "{}", dropped.body);
+    assert_eq!(submitted(&network, 1), all[0], "signed alike");
+    network.advance(8);
+    assert_eq!([0, 1, 2].map(|index| status_of(&network, id(index))), [200, 404, 404]);
+}
+
+/// It waits at the node, which has not looked at it yet.
+#[test]
+fn what_waits_at_a_slow_node_is_dropped_as_well() {
+    let network = Network::start(3);
+    network.advance(4);
+    let slow = json!({"kind": "slow", "nodes": [0], "step_ms": 3000});
+    assert_eq!(network.post("/lab/faults", &slow).status, 201);
+    network.advance(1);
+    let given = transfer(&network, 1);
+    network.post("/api/transactions", &json!({ "transactions": [given] }));
+    let id = given["id"].as_str().expect("an id");
+    let dropped = network.delete(&format!("/lab/pool/{id}"));
+    assert_eq!(dropped.status, 200, "{}", dropped.body);
+    assert_eq!(network.delete("/lab/faults/0").status, 204);
+    network.advance(12);
+    assert_eq!((status_of(&network, id), pending(&network).len()), (404, 0));
+}
+
 #[test]
 fn what_is_pending_stays_so_through_a_reorganisation() {
     let network = Network::start(3);
@@ -264,4 +330,62 @@ fn the_recording_of_what_was_handed_in_is_the_same_on_both_stages() {
         digests.insert(replayed.digest);
     }
     assert_eq!(digests.len(), 1);
+}
+
+/// Nobody forges, so that a request waits for its block until 120 slots are over, or until its transaction is gone.
+#[test]
+fn on_demand_a_request_does_not_wait_for_a_transaction_that_is_dropped() {
+    let network = Network::start(3);
+    network.advance(5);
+    let nobody = json!({"kind": "offline", "delegates": {"share": 1.0}});
+    assert_eq!(network.post("/lab/faults", &nobody).status, 201);
+    let context = network.plan.tree.config().transaction_context(tip(&network).height());
+    let given = Arc::new(SignedTransaction::from_json(&transfer(&network, 1), &context).expect("it is one"));
+    let (id, handle) = (given.id(), &network.handle);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+    let (before, submission, after) = runtime.block_on(async {
+        let (before, _) = handle.set_pace(Pace::OnDemand).await.expect("it runs");
+        // The run stands until both requests are there.
+        let (go, wait) = mpsc::channel();
+        let (_, submission, dropped, ()) = tokio::join!(
+            handle.look(move |_| wait.recv()),
+            handle.submit(NodeId(0), vec![given].into()),
+            handle.intervene(Intervention::DropPending { ids: [id].into(), node: None }),
+            async { go.send(()).expect("it waits") },
+        );
+        assert!(matches!(dropped, Ok(Outcome::PendingDropped(gone)) if gone.transactions == [id].into()));
+        (before, submission.expect("it runs"), handle.now().await.expect("it runs").0)
+    });
+    assert_eq!(submission.accept, [id], "it was taken before it was dropped");
+    let slots = (after.seconds().0 - before.seconds().0) / 8;
+    assert!(slots < 3, "{slots} slots were played");
+}
+
+/// Two wallets want one name, and the block that a client hands in has the other's. Source: consensus.md 5.6, a list for a client.
+#[test]
+fn listing_what_is_pending_drops_what_cannot_be_applied_any_more_as_a_real_node_does() {
+    for dialect in [Dialect::Documented, Dialect::Core26] {
+        let network = Network::with(3, Settings { dialect, ..Settings::default() });
+        network.advance(5);
+        let registers = |account: usize| {
+            let builder = Transaction::delegate_registration("twice").nonce(Nonce(1)).fee(Arktoshi::coins(25));
+            builder.sign(&network.testnet.accounts[account].keys)
+        };
+        let (waits, forged) = (registers(0), registers(2));
+        let other = Transaction::transfer(network.testnet.accounts[1].address, Arktoshi::coins(1));
+        let other = other.nonce(Nonce(1)).fee(Arktoshi::coins(1)).sign(&network.testnet.accounts[3].keys);
+        for one in [&waits, &other] {
+            let answered = network.post("/api/transactions", &json!({ "transactions": [one.to_json()] }));
+            assert_eq!(answered.body["data"]["accept"], json!([one.id()]), "{}", answered.body);
+        }
+        assert_eq!(pending(&network).len(), 2);
+        let made = block(&network, &tip(&network), 0, None, vec![Arc::new(forged)]);
+        assert_eq!(hand_in(&network, &as_json(&network, &made)).status, 200);
+        let left = if dialect == Dialect::Core26 { vec![other.id()] } else { vec![waits.id(), other.id()] };
+        let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+        assert_eq!(pending(&network), left);
+        let shown = network.get(&format!("/api/transactions/unconfirmed/{}", waits.id())).status;
+        assert_eq!(shown, if dialect == Dialect::Core26 { 404 } else { 200 });
+        assert_eq!(pending(&network), left, "once");
+    }
 }

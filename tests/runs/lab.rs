@@ -144,6 +144,42 @@ fn on_demand_the_clock_stands_only_when_all_nodes_have_the_block() {
     }
 }
 
+/// Nodes hold transactions whose earlier ones have not come, and messages bring them.
+#[test]
+fn what_a_sender_has_after_a_dropped_transaction_comes_no_more() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--stage", "inline"]);
+    up.advance(4);
+    let payer = keys(&up.ready["accounts"][0]);
+    let ids: Vec<String> = (1..=3).map(|nonce| submit(&up, &transfer(&payer, nonce))).collect();
+    assert_eq!(up.delete_below_root(&format!("/lab/pool/{}", ids[0])), 200);
+    up.advance(2);
+    submit(&up, &transfer(&payer, 1));
+    up.advance(8);
+    let address = up.ready["accounts"][0]["address"].as_str().expect("an address");
+    assert_eq!(up.get(&format!("/wallets/{address}"))["data"]["nonce"], "1");
+}
+
+#[test]
+fn a_reorganisation_keeps_no_more_pending_than_a_pool_holds() {
+    let up = Up::start(&[
+        "--pace",
+        "manual",
+        "--delegates",
+        "5",
+        "--stage",
+        "inline",
+        "--set",
+        "rules.pool.max_transactions=6",
+    ]);
+    up.advance(4);
+    let payer = |account: usize| keys(&up.ready["accounts"][account]);
+    (1..=3).for_each(|nonce| drop(submit(&up, &transfer(&payer(0), nonce))));
+    up.advance(3);
+    (1..=6).for_each(|nonce| drop(submit(&up, &transfer(&payer(1), nonce))));
+    ok(&up, "/lab/reorg", &json!({"depth": 3}));
+    assert_eq!(up.get("/transactions/unconfirmed")["meta"]["totalCount"], 6);
+}
+
 /// Nodes that are cut off never get the block. The clock does not wait for them beyond the slot.
 #[test]
 fn on_demand_nodes_that_are_cut_off_hold_up_nothing() {

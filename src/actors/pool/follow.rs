@@ -45,6 +45,8 @@ impl TransactionPool {
     pub(super) fn reorganise(&mut self, tip: &Arc<Link>, dropped: &[TransactionId], effects: &mut Vec<Effect>) {
         let dropped: BTreeSet<TransactionId> = dropped.iter().copied().collect();
         self.held.forget(&dropped);
+        // They may come again.
+        self.recent.clear();
         let change = Change { dropped, pending: self.store.in_forging_order().cloned().collect() };
         self.follow_without(tip, &change, effects);
         // Of a node that had not seen the block yet they are pending.
@@ -155,8 +157,10 @@ impl TransactionPool {
         self.tip = tip.clone();
         let applied = self.tree.applied(tip);
         let reverted = reverted.iter().rev().flat_map(|link| &link.block().transactions);
-        for transaction in reverted.chain(&change.pending) {
-            if change.dropped.contains(&transaction.id()) {
+        let reverted = reverted.map(|transaction| (transaction, usize::MAX));
+        let most = self.tree.rules().pool.max_transactions;
+        for (transaction, most) in reverted.chain(change.pending.iter().map(|transaction| (transaction, most))) {
+            if change.dropped.contains(&transaction.id()) || self.store.len() >= most {
                 continue;
             }
             if self.tree.block_of(tip, &transaction.id()).is_none() {

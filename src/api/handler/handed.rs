@@ -11,7 +11,7 @@ use crate::{
     protocol::{Block, NetworkConfig, TransactionId, transaction::Dialect},
     sim::{
         self, Intervention, Stage,
-        intervention::{Dropped, Pushed},
+        intervention::{DroppedPending, Pushed},
     },
 };
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub const TAKEN: &[Member<(NodeId, Arc<Block>)>] = &[
 ];
 
 /// What left pools, where, and the messages under way that held it.
-pub const DROPPED: &[Member<Dropped>] = &[
+pub const DROPPED: &[Member<DroppedPending>] = &[
     Member::by("transactions", Shape::List(&shape::HASH), |dropped, _, slot| slot.put(&dropped.transactions)),
     Member::by("nodes", Shape::List(&Shape::Integer), |dropped, _, slot| slot.put(&dropped.nodes)),
     Member::new("underWay", Shape::Integer, |dropped, _| dropped.under_way.into()),
@@ -42,8 +42,7 @@ pub fn block_schema() -> Value {
 /// `POST /lab/blocks {"block": {..} | "hex", "node": n}`.
 pub async fn push_block(call: Call<'_>) -> Outcome {
     let config = call.context.view.tree().config().clone();
-    let (node, block) = read(&call.body, call.context.view.node(), &config)?;
-    let wire: Arc<[u8]> = block.to_bytes(&config.milestones).into();
+    let (node, block, wire) = read(&call.body, call.context.view.node(), &config)?;
     let (id, pushed) = (block.id, block.clone());
     let decide = move |stage: &Stage| match stage.world().tips().all().len() {
         nodes if node.0 as usize >= nodes => {
@@ -62,7 +61,7 @@ pub async fn push_block(call: Call<'_>) -> Outcome {
             "{node} disregards block {id}: it takes none while it starts, downloads or leaves its chain"
         ))),
         Pushed::Discarded => Err(ApiError::Unprocessable(format!(
-            "{node} passes block {id} over: it has looked at it before, or the chain holds its transactions"
+            "{node} passes block {id} over: it has looked at one of this id before, or the chain holds its transactions"
         ))),
         Pushed::Unanswered => {
             Err(ApiError::Conflict(format!("{node} does not look at block {id}: it is down, or a fault slows it down")))
@@ -74,7 +73,13 @@ pub async fn push_block(call: Call<'_>) -> Outcome {
 pub async fn drop_pending(call: Call<'_>) -> Outcome {
     const MISSING: ApiError = ApiError::NotFound("Transaction not found");
     let id: TransactionId = call.arguments.text("id").and_then(|id| id.parse().ok()).ok_or(MISSING)?;
-    let outcome = call.context.live.intervene(Intervention::DropPending { id }).await?;
+    let observed = call.context.view.node();
+    // Another node may have it in its pool until it has heard of the block.
+    let decide = move |stage: &Stage| match stage.world().tree().block_of(stage.world().tips().of(observed), &id) {
+        Some(_) => Err(MISSING),
+        None => Ok(Intervention::DropPending { ids: [id].into(), node: None }),
+    };
+    let outcome = call.context.live.intervene_if(decide, |outcome, _| outcome).await??;
     let sim::Outcome::PendingDropped(dropped) = outcome else {
         unreachable!("a transaction that is dropped is answered by where it was, not by {outcome:?}");
     };
@@ -84,7 +89,8 @@ pub async fn drop_pending(call: Call<'_>) -> Outcome {
     }
 }
 
-fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<(NodeId, Arc<Block>), ApiError> {
+/// The node, the block, and its wire bytes, which are written down: whoever reads them must come to the same block.
+fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<(NodeId, Arc<Block>, Arc<[u8]>), ApiError> {
     let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'block'"))?;
     if let Some(unknown) = members.keys().find(|key| !["block", "node"].contains(&key.as_str())) {
         return Err(ApiError::Unprocessable(format!("key '{unknown}': no such key, allowed are 'block' and 'node'")));
@@ -101,5 +107,12 @@ fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<(NodeI
         Some(block @ Value::Object(_)) => Block::from_json(block, &context).map_err(|why| wrong(why.to_string()))?,
         Some(other) => return Err(refused("key 'block'", other, "a block as an object, or its wire bytes in hex")),
     };
-    Ok((node, Arc::new(block)))
+    let wire = block.to_bytes(&config.milestones);
+    match Block::from_bytes(&wire, &context) {
+        Ok(read) if read == block => Ok((node, Arc::new(block), wire.into())),
+        Ok(read) => {
+            Err(wrong(format!("its wire bytes are those of another block, {} at height {}", read.id, read.height())))
+        }
+        Err(why) => Err(wrong(format!("it has no wire bytes: {why}"))),
+    }
 }

@@ -61,8 +61,8 @@ pub enum Came {
     Reorganise(Box<Asked>),
     /// A block, as wire bytes in hex, was handed in at a node.
     PushBlock { node: u32, block: String },
-    /// A pending transaction was taken out of all pools.
-    DropPending { id: TransactionId },
+    /// Pending transactions were taken out of the pool of a node, or out of all pools.
+    DropPending { ids: Vec<TransactionId>, node: Option<u32> },
     /// The session was stopped.
     End,
 }
@@ -83,7 +83,9 @@ impl From<&Intervention> for Came {
             Intervention::Chaos(change) => Self::Chaos(change.clone()),
             Intervention::Reorganise(asked) => Self::Reorganise(asked.clone()),
             Intervention::PushBlock { node, wire, .. } => Self::PushBlock { node: node.0, block: hex::encode(wire) },
-            Intervention::DropPending { id } => Self::DropPending { id: *id },
+            Intervention::DropPending { ids, node } => {
+                Self::DropPending { ids: ids.to_vec(), node: node.map(|node| node.0) }
+            }
         }
     }
 }
@@ -94,6 +96,7 @@ impl Came {
         match self {
             Self::Submit { node, .. } | Self::PushBlock { node, .. } => Some(*node),
             Self::Chaos(change) => Some(change.node().0),
+            Self::DropPending { node, .. } => *node,
             _ => None,
         }
     }
@@ -126,7 +129,7 @@ impl Came {
                 let block = Arc::new(block.map_err(|why| why.to_string())?);
                 Intervention::PushBlock { node: NodeId(node), block, wire: wire.into() }
             }
-            Self::DropPending { id } => Intervention::DropPending { id },
+            Self::DropPending { ids, node } => Intervention::DropPending { ids: ids.into(), node: node.map(NodeId) },
             Self::End => return Ok(None),
         }))
     }

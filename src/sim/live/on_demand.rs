@@ -67,6 +67,13 @@ impl Dropped {
         }
     }
 
+    /// These are gone from all pools, as was asked.
+    pub(super) fn add(&self, ids: &BTreeSet<TransactionId>) {
+        if self.0.is_wanted.load(Ordering::Relaxed) {
+            self.lock().extend(ids);
+        }
+    }
+
     fn take_out_of(&self, missing: &mut BTreeSet<TransactionId>) {
         let ids = self.lock();
         missing.retain(|id| !ids.contains(id));

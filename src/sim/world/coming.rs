@@ -397,16 +397,18 @@ impl Coming {
         })
     }
 
-    /// Takes a transaction out of all messages between peers. Returns the number of copies that held it.
+    /// Takes a transaction out of all that is under way. Returns the number of copies that held it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
         let mut copies = 0;
         for (_, shared) in &mut self.messages {
             copies += if shared.message.drop_transaction(id) { shared.left as usize } else { 0 };
         }
         for (_, item) in &mut self.items {
-            if let Item::Input { input: Input::Message { message, .. }, .. } | Item::Post { message, .. } = item {
-                copies += usize::from(message.drop_transaction(id));
-            }
+            copies += usize::from(match item {
+                Item::Input { input, .. } => input.drop_transaction(id),
+                Item::Post { message, .. } => message.drop_transaction(id),
+                _ => false,
+            });
         }
         copies
     }

@@ -1,10 +1,10 @@
 //! A block that a client made and hands in, and a pending transaction that is to go. For those who steer a live run.
 
-use super::World;
+use super::{Item, World};
 use crate::{
-    actors::{Event, Message, NodeId},
+    actors::{ActorId, Event, Input, Message, NodeId, Role},
     protocol::{Block, TransactionId},
-    sim::intervention::{Dropped, Pushed},
+    sim::intervention::{DroppedPending, Pushed},
 };
 use std::sync::Arc;
 
@@ -33,29 +33,47 @@ impl World {
         verdict.unwrap_or(Pushed::Discarded)
     }
 
-    /// A transaction leaves all messages under way, and every live node is told to drop it. What that came to is known once all
-    /// of this instant was played ([`World::dropped`]).
-    pub(in crate::sim) fn drop_pending(&mut self, id: TransactionId) -> Dropped {
-        let under_way = self.queue.drop_transaction(&id) + self.nodes.drop_transaction(&id);
-        self.witness = Some(Vec::new());
-        let dropped: Arc<[TransactionId]> = [id].into();
-        let all = (0..self.plan.nodes.len() as u32).map(NodeId);
-        let live: Vec<NodeId> = all.filter(|node| self.nodes.is_live(*node)).collect();
-        for node in live {
-            let tip = self.nodes.tip(node).clone();
-            self.say(node, node, Message::Reorganised { tip, dropped: dropped.clone() });
+    /// Each live node's pool follows its node's chain now.
+    pub(in crate::sim) fn have_pools_follow(&mut self) {
+        for node in self.live_nodes() {
+            let [from, to] = [Role::Peer, Role::Pool].map(|role| ActorId { node, role });
+            let message = Message::TipMoved { tip: self.nodes.tip(node).clone() };
+            let generation = self.nodes.generation(node);
+            self.queue.push(self.now, Item::Input { to, generation, input: Input::Message { from, message } });
         }
-        Dropped { under_way, ..Dropped::default() }
     }
 
-    /// With the transactions that left pools.
-    pub(in crate::sim) fn dropped(&mut self, mut dropped: Dropped) -> Dropped {
+    /// Transactions leave the pool of a node; or all that is under way, and every live node is told to drop them. Returns the number
+    /// of copies under way. What left pools is known once all of this instant was played ([`World::dropped`]).
+    pub(in crate::sim) fn drop_pending(&mut self, ids: &Arc<[TransactionId]>, node: Option<NodeId>) -> usize {
+        let mut under_way = 0;
+        if node.is_none() {
+            under_way = ids.iter().map(|id| self.queue.drop_transaction(id) + self.nodes.drop_transaction(id)).sum();
+        }
+        self.witness = Some(Vec::new());
+        for one in self.live_nodes().into_iter().filter(|one| node.is_none_or(|node| node == *one)) {
+            let tip = self.nodes.tip(one).clone();
+            self.say(one, one, Message::Reorganised { tip, dropped: ids.clone() });
+        }
+        under_way
+    }
+
+    /// Adds the transactions that left pools to those that are gone. Returns those that were not among them.
+    pub(in crate::sim) fn dropped(&mut self, gone: &mut DroppedPending, under_way: usize) -> Arc<[TransactionId]> {
+        gone.under_way += under_way;
+        let mut more = Vec::new();
         for (node, event) in self.witness.take().unwrap_or_default() {
             if let Event::PoolRemoved(id) = event {
-                dropped.transactions.insert(id);
-                dropped.nodes.insert(node);
+                gone.nodes.insert(node);
+                if gone.transactions.insert(id) {
+                    more.push(id);
+                }
             }
         }
-        dropped
+        more.into()
+    }
+
+    fn live_nodes(&self) -> Vec<NodeId> {
+        (0..self.plan.nodes.len() as u32).map(NodeId).filter(|node| self.nodes.is_live(*node)).collect()
     }
 }

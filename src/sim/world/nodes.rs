@@ -209,13 +209,11 @@ impl Nodes {
         !self.state[node.0 as usize].waiting.is_empty()
     }
 
-    /// Takes a transaction out of all messages that wait on nodes. Returns the number of those that held it.
+    /// Takes a transaction out of all inputs that wait on nodes. Returns the number of those that held it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
         let mut copies = 0;
         for (_, input) in self.state.iter_mut().flat_map(|state| &mut state.waiting) {
-            if let Input::Message { message, .. } = input {
-                copies += usize::from(message.drop_transaction(id));
-            }
+            copies += usize::from(input.drop_transaction(id));
         }
         copies
     }
