@@ -42,7 +42,7 @@ pub fn block_schema() -> Value {
 /// `POST /lab/blocks {"block": {..} | "hex", "node": n}`.
 pub async fn push_block(call: Call<'_>) -> Outcome {
     let config = call.context.view.tree().config().clone();
-    let (node, block, wire) = read(&call.body, call.context.view.node(), &config)?;
+    let Given { node, block, wire } = read(&call.body, call.context.view.node(), &config)?;
     let (id, pushed) = (block.id, block.clone());
     let decide = move |stage: &Stage| match stage.world().tips().all().len() {
         nodes if node.0 as usize >= nodes => {
@@ -89,8 +89,14 @@ pub async fn drop_pending(call: Call<'_>) -> Outcome {
     }
 }
 
-/// The node, the block, and its wire bytes, which are written down: whoever reads them must come to the same block.
-fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<(NodeId, Arc<Block>, Arc<[u8]>), ApiError> {
+/// A block that is handed in at a node. Its wire bytes are written down: whoever reads them comes to the same block.
+struct Given {
+    node: NodeId,
+    block: Arc<Block>,
+    wire: Arc<[u8]>,
+}
+
+fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<Given, ApiError> {
     let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'block'"))?;
     if let Some(unknown) = members.keys().find(|key| !["block", "node"].contains(&key.as_str())) {
         return Err(ApiError::Unprocessable(format!("key '{unknown}': no such key, allowed are 'block' and 'node'")));
@@ -109,7 +115,7 @@ fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<(NodeI
     };
     let wire = block.to_bytes(&config.milestones);
     match Block::from_bytes(&wire, &context) {
-        Ok(read) if read == block => Ok((node, Arc::new(block), wire.into())),
+        Ok(read) if read == block => Ok(Given { node, block: Arc::new(block), wire: wire.into() }),
         Ok(read) => {
             Err(wrong(format!("its wire bytes are those of another block, {} at height {}", read.id, read.height())))
         }
