@@ -364,8 +364,11 @@ fn on_demand_a_request_does_not_wait_for_a_transaction_that_is_dropped() {
 /// Two wallets want one name, and the block that a client hands in has the other's. Source: consensus.md 5.6, a list for a client.
 #[test]
 fn listing_what_is_pending_drops_what_cannot_be_applied_any_more_as_a_real_node_does() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
     for dialect in [Dialect::Documented, Dialect::Core26] {
-        let network = Network::with(3, Settings { dialect, ..Settings::default() });
+        let (file, settings) =
+            (folder.path().join(format!("{dialect:?}")), Settings { dialect, ..Settings::default() });
+        let network = Network::recorded(3, settings, &[], false, Some(&file));
         network.advance(5);
         let registers = |account: usize| {
             let builder = Transaction::delegate_registration("twice").nonce(Nonce(1)).fee(Arktoshi::coins(25));
@@ -387,5 +390,10 @@ fn listing_what_is_pending_drops_what_cannot_be_applied_any_more_as_a_real_node_
         let shown = network.get(&format!("/api/transactions/unconfirmed/{}", waits.id())).status;
         assert_eq!(shown, if dialect == Dialect::Core26 { 404 } else { 200 });
         assert_eq!(pending(&network), left, "once");
+        // Only this node looked: the copies under way to the others go on, in the recording, too.
+        network.advance(3);
+        let begun = (network.plan.clone(), network.desk.clone());
+        drop(network);
+        assert_eq!(json!(replayed(&begun, &file).digest), end_of(&file)["digest"]);
     }
 }

@@ -2,6 +2,7 @@
 //! down, and replayed.
 
 use crate::{
+    kept_by_model::block_of_a_client,
     support::{recordings, run},
     testnet::Up,
 };
@@ -141,6 +142,37 @@ fn on_demand_the_clock_stands_only_when_all_nodes_have_the_block() {
         ok(&up, "/lab/pace", &json!({"pace": "max"}));
         ok(&up, "/lab/pace", &json!({"pace": "on-demand"}));
         at_rest(&up, up.height());
+    }
+}
+
+/// A client's own block comes to all nodes before its answer does.
+#[test]
+fn on_demand_a_block_that_is_handed_in_is_at_every_node_when_it_is_answered() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "7", "--stage", "inline"]);
+    up.advance(3);
+    ok(&up, "/lab/pace", &json!({"pace": "on-demand"}));
+    let taken = ok(&up, "/lab/blocks", &block_of_a_client(&up, 0));
+    let lab = ok_get(&up, "/lab")["data"].clone();
+    for node in lab["nodes"].as_array().expect("a list") {
+        assert_eq!(node["tip"], taken["id"], "{lab}");
+    }
+}
+
+/// Nothing happens between the answer about a pace and a kill, so the next start stands where the answer said.
+#[test]
+fn the_clock_stands_after_a_kill_where_the_answer_about_the_pace_said() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let data = folder.path().join("data").display().to_string();
+    let arguments = ["--pace", "manual", "--delegates", "3", "--stage", "inline", "--data-dir", &data];
+    let mut up = Up::start(&arguments);
+    for _ in 0..3 {
+        ok(&up, "/lab/pace", &json!({"pace": 700}));
+        let begun = ok_get(&up, "/lab/pace")["data"]["now"].as_u64();
+        while ok_get(&up, "/lab/pace")["data"]["now"].as_u64() < begun.map(|begun| begun + 3) {}
+        let answered = ok(&up, "/lab/pace", &json!({"pace": "manual"}));
+        up.kill();
+        up = Up::start(&arguments);
+        assert_eq!(ok_get(&up, "/lab/pace")["data"], answered);
     }
 }
 
