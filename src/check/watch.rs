@@ -414,10 +414,9 @@ impl Seen {
         self.nodes[node.0 as usize].losses.refuses(now, refused_id(why));
         let known = &self.nodes[node.0 as usize];
         let own = known.forged.as_ref().filter(|(_, block)| block.id == refused_id(why) && !known.forged_taken);
-        if let Some((_, block)) = own
-            && !known.deviant
-            && !known.paired
-        {
+        // Where too few are left for the next round, whoever ends this one is refused.
+        let is_judged = !(known.deviant || known.paired) || matches!(why, BlockRejected::TooFewDelegates { .. });
+        if let Some((_, block)) = own.filter(|_| is_judged) {
             let proof = self.refusal_proof(now, known, block, why);
             let cause = match why {
                 BlockRejected::NotApplicable { source: ApplyError::NotEnoughDelegates, .. } => {

@@ -22,11 +22,12 @@
 //! takes longer than the time that it was given.
 //!
 //! Whenever a node leaves its chain for another reason, all that was seen is void. A node whose phase nothing ends, or that forges
-//! without a quorum, ends the proof: a peer counts where it stands, or where the node knew it a second before, for a verification may last longer than the
-//! race before forging (consensus.md 2.2). So a node that waits for what never comes, or whose numbers say that it should forge or
-//! leave, is never held, and nor is a network that is on its way to one chain.
+//! without a quorum, ends the proof. A peer counts where it stands or stood a second before, for several nodes may leave their chains
+//! in one second. A forger counts it also where it knew it then, for a verification may last longer than the race before forging
+//! (consensus.md 2.2). So a node that waits for what never comes, or whose numbers say that it should forge or leave, is never held,
+//! and nor is a network that is on its way to one chain.
 
-use super::numbers::{Numbers, false_record, is_parted};
+use super::numbers::{LOOKS, Numbers, false_record, is_parted};
 use crate::{
     actors::{
         Event, NodeId, RollbackCause, SimTime,
@@ -39,7 +40,7 @@ use crate::{
     sim::{Observer, Outlook, Tips, stage::inline::InlineStage},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -98,6 +99,8 @@ struct Vigil<'a> {
     leavers: BTreeSet<NodeId>,
     /// A node left its chain that did not have to.
     is_void: bool,
+    /// Where the nodes stood at the last looks, the last of them now.
+    looks: VecDeque<Tips>,
     /// Why a node stays, of those held so far.
     held: BTreeMap<NodeId, String>,
     why_not: BTreeMap<NodeId, String>,
@@ -143,7 +146,8 @@ impl<'a> Vigil<'a> {
         let tree = stage.world().tree().clone();
         let (held, why_not) = (BTreeMap::new(), BTreeMap::new());
         let (stays, waits, leavers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        Self { keys, stage, tree, began, notes, stays, waits, leavers, is_void: false, held, why_not }
+        let looks = VecDeque::from([stage.world().tips().clone()]);
+        Self { keys, stage, tree, began, notes, stays, waits, leavers, is_void: false, looks, held, why_not }
     }
 
     fn tips(&self) -> &Tips {
@@ -160,9 +164,13 @@ impl<'a> Vigil<'a> {
         self.stage.run_until(self.stage.world().now() + Duration::from_secs(1));
         let second = std::mem::take(&mut *self.notes.0.lock().expect("no one panics while holding it"));
         let rules = self.tree.rules().clone();
+        if self.looks.len() == LOOKS {
+            self.looks.pop_front();
+        }
+        self.looks.push_back(self.tips().clone());
         for node in second.forged {
             let last_known = before.get(&node).map_or(&[][..], |(records, _)| records.as_slice());
-            let numbers = Numbers::of_forger(last_known, &self.records(node), self.tips().of(node), self.tips());
+            let numbers = Numbers::of_forger(last_known, &self.records(node), self.tips().of(node), self.around());
             if !numbers.may_have_quorum(&rules) {
                 return Err(format!("{node} forges without a quorum: {}", numbers.quorum(&rules)));
             }
@@ -186,7 +194,10 @@ impl<'a> Vigil<'a> {
         self.waits.extend(waits);
         for (node, from, to, cause) in second.left {
             let had_to = match cause {
-                RollbackCause::Forked => Numbers::of(&self.records(node), &from, self.tips()).leaves(&rules),
+                RollbackCause::Forked => {
+                    let known = before.get(&node).map_or(&[][..], |(records, _)| records.as_slice());
+                    Numbers::of_leaver(known, &from, &self.looks).leaves(&rules)
+                }
                 RollbackCause::DoubleForging => self.has_rival(&from),
                 RollbackCause::NeverReady | RollbackCause::Asked => false,
             };
@@ -204,6 +215,11 @@ impl<'a> Vigil<'a> {
         Ok(())
     }
 
+    /// Where the nodes stood at the two looks around the last second.
+    fn around(&self) -> impl Iterator<Item = &Tips> + Clone {
+        self.looks.iter().rev().take(2)
+    }
+
     /// Some chain has a block of the same height or the next, by the owner of its slot, that does not follow this one: whoever
     /// stands here and downloads it takes it for double forging. Source: consensus.md 3.6.
     fn has_rival(&self, from: &Arc<Link>) -> bool {
@@ -214,8 +230,8 @@ impl<'a> Vigil<'a> {
             is_parted(from, link) && owner.public_key == header.generator
         };
         let heights = [from.height(), from.height().next()];
-        self.tips()
-            .distinct()
+        self.around()
+            .flat_map(Tips::distinct)
             .any(|tip| heights.iter().filter_map(|height| tip.ancestor(*height)).any(|link| is_rival(&link)))
     }
 

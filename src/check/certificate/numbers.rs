@@ -5,7 +5,10 @@ use crate::{
     ledger::{Link, Rules},
     sim::{Tips, tips::common_height},
 };
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
+
+/// Looks at the network that are kept, one a second: a verification takes a minute at most. Source: consensus.md 6.
+pub(super) const LOOKS: usize = 61;
 
 /// Two nodes of which each has blocks that the other has not.
 pub(super) fn is_parted(one: &Arc<Link>, other: &Arc<Link>) -> bool {
@@ -34,23 +37,33 @@ impl Numbers {
         numbers
     }
 
-    /// The peers that a node may have counted when it forged in the second between two looks at its records. A peer counts for
-    /// quorum where it stands, or where it was last known to be. Source: consensus.md 2.2.
-    pub(super) fn of_forger(
+    /// The peers that a node may have counted when it forged in the second between two looks at the network. A peer counts for
+    /// quorum where it stood at either look, or where it was last known to be. Source: consensus.md 2.2.
+    pub(super) fn of_forger<'t>(
         before: &[(NodeId, Verified)],
         now: &[(NodeId, Verified)],
         own: &Arc<Link>,
-        tips: &Tips,
+        looks: impl Iterator<Item = &'t Tips> + Clone,
     ) -> Self {
         let mut numbers = Self { peers: 0, forked: 0, in_quorum: 0 };
         let new = now.iter().filter(|(node, _)| before.iter().all(|(other, _)| other != node));
         for (node, record) in before.iter().chain(new) {
-            let tip = tips.of(*node);
+            let stood_below = looks.clone().any(|tips| own.descends_from(tips.of(*node)));
             numbers.peers += 1;
-            numbers.forked += u32::from(is_parted(own, tip));
-            numbers.in_quorum += u32::from(own.descends_from(tip) || !record.is_forked());
+            numbers.forked += u32::from(looks.clone().all(|tips| is_parted(own, tips.of(*node))));
+            numbers.in_quorum += u32::from(stood_below || !record.is_forked());
         }
         numbers
+    }
+
+    /// The peers that a node may have counted when it left its chain in the last second. A peer counts as forked if it stood on another
+    /// chain at one of the two `looks` at the network around that second, or if its record said so and it stood there within the
+    /// minute that a verification may take. Source: consensus.md 3.5, 6.
+    pub(super) fn of_leaver(records: &[(NodeId, Verified)], from: &Arc<Link>, looks: &VecDeque<Tips>) -> Self {
+        let parted = |node, most| looks.iter().rev().take(most).any(|tips| is_parted(from, tips.of(node)));
+        let is_forked = |node, record: &Verified| parted(node, 2) || (record.is_forked() && parted(node, LOOKS));
+        let forked = records.iter().filter(|(node, record)| is_forked(*node, record)).count() as u32;
+        Self { peers: records.len() as u32, forked, in_quorum: 0 }
     }
 
     /// By 3.5, a health check finds the node forked.

@@ -8,7 +8,7 @@ use crate::{
         conduct::{self, Conduct},
     },
     ledger::{ApplyError, BlockRejected, BlockTree, Link},
-    protocol::{Arktoshi, Block, BlockId, Height, SignedTransaction},
+    protocol::{Arktoshi, Block, BlockError, BlockId, Height, SignedTransaction},
     scenario::Scenario,
     sim::{Observer, SeedTree, stage::inline::InlineStage},
 };
@@ -258,4 +258,39 @@ fn a_relay_refuses_its_delegates_block_for_a_round_that_it_left_in_the_slot_befo
     refused(true, 7).shows(&conduct::RELAY);
     refused(false, 7).lacks(&conduct::RELAY, "in no round that the node left");
     refused(true, 9).lacks(&conduct::RELAY, "in no round that the node left");
+}
+
+#[test]
+fn a_relay_refuses_a_reward_that_changed_while_the_block_was_made() {
+    // A block at height 21 has another reward.
+    let changes = "base = \"corrected\"\n[[network.milestones]]\nheight = 21\nreward = 7";
+    let refused = |seconds: u64, reward: Arktoshi| {
+        let mut watched = Watched::from(19, changes);
+        watched.hears(Event::BlockApplied(watched.at(20)));
+        watched.now = watched.now + Duration::from_secs(seconds);
+        let mut block = (**watched.at(21).block()).clone();
+        block.id = BlockId::Full([1; 32]);
+        let (id, height) = (block.id, block.header.height);
+        let expected = std::mem::replace(&mut block.header.reward, reward);
+        watched.hears(Event::BlockForged(Arc::new(block)));
+        let errors = Arc::from([BlockError::Reward { found: reward, expected }]);
+        watched.hears(Event::BlockRefused(Box::new(BlockRejected::NotVerified { id, height, errors })));
+        watched
+    };
+    let before = Watched::from(19, changes).at(20).block().header.reward;
+    assert_ne!(before, Arktoshi::new(7).expect("an amount"));
+    refused(7, before).shows(&conduct::RELAY);
+    refused(9, before).lacks(&conduct::RELAY, "gives that reward");
+    refused(7, Arktoshi::new(8).expect("an amount")).lacks(&conduct::RELAY, "gives that reward");
+}
+
+#[test]
+fn too_few_delegates_are_found_whoever_ends_the_round() {
+    let mut watched = Watched::from(19, CORRECTED);
+    watched.watch = Watch::new(watched.tree.clone(), &watched.at(19), 1, &BTreeSet::from([NODE]), &BTreeSet::new());
+    let block = watched.at(20).block().clone();
+    let (id, height) = (block.id, block.header.height);
+    watched.hears(Event::BlockForged(block));
+    watched.hears(Event::BlockRefused(Box::new(BlockRejected::TooFewDelegates { id, height, expected: 6, found: 5 })));
+    watched.lacks(&conduct::ENOUGH, "");
 }

@@ -4,7 +4,7 @@ use super::{Certificate, Node, Seen};
 use crate::{
     actors::{NodeId, RollbackCause, SimTime},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, rules::RollbackTarget},
-    protocol::{Asset, Block, BlockError, BlockId, Height, Kind, hashing::IdHash},
+    protocol::{Arktoshi, Asset, Block, BlockError, BlockId, Height, Kind, hashing::IdHash},
     sim::Tips,
 };
 use indexmap::IndexMap;
@@ -34,8 +34,7 @@ impl Facts {
     /// It took in a block on top of `before`.
     pub(super) fn takes(&mut self, now: SimTime, tree: &BlockTree, before: &Arc<Link>, link: &Arc<Link>) {
         self.taken = Some(now);
-        let reward = |tip: &Link| tree.milestone_after(tip.height()).reward;
-        if link.round_end().is_some() || reward(before) != reward(link) {
+        if link.round_end().is_some() || reward_above(tree, before) != reward_above(tree, link) {
             self.leaves(now, before);
         }
     }
@@ -52,6 +51,11 @@ impl Facts {
     pub(super) fn checks(&mut self, now: SimTime, peers: u32, forked: u32) {
         self.health = Some((now, peers, forked));
     }
+}
+
+/// The reward of a block on top of a tip. Source: consensus.md 1.2.
+fn reward_above(tree: &BlockTree, tip: &Link) -> Arktoshi {
+    tree.config().milestones.at(tip.height().next()).reward
 }
 
 /// The blocks of a run: all that somebody took in, and the last ones that came to a node.
@@ -210,8 +214,7 @@ impl Seen {
                 let [BlockError::Reward { found, .. }] = errors[..] else {
                     return Err("the block is wrong in more than its reward".to_owned());
                 };
-                let reward = |tip: &Link| self.tree.milestone_after(tip.height()).reward;
-                let tip = self.left_lately(now, node).find(|tip| reward(tip) == found);
+                let tip = self.left_lately(now, node).find(|tip| reward_above(&self.tree, tip) == found);
                 let tip = tip.ok_or("no tip that the node left in the slot before gives that reward")?;
                 Ok(format!("above height {}, which the node left, a block has reward {found}", tip.height()))
             }
