@@ -133,8 +133,9 @@ impl PeerModel {
             }
             self.takes_pings(case, true);
         }
-        // Nobody had to be asked, or a ping is over that was not seen to begin.
-        let blind = self.peers.len() == 0 || self.peers.unsure;
+        // Nobody had to be asked, or a ping is over that was not seen to begin, for the limits may hold all of it back.
+        let is_full = |peer| self.may_be_pinged_enough(case.step.local, peer);
+        let blind = self.peers.unsure || self.peers.numbers().all(is_full);
         if blind && case.left.has_event(|event| matches!(event, Event::HealthChecked { .. })) {
             self.pings.retain(|ping| ping.purpose != PingFor::Health);
             self.health_known(case);

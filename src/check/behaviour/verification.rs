@@ -51,6 +51,10 @@ impl PeerModel {
             // It claims a block that nobody has: whether that is signed is not looked at here.
             return self.fails(case, from);
         }
+        if self.peers.unsure && !asks {
+            // It may not have been awaited: a ping that the limits held back whole is not seen to begin.
+            return;
+        }
         let (low, high) = (Height(1), mine.min(his));
         let ends = self.verification_ends(case.step.local, from);
         let probe = Probe {
@@ -250,10 +254,10 @@ impl PeerModel {
             self.left_open.extract_if(.., |open| open.until <= case.step.local).collect::<Vec<_>>()
         {
             match inquiry {
-                _ if self.probes.contains_key(&node) => self.fails(case, node),
-                Some(_) => self.forget_peer(case, node),
                 // The limits had held it back: it may have been sent and answered since.
                 None => self.peers.lose_track(),
+                Some(_) if self.probes.contains_key(&node) => self.fails(case, node),
+                Some(_) => self.forget_peer(case, node),
             }
         }
         let probes = &self.probes;
