@@ -183,7 +183,7 @@ impl Search {
 
     /// Returns true if the run of an index compares each node with the model of an honest one.
     pub fn is_modelled(&self, index: u64) -> bool {
-        self.frame.behaviour.is_of(self.seed.wrapping_add(index))
+        self.frame.is_modelled(self.seed.wrapping_add(index))
     }
 
     /// The scenario of the run of an index.

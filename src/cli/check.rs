@@ -96,8 +96,9 @@ pub struct Check {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["known", "draw"])]
     record_known: Option<PathBuf>,
     /// Hold each node against the model of an honest one as well, message by message: in all runs, in those whose seed can be
-    /// divided by four, whose networks are drawn quick and without flaws, or in none. Such a run takes twice as long.
-    #[arg(long, value_enum, value_name = "RUNS", default_value = "never")]
+    /// divided by four, whose networks are drawn quick and without flaws, or in none. Such a run takes twice as long. Around a
+    /// scenario with a flaw, 'drawn' means none.
+    #[arg(long, value_enum, value_name = "RUNS", default_value = "drawn")]
     behaviour: Modelled,
     /// Print one JSON object instead of text.
     #[arg(long)]

@@ -148,10 +148,13 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// How a search draws its runs by default under the corrected rules, as lists of known causes say it.
+const DRAWN: &str = "networks as drawn; rules 'corrected'; one of four quick and without flaws";
+
 /// A list of these lines, recorded with the corrected rules.
 fn known_list(folder: &Path, lines: &[String]) -> String {
     let list = folder.join("known.txt");
-    let text = format!("# What is known.\ndrawn with: networks as drawn; rules 'corrected'\n{}\n", lines.join("\n"));
+    let text = format!("# What is known.\ndrawn with: {DRAWN}\n{}\n", lines.join("\n"));
     fs::write(&list, text).expect("it can be written");
     list.to_string_lossy().into_owned()
 }
@@ -238,9 +241,8 @@ fn a_list_is_recorded_by_the_search_that_it_is_held_against() {
     let (_, said) = search(folder.path(), &[&arguments[..], &["--record-known", &path]].concat());
     let runs = found(&said).iter().find(|one| signature(one) == "a rollback ends at the common block: double-forging");
     let runs = runs.map_or(0, |one| one["runs"].as_u64().expect("a count"));
-    let recorded = format!(
-        "# Why.\n\ndrawn with: networks as drawn; rules 'corrected'\na rollback ends at the common block: double-forging | {runs} of 30\n"
-    );
+    let recorded =
+        format!("# Why.\n\ndrawn with: {DRAWN}\na rollback ends at the common block: double-forging | {runs} of 30\n");
     assert_eq!(fs::read_to_string(&list).expect("it is there"), recorded);
     let (_, said) = search(folder.path(), &[&arguments[..], &["--known", &path]].concat());
     let known: Vec<&Value> = found(&said).iter().filter(|one| one["known"] == true).collect();

@@ -146,11 +146,9 @@ fn change(draw: &mut Draw, network: &mut NetworkSection) {
     }
 }
 
-/// Returns true if a network, faults apart, is good enough for one growing chain: it loses and doubles nothing, delays
-/// nothing for long, and its clocks differ by less than a forger waits.
-pub(super) fn is_whole(model: &NetworkModel) -> bool {
-    let clocks = model.clocks.unwrap_or_default();
-    let middle = |latency: &Latency| match latency.distribution {
+/// The longest latency of a link, in milliseconds; of one that is drawn, four deviations above its middle.
+fn slowest_ms(model: &NetworkModel) -> f64 {
+    let slowest_of = |latency: &Latency| match latency.distribution {
         Distribution::Constant { ms } => ms,
         Distribution::Uniform { max_ms, .. } => f64::from(max_ms),
         Distribution::Normal { mean_ms, deviation_ms } => mean_ms + 4.0 * deviation_ms,
@@ -160,14 +158,40 @@ pub(super) fn is_whole(model: &NetworkModel) -> bool {
         .regions
         .iter()
         .flat_map(|regions| regions.latency_ms.iter().flatten().map(|ms| ms * (1.0 + regions.spread)));
-    let slowest = model.links.iter().map(|link| middle(&link.latency)).chain(far).chain([middle(&model.latency)]);
+    let of_links = model.links.iter().map(|link| slowest_of(&link.latency));
+    of_links.chain(far).chain([slowest_of(&model.latency)]).fold(0.0, f64::max)
+}
+
+/// The longest latency of a link in an easy network, in milliseconds.
+const EASY_MS: u32 = 120;
+
+/// Takes away all that makes messages late, lost or doubled, or clocks wrong.
+pub(super) fn ease(model: &mut NetworkModel) {
+    let topology = std::mem::take(&mut model.topology);
+    *model = NetworkModel { topology, latency: Latency::uniform(20, EASY_MS), ..NetworkModel::default() };
+}
+
+/// Returns true if nothing makes messages late, lost or doubled, or clocks wrong.
+pub(super) fn is_easy(model: &NetworkModel) -> bool {
+    model.loss == 0.0
+        && model.duplication == 0.0
+        && model.reordering.is_none()
+        && model.bandwidth.is_none()
+        && model.clocks.is_none()
+        && slowest_ms(model) <= f64::from(EASY_MS)
+}
+
+/// Returns true if a network, faults apart, is good enough for one growing chain: it loses and doubles nothing, delays
+/// nothing for long, and its clocks differ by less than a forger waits.
+pub(super) fn is_whole(model: &NetworkModel) -> bool {
+    let clocks = model.clocks.unwrap_or_default();
     let late = model.reordering.as_ref().map_or(0.0, |reordering| f64::from(reordering.by_ms));
     model.loss == 0.0
         && model.duplication == 0.0
         && model.bandwidth.is_none()
         && clocks.offset_ms <= 500
         && clocks.drift_ppm == 0
-        && slowest.fold(0.0, f64::max) + late < f64::min(ANSWER_MS / 2.0, CONNECTING_MS / 6.0)
+        && slowest_ms(model) + late < f64::min(ANSWER_MS / 2.0, CONNECTING_MS / 6.0)
 }
 
 /// Time to connect, in milliseconds, which takes three round trips: where it may take longer, nodes that lost each other never meet

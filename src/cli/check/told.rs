@@ -51,7 +51,7 @@ impl Check {
     pub(super) fn as_text(&self, search: &Search, summary: &Summary, told: &[Told], known: &Known) -> String {
         let rules = Self::rules_in_words(search);
         let mut text = format!("{}\n", self.frame_in_words(search));
-        text.extend(told.iter().map(|told| self.finding_in_words(summary, told, known)));
+        text.extend(told.iter().map(|told| self.finding_in_words(search, summary, told, known)));
         text.extend(self.rarer(summary, known).map(|(signature, found, recorded)| {
             format!(
                 "note: {signature}\n  in {} of {} runs, which is rarer than recorded: {} of {}\n",
@@ -67,7 +67,7 @@ impl Check {
         }
         let of = self.runs_asked().map(|runs| format!(" of {runs}")).unwrap_or_default();
         let time = self.time.map(|time| format!(" in {time} at a time")).unwrap_or_default();
-        let modelled = match self.modelled(summary) {
+        let modelled = match modelled(search, summary) {
             0 => String::new(),
             runs => format!(", {runs} with the model of a node"),
         };
@@ -93,9 +93,9 @@ impl Check {
         counts.filter(|_| self.known.is_some())
     }
 
-    fn finding_in_words(&self, summary: &Summary, told: &Told, known: &Known) -> String {
+    fn finding_in_words(&self, search: &Search, summary: &Summary, told: &Told, known: &Known) -> String {
         let (found, signature) = (&told.found, &told.signature);
-        let runs = self.runs_that_judge(summary, signature.invariant);
+        let runs = runs_that_judge(search, summary, signature.invariant);
         let Interval { low, high } = interval::of_share(found.runs, runs);
         let often = format!("in {} of {runs} runs ({} to {})", found.runs, percent(low), percent(high));
         let seed = self.seed.wrapping_add(found.index);
@@ -136,16 +136,6 @@ impl Check {
         text
     }
 
-    /// Runs in which each node was held against the model of an honest one.
-    fn modelled(&self, summary: &Summary) -> u64 {
-        summary.done.indices().filter(|index| self.behaviour.is_of(self.seed.wrapping_add(*index))).count() as u64
-    }
-
-    /// Runs in which something of this name would have been found.
-    fn runs_that_judge(&self, summary: &Summary, invariant: &str) -> u64 {
-        if is_modelled(invariant) { self.modelled(summary) } else { summary.runs }
-    }
-
     /// Runs that were asked for, unless a time alone was.
     pub(super) fn runs_asked(&self) -> Option<u64> {
         self.runs.or(self.time.is_none().then_some(RUNS))
@@ -163,7 +153,7 @@ impl Check {
             .iter()
             .map(|told| {
                 let found = &told.found;
-                let runs = self.runs_that_judge(summary, told.signature.invariant);
+                let runs = runs_that_judge(search, summary, told.signature.invariant);
                 let Interval { low, high } = interval::of_share(found.runs, runs);
                 json!({
                     "invariant": told.signature.invariant,
@@ -197,7 +187,7 @@ impl Check {
             "seed": self.seed,
             "runs": summary.runs,
             "runs_asked": self.runs_asked(),
-            "runs_modelled": self.modelled(summary),
+            "runs_modelled": modelled(search, summary),
             "seconds_asked": self.time.map(super::Span::seconds),
             "interrupted": interrupted,
             "slots": summary.slots,
@@ -222,4 +212,14 @@ fn percent(share: f64) -> String {
         ..0.1 if percent > 0.0 => format!("{percent:.4} %"),
         _ => format!("{percent:.1} %"),
     }
+}
+
+/// Runs in which each node was held against the model of an honest one.
+fn modelled(search: &Search, summary: &Summary) -> u64 {
+    summary.done.indices().filter(|index| search.is_modelled(*index)).count() as u64
+}
+
+/// Runs in which something of this name would have been found.
+fn runs_that_judge(search: &Search, summary: &Summary, invariant: &str) -> u64 {
+    if is_modelled(invariant) { modelled(search, summary) } else { summary.runs }
 }
