@@ -6,9 +6,8 @@ use super::{
 };
 use crate::{
     actors::{Message, Role},
-    check::conduct,
-    ledger::{Scratch, State, apply::Terms, rules::PoolRules},
-    protocol::{SignedTransaction, Timestamp, TransactionId, hashing::IdHash},
+    check::{chosen::Chosen, conduct},
+    protocol::{SignedTransaction, TransactionId, hashing::IdHash},
 };
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -72,33 +71,6 @@ impl PoolModel {
             self.pending.shift_remove(&id);
             let gone = take(&mut told.removed, &id);
             case.report.judge(&conduct::CHOSEN, gone, || format!("{id} cannot be forged and stays in the pool"));
-        }
-    }
-}
-
-/// The transactions chosen for a block so far, on top of the state that the block follows. Source: consensus.md 2.3, 8.
-enum Chosen<'a> {
-    State(Box<State>),
-    /// The choice under rules by which the forger overlooks something (Q2, Q3, Q23).
-    Scratch(Box<Scratch<'a>>),
-}
-
-impl<'a> Chosen<'a> {
-    fn new(state: &'a State, rules: &'a PoolRules) -> Self {
-        let overlooks = rules.resignations_counted_on_chain
-            || rules.ipfs_hashes_seen_of_delegates
-            || rules.refunded_coin_hidden_from_forger;
-        match overlooks {
-            true => Self::Scratch(Box::new(Scratch::new(state, rules))),
-            false => Self::State(Box::new(state.clone())),
-        }
-    }
-
-    /// Adds a transaction. Whether it fits.
-    fn add(&mut self, one: &Arc<SignedTransaction>, now: Timestamp, terms: &Terms<'_>) -> bool {
-        match self {
-            Self::State(state) => state.try_apply(one, now, terms).is_ok(),
-            Self::Scratch(scratch) => scratch.try_apply(one, now, terms).is_ok(),
         }
     }
 }

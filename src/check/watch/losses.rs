@@ -4,6 +4,7 @@
 use super::{Node, Seen};
 use crate::{
     actors::{NodeId, SimTime},
+    check::chosen::Chosen,
     ledger::Link,
     protocol::{Address, Arktoshi, Block, BlockId, SignedTransaction, Slot, TransactionId},
 };
@@ -206,16 +207,12 @@ impl Seen {
             );
         }
         let terms = self.tree.terms(known.tip.height());
-        let mut state = applied.state.clone();
+        let mut chosen = Chosen::new(&applied.state, &self.tree.rules().pool);
         for one in in_turn(known, gone) {
-            let mut with = state.clone();
-            let fits = with.try_apply(one, now.seconds(), &terms).is_ok();
+            let fits = chosen.add(one, now.seconds(), &terms);
             if one.id() == lost.id() {
                 let words = "in its turn, after those that come before it in the pool";
                 return if fits { Err(format!("it fits {words}")) } else { Ok(format!("it does not fit {words}")) };
-            }
-            if fits {
-                state = with;
             }
         }
         Err("it was not in the pool".to_owned())
