@@ -11,6 +11,7 @@
 pub mod assertions;
 pub mod behaviour;
 pub mod certificate;
+mod chosen;
 pub mod conduct;
 pub mod explain;
 pub mod finding;
