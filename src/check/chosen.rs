@@ -32,3 +32,42 @@ impl<'a> Chosen<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        protocol::{Arktoshi, Asset, Nonce, transaction::TransactionBuilder},
+        scenario::Scenario,
+        sim::SeedTree,
+    };
+
+    /// Of five delegates, four of them active, two resign in one block, above the height from which transactions are of version 2.
+    /// Returns which of these fit.
+    fn both_resign(rules: &str) -> [bool; 2] {
+        let text = format!(
+            "version = 1\nrounds = 1\ncrypto = \"modelled\"\n[network]\ndelegates = 4\nstandby = 1\n[rules]\nbase = \"{rules}\"\n"
+        );
+        let scenario = Scenario::parse(&text, "five.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
+        let seeds = SeedTree::new(1);
+        scenario.crypto.during(|| {
+            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+            let (tree, tip) = (&plan.tree, &plan.tip);
+            let applied = tree.applied(tip);
+            let mut chosen = Chosen::new(&applied.state, &tree.rules().pool);
+            [0, 1].map(|node: usize| {
+                // Its registration and its vote in genesis have the nonces 1 and 2.
+                let keys = plan.nodes[node].forger.as_ref().expect("a delegate");
+                let resignation =
+                    TransactionBuilder::new(Asset::DelegateResignation).nonce(Nonce(3)).fee(Arktoshi::ZERO).sign(keys);
+                chosen.add(&resignation, tip.block().header.timestamp, &tree.terms(tip.height().next()))
+            })
+        })
+    }
+
+    #[test]
+    fn a_forger_of_the_reference_overlooks_the_resignation_that_it_has_chosen() {
+        assert_eq!(both_resign("reference"), [true, true]);
+        assert_eq!(both_resign("corrected"), [true, false]);
+    }
+}

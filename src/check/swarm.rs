@@ -183,3 +183,46 @@ pub fn set(rules: &mut toml::Table, name: &str, value: impl Into<toml::Value>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(lines: &str) -> Frame {
+        let text = format!("version = 1\nrounds = 5\n[network]\ndelegates = 5\n{lines}\n");
+        let base = Scenario::parse(&text, "base.toml".as_ref()).unwrap_or_else(|error| panic!("{lines}: {error}"));
+        Frame { base: Some(base), ..Frame::default() }
+    }
+
+    #[test]
+    fn no_run_around_a_scenario_with_a_flaw_is_held_against_the_model() {
+        let fault = |kind: &str| format!("[[fault]]\nkind = {kind}\nfrom = {{ slot = 3 }}\nuntil = {{ slot = 9 }}");
+        let flaws = [
+            "loss = 0.01".to_owned(),
+            "duplication = 0.01".to_owned(),
+            "reordering = { chance = 0.1, by_ms = 50 }".to_owned(),
+            "bandwidth = 10000".to_owned(),
+            "clocks = { offset_ms = 100, drift_ppm = 0 }".to_owned(),
+            "latency = { min_ms = 20, max_ms = 121 }".to_owned(),
+            "links = [{ between = [0, 1], latency = { distribution = \"constant\", ms = 200 } }]".to_owned(),
+            fault("\"drop\"\nchance = 0.1"),
+            fault("\"slow\"\nnodes = [1]\nstep_ms = 20"),
+            fault("\"spare-forger\"\ndelegates = [3]\nnodes = [4]"),
+        ];
+        for flaw in flaws {
+            assert!((0..8).all(|seed| !around(&flaw).is_modelled(seed)), "{flaw}");
+        }
+        let easy = around(&fault("\"crash\"\nnodes = [1]"));
+        assert!((0..8).all(|seed| easy.is_modelled(seed) == (seed % 4 == 0)));
+    }
+
+    #[test]
+    fn what_is_held_against_the_model_is_drawn_without_flaws() {
+        let (drawn, base) = (Frame::default(), around(""));
+        let flawed = (0..400).filter(|seed| !is_easy(&draw(&drawn, *seed))).count();
+        assert!(flawed > 100, "or nothing is shown: {flawed}");
+        for seed in (0..400).step_by(4) {
+            assert!(is_easy(&draw(&drawn, seed)) && is_easy(&draw(&base, seed)), "seed {seed}");
+        }
+    }
+}

@@ -24,7 +24,8 @@
 //! Whenever a node leaves its chain for another reason, all that was seen is void. A node whose phase nothing ends, or that forges
 //! without a quorum, ends the proof. A peer counts where it stands or stood a second before, for several nodes may leave their chains
 //! in one second. A forger counts it also where it knew it then, for a verification may last longer than the race before forging
-//! (consensus.md 2.2). So a node that waits for what never comes, or whose numbers say that it should forge or leave, is never held,
+//! (consensus.md 2.2). A node that leaves counts it also where its record has it, if the peer stood there within the minute that a
+//! verification may take. So a node that waits for what never comes, or whose numbers say that it should forge or leave, is never held,
 //! and nor is a network that is on its way to one chain.
 
 use super::numbers::{LOOKS, Numbers, false_record, is_parted};

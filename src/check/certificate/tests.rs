@@ -1,8 +1,11 @@
 //! Each certificate is shown where its facts are there, and missing where one of them is not.
 
-use super::Certificate;
+use super::{
+    Certificate,
+    numbers::{LOOKS, Numbers, is_parted},
+};
 use crate::{
-    actors::{Event, NodeId, PoolError, RollbackCause, SimTime, pool::PoolRejection},
+    actors::{Event, NodeId, PoolError, RollbackCause, SimTime, peer::Verified, pool::PoolRejection},
     check::{
         Watch,
         conduct::{self, Conduct},
@@ -10,7 +13,7 @@ use crate::{
     ledger::{ApplyError, BlockRejected, BlockTree, Link},
     protocol::{Arktoshi, Block, BlockError, BlockId, Height, SignedTransaction},
     scenario::Scenario,
-    sim::{Observer, SeedTree, stage::inline::InlineStage},
+    sim::{Observer, SeedTree, Tips, stage::inline::InlineStage},
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -292,5 +295,57 @@ fn too_few_delegates_are_found_whoever_ends_the_round() {
     let (id, height) = (block.id, block.header.height);
     watched.hears(Event::BlockForged(block));
     watched.hears(Event::BlockRefused(Box::new(BlockRejected::TooFewDelegates { id, height, expected: 6, found: 5 })));
-    watched.lacks(&conduct::ENOUGH, "");
+    watched.lacks(&conduct::ENOUGH, "no block of the chain holds a resignation");
+}
+
+/// Five nodes before a cut, where they stand on one chain, and while it stands, with 0 to 2 on one chain and 3 and 4 on another.
+fn before_and_while_cut() -> [Tips; 2] {
+    let text = "version = 1\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 5\n[[fault]]\nkind = \"partition\"\n\
+                groups = [[3, 4]]\nfrom = { seconds = 40.0 }\nuntil = { seconds = 300.0 }\n";
+    let scenario = Scenario::parse(text, "cut.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
+    let seeds = SeedTree::new(1);
+    scenario.crypto.during(|| {
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let mut stage = InlineStage::new(&plan, Vec::new());
+        [30, 180].map(|seconds| {
+            stage.run_until(plan.start + Duration::from_secs(seconds));
+            stage.world().tips().clone()
+        })
+    })
+}
+
+/// Records of nodes 1 to 4, of which these say that the peer is on another chain.
+fn records_of(forked: &[u32]) -> Vec<(NodeId, Verified)> {
+    let common = |node| Height(if forked.contains(&node) { 2 } else { 5 });
+    let record = |node| Verified { my_height: Height(5), his_height: Height(5), highest_common: common(node) };
+    (1..5).map(|node| (NodeId(node), record(node))).collect()
+}
+
+#[test]
+fn a_leaver_counts_peers_where_they_stood_within_the_time_of_a_verification() {
+    let [one, two] = before_and_while_cut();
+    assert!(one.is_converged() && is_parted(two.of(NODE), two.of(NodeId(3))), "or nothing is shown");
+    let forked = |looks: &[&Tips], forked: &[u32]| {
+        let looks = looks.iter().map(|tips| (*tips).clone()).collect();
+        Numbers::of_leaver(&records_of(forked), two.of(NODE), &looks).forked
+    };
+    assert_eq!(forked(&[&two, &two], &[]), 2, "where they stand");
+    assert_eq!(forked(&[&one, &two], &[]), 2, "where they stand at one of the two looks");
+    assert_eq!(forked(&[&two, &one], &[]), 2, "and at the other");
+    assert_eq!(forked(&[&one, &one], &[3, 4]), 0, "a false record counts nobody");
+    assert_eq!(forked(&[&two, &one, &one], &[3]), 1, "a record of where they stood");
+    assert_eq!(forked(&[&two, &one, &one], &[]), 0, "and none without one");
+    let later = [&[&two][..], &vec![&one; LOOKS]].concat();
+    assert_eq!(forked(&later, &[3, 4]), 0, "no verification takes so long");
+}
+
+#[test]
+fn a_forger_counts_peers_where_they_stood_or_were_known_to_stand() {
+    let [one, two] = before_and_while_cut();
+    let in_quorum = |looks: [&Tips; 2], forked: &[u32]| {
+        Numbers::of_forger(&records_of(forked), &[], two.of(NODE), looks.into_iter()).in_quorum
+    };
+    assert_eq!(in_quorum([&two, &two], &[3, 4]), 2, "where they stand");
+    assert_eq!(in_quorum([&one, &two], &[3, 4]), 4, "where they stood a second before");
+    assert_eq!(in_quorum([&two, &two], &[4]), 3, "where it knew them");
 }
