@@ -12,7 +12,10 @@ use dposlab::{
     actors::{NodeId, SimTime},
     api::{ApiContext, Request, Server, View, answer},
     ledger::{BlockTree, Link},
-    protocol::{Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction},
+    protocol::{
+        Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction,
+        crypto::CryptoMode::Real,
+    },
     scenario::{Testnet, run::on_current_thread, testnet::rules_for},
     sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, Stage},
 };
@@ -66,7 +69,7 @@ struct Forge {
 
 impl Forge {
     fn new(delegates: u32) -> Self {
-        let testnet = Testnet::generate(SeedTree::new(1), delegates);
+        let testnet = Testnet::generate(SeedTree::new(1), delegates, Real);
         let tree = testnet.tree(rules_for(1)).expect("as many delegates as it wants");
         let forgers = testnet.delegates.iter().map(|delegate| (*delegate.keys.public(), delegate.keys.clone()));
         let senders = testnet.accounts.iter().map(|account| (account.keys.clone(), 0)).collect();
@@ -282,7 +285,7 @@ const BATCH: usize = 40;
 /// Transfers posted to a network of 51 delegates, and requests to it while it forges a hundred times as fast as time.
 fn submissions() {
     let seeds = SeedTree::new(2);
-    let testnet = Testnet::generate(seeds, 51);
+    let testnet = Testnet::generate(seeds, 51, Real);
     let mut rules = rules_for(51);
     rules.pool.max_transactions_per_sender = BATCHES * BATCH;
     let tree = testnet.tree(rules).expect("as many delegates as it wants");
@@ -330,7 +333,7 @@ fn submissions() {
     let begin = Instant::now();
     thread::scope(|scope| {
         for part in fresh.chunks(fresh.len().div_ceil(cores)) {
-            scope.spawn(|| part.iter().for_each(|transaction| assert!(transaction.verified(), "signed above")));
+            scope.spawn(|| part.iter().for_each(|transaction| assert!(transaction.verified(Real), "signed above")));
         }
     });
     let alone = fresh.len() as f64 / begin.elapsed().as_secs_f64();

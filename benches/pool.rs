@@ -14,7 +14,10 @@ use dposlab::{
         ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, TransactionPool, message::AddTransactions,
     },
     ledger::Rules,
-    protocol::{Arktoshi, Nonce, SignedTransaction, Transaction, crypto::sha256},
+    protocol::{
+        Arktoshi, Nonce, SignedTransaction, Transaction,
+        crypto::{CryptoMode::Real, sha256},
+    },
 };
 use std::{
     sync::{Arc, mpsc},
@@ -97,13 +100,13 @@ fn print_ratios(chain: &Chain<'_>, pending: &[Arc<SignedTransaction>], more: &[A
     for _ in 0..5 {
         let load = fresh(more);
         let start = Instant::now();
-        load.chunks(10 * BATCH).for_each(SignedTransaction::verify_all);
+        load.chunks(10 * BATCH).for_each(|batch| SignedTransaction::verify_all(batch, Real));
         best[0] = best[0].min(start.elapsed());
 
         let (load, mut pool) = (fresh(more), filled(chain, pending));
         let start = Instant::now();
         for verified in load.chunks(10 * BATCH) {
-            SignedTransaction::verify_all(verified);
+            SignedTransaction::verify_all(verified, Real);
             verified.chunks(BATCH).for_each(|batch| assert_eq!(submit(&mut pool, chain, batch), batch.len()));
         }
         best[1] = best[1].min(start.elapsed());
@@ -118,7 +121,7 @@ fn print_ratios(chain: &Chain<'_>, pending: &[Arc<SignedTransaction>], more: &[A
                 }
             });
             for verified in load.chunks(10 * BATCH) {
-                SignedTransaction::verify_all(verified);
+                SignedTransaction::verify_all(verified, Real);
                 sender.send(verified).unwrap();
             }
             drop(sender);
@@ -141,7 +144,7 @@ fn pool(criterion: &mut Criterion) {
     let chain = chain;
     let (pending, more) = (transfers(&bench, 0, PENDING), transfers(&bench, PENDING, MORE));
     for transactions in [&pending, &more] {
-        SignedTransaction::verify_all(transactions);
+        SignedTransaction::verify_all(transactions, Real);
     }
     let bytes: usize = more.iter().map(|transaction| transaction.bytes().len()).sum();
     println!("pool/admission: {MORE} transfers, {bytes} bytes");

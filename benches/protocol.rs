@@ -10,7 +10,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dposlab::protocol::{
     Arktoshi, KeyPair, Milestones, Nonce, SignedTransaction, Transaction, TransactionContext,
-    crypto::{ecdsa, schnorr, sha256},
+    crypto::{CryptoMode::Real, ecdsa, schnorr, sha256},
 };
 use std::{
     collections::BTreeSet,
@@ -30,11 +30,12 @@ struct Load {
 
 impl Load {
     fn new() -> Self {
-        let keys: Vec<KeyPair> = (0..FULL).map(|n| KeyPair::from_passphrase(&format!("bench sender {n}"))).collect();
+        let keys: Vec<KeyPair> =
+            (0..FULL).map(|n| KeyPair::from_passphrase(&format!("bench sender {n}"), Real)).collect();
         let hashes: Vec<[u8; 32]> = (0..FULL).map(|n| sha256(format!("bench message {n}").as_bytes())).collect();
         let pairs = || keys.iter().zip(&hashes);
-        let schnorr = pairs().map(|(keys, hash)| schnorr::sign(hash, keys.private())).collect();
-        let ecdsa = pairs().map(|(keys, hash)| ecdsa::sign(hash, keys.private())).collect();
+        let schnorr = pairs().map(|(keys, hash)| schnorr::sign(hash, keys)).collect();
+        let ecdsa = pairs().map(|(keys, hash)| ecdsa::sign(hash, keys)).collect();
         Self { keys, hashes, schnorr, ecdsa }
     }
 }
@@ -67,8 +68,8 @@ fn signatures(criterion: &mut Criterion) {
     let verdicts = (0..FULL).map(|n| {
         let mut broken = load.schnorr[n];
         broken[n % 64] ^= 1;
-        let good = schnorr::verify(&load.hashes[n], &load.schnorr[n], load.keys[n].public());
-        let bad = schnorr::verify(&load.hashes[n], &broken, load.keys[n].public());
+        let good = schnorr::verify(&load.hashes[n], &load.schnorr[n], load.keys[n].public(), Real);
+        let bad = schnorr::verify(&load.hashes[n], &broken, load.keys[n].public(), Real);
         vec![u8::from(good), u8::from(bad)]
     });
     digest("verdicts", verdicts);
@@ -94,13 +95,13 @@ fn signatures(criterion: &mut Criterion) {
     group.bench_function("ecdsa verify", |bencher| {
         bencher.iter(|| {
             n = (n + 1) % FULL;
-            assert!(ecdsa::verify(&load.hashes[n], black_box(&load.ecdsa[n]), load.keys[n].public()));
+            assert!(ecdsa::verify(&load.hashes[n], black_box(&load.ecdsa[n]), load.keys[n].public(), Real));
         })
     });
     group.bench_function("schnorr verify", |bencher| {
         bencher.iter(|| {
             n = (n + 1) % FULL;
-            assert!(schnorr::verify(&load.hashes[n], black_box(&load.schnorr[n]), load.keys[n].public()));
+            assert!(schnorr::verify(&load.hashes[n], black_box(&load.schnorr[n]), load.keys[n].public(), Real));
         })
     });
     let batch: Vec<schnorr::Item> = (0..FULL)
@@ -115,15 +116,17 @@ fn signatures(criterion: &mut Criterion) {
         ("libsecp256k1 ecdsa verify, parsed", &|| {
             parsed.iter().all(|(message, signature, key)| curve.verify_ecdsa(*message, signature, key).is_ok())
         }),
-        ("ecdsa verify", &|| (0..FULL).all(|n| ecdsa::verify(&load.hashes[n], &load.ecdsa[n], load.keys[n].public()))),
-        ("schnorr verify", &|| {
-            (0..FULL).all(|n| schnorr::verify(&load.hashes[n], &load.schnorr[n], load.keys[n].public()))
+        ("ecdsa verify", &|| {
+            (0..FULL).all(|n| ecdsa::verify(&load.hashes[n], &load.ecdsa[n], load.keys[n].public(), Real))
         }),
-        ("schnorr batch of 150", &|| schnorr::verify_batch(black_box(&batch))),
+        ("schnorr verify", &|| {
+            (0..FULL).all(|n| schnorr::verify(&load.hashes[n], &load.schnorr[n], load.keys[n].public(), Real))
+        }),
+        ("schnorr batch of 150", &|| schnorr::verify_batch(black_box(&batch), Real)),
     ]);
     group.throughput(Throughput::Elements(FULL as u64));
     group.bench_function("schnorr batch of 150", |bencher| {
-        bencher.iter(|| assert!(schnorr::verify_batch(black_box(&batch))))
+        bencher.iter(|| assert!(schnorr::verify_batch(black_box(&batch), Real)))
     });
     group.finish();
 }
@@ -131,11 +134,11 @@ fn signatures(criterion: &mut Criterion) {
 fn transactions(criterion: &mut Criterion) {
     let (milestones, genesis) = (Milestones::testnet(), BTreeSet::new());
     let context = TransactionContext::new(23, milestones.at(2.into()), &genesis);
-    let recipient = KeyPair::from_passphrase("bench recipient").public().address(23);
+    let recipient = KeyPair::from_passphrase("bench recipient", Real).public().address(23);
     let transfers: Vec<SignedTransaction> = (0..FULL as u64)
         .map(|n| {
             let transfer = Transaction::transfer(recipient, Arktoshi::new(n + 1).unwrap());
-            transfer.nonce(Nonce(n + 1)).sign(&KeyPair::from_passphrase(&format!("bench sender {n}")))
+            transfer.nonce(Nonce(n + 1)).sign(&KeyPair::from_passphrase(&format!("bench sender {n}"), Real))
         })
         .collect();
     digest("transfers", transfers.iter().map(|transfer| transfer.id().0.to_vec()));

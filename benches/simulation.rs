@@ -83,7 +83,7 @@ fn simulation(criterion: &mut Criterion) {
             let name = format!("{prefix}{name}");
             let mut scenario = Scenario::parse(&format!("version = 1\n{text}"), Path::new(&name)).expect("a scenario");
             scenario.crypto = crypto;
-            crypto.during(|| time(&mut group, &name, count, &scenario, stage));
+            time(&mut group, &name, count, &scenario, stage);
         }
     }
     limits(&mut group);
@@ -114,14 +114,14 @@ fn play(scenario: &Scenario, stage: StageKind, plan: &Plan) -> (Outcome, u64) {
 }
 
 fn limits(group: &mut BenchmarkGroup<'_, WallTime>) {
-    let keys = KeyPair::from_passphrase("a delegate");
+    let keys = KeyPair::from_passphrase("a delegate", CryptoMode::Real);
     let mut hash = [7_u8; 32];
     group.throughput(Throughput::Elements(1));
     group.bench_function("limit/a signature and its verification", |bencher| {
         bencher.iter(|| {
             hash[0] = hash[0].wrapping_add(1);
-            let signature = ecdsa::sign(&hash, keys.private());
-            assert!(ecdsa::verify(&hash, &signature, keys.public()));
+            let signature = ecdsa::sign(&hash, &keys);
+            assert!(ecdsa::verify(&hash, &signature, keys.public(), CryptoMode::Real));
         });
     });
     let mut heap: BinaryHeap<Reverse<(u64, u64)>> =

@@ -411,18 +411,16 @@ fn main() {
     let is = |word: &str| std::env::args().any(|argument| argument == word);
     let count = numbers.first().copied();
     let wallets = |count: u32| numbers.get(1).copied().unwrap_or(count / 10);
-    scenario().crypto.during(|| {
-        if is("compared") {
-            let count = count.unwrap_or(1_200_000);
-            forging_full_blocks(count.into(), wallets(count));
-        } else if is("transactions") {
-            let count = count.unwrap_or(100_000);
-            paying(count.into(), wallets(count));
-        } else {
-            let blocks = count.unwrap_or(200_000);
-            assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
-            forging((blocks / 20).clamp(10_000, 20_000));
-            lasting(blocks);
-        }
-    });
+    if is("compared") {
+        let count = count.unwrap_or(1_200_000);
+        forging_full_blocks(count.into(), wallets(count));
+    } else if is("transactions") {
+        let count = count.unwrap_or(100_000);
+        paying(count.into(), wallets(count));
+    } else {
+        let blocks = count.unwrap_or(200_000);
+        assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
+        forging((blocks / 20).clamp(10_000, 20_000));
+        lasting(blocks);
+    }
 }

@@ -7,7 +7,7 @@
 //! ```
 #![expect(clippy::disallowed_methods, reason = "what it measures is real time")]
 
-use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real};
 use serde_json::{Value, json};
 use std::{env, time::Instant};
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), Failed> {
     let made = post("/lab/accounts", &json!({"count": 2, "balance": (count as u64 + 1) * 120_000_000}))?;
     let keys = |index: usize| {
         let passphrase = made["data"]["accounts"][index]["passphrase"].as_str();
-        passphrase.map(KeyPair::from_passphrase).ok_or("an account has a passphrase")
+        passphrase.map(|text| KeyPair::from_passphrase(text, Real)).ok_or("an account has a passphrase")
     };
     let (sender, recipient) = (keys(0)?, keys(1)?.public().address(23));
     let mut waits = Vec::with_capacity(count);

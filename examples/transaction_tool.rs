@@ -13,6 +13,7 @@
 use dposlab::protocol::{
     Block, BlockContext, BlockDraft, BlockId, Height, KeyPair, Kind, Milestones, Network, NetworkConfig, PublicKey,
     SignedTransaction, Transaction, TransactionContext, TransactionId,
+    crypto::CryptoMode::Real,
     keys::{SignedMessage, multisignature_key},
     network::NetworkError,
     transaction::{Dialect, TransactionError, UnsignedTransaction},
@@ -67,7 +68,7 @@ impl<'a> Tool<'a> {
             "message" => Ok(json!(SignedMessage::sign(self.text("message")?, &self.signer("passphrase")?))),
             "check-message" => {
                 let message: SignedMessage = serde_json::from_value(self.request["message"].clone())?;
-                Ok(json!({ "verified": message.verify() }))
+                Ok(json!({ "verified": message.verify(Real) }))
             }
             "sign" => self.sign(),
             "decode" => {
@@ -117,7 +118,7 @@ impl<'a> Tool<'a> {
         let (signature, second_signature, signatures) = (None, None, Vec::new());
         let mut signing = UnsignedTransaction::from(Transaction { signature, second_signature, signatures, ..read });
         for pair in &participants {
-            let keys = KeyPair::from_passphrase(pair[1].as_str().ok_or("a participant without passphrase")?);
+            let keys = KeyPair::from_passphrase(pair[1].as_str().ok_or("a participant without passphrase")?, Real);
             signing = signing.multi_sign(pair[0].as_u64().ok_or("a participant without index")? as u8, &keys);
         }
         if self.request.get("passphrase").is_some() {
@@ -164,11 +165,12 @@ impl<'a> Tool<'a> {
         let list = |key: &str| self.request[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let counts: Vec<u64> = serde_json::from_value(self.request["counts"].clone())?;
         let within = |limit: usize| counts.iter().filter(|count| **count <= limit as u64).collect::<Vec<_>>();
-        let config = NetworkConfig::of(|name| {
+        let file = |name: &str| {
             let found = self.request["files"].get(name.trim_end_matches(".json")).cloned();
             let missing = || NetworkError::Read { file: name.into(), source: std::io::ErrorKind::NotFound.into() };
             found.ok_or_else(missing)
-        })?;
+        };
+        let config = NetworkConfig::of(file, Real)?;
         let slots = config.slots();
         let keys = self.signer("passphrase")?;
         let genesis = &config.genesis.block;
@@ -210,7 +212,7 @@ impl<'a> Tool<'a> {
             let height = Height(height.as_u64().unwrap_or(1) as u32);
             let bytes = |part: usize| hex::decode(pair[part].as_str().unwrap_or_default());
             let transfer = SignedTransaction::from_bytes(&bytes(0)?, &config.transaction_context(height))?;
-            if !transfer.verified() {
+            if !transfer.verified(Real) {
                 return Err("a transfer does not verify".into());
             }
             let block = Block::from_bytes(&bytes(1)?, &config.block_context())?;
@@ -261,7 +263,7 @@ impl<'a> Tool<'a> {
             "json": transaction.to_json(),
             "bytes": hex::encode(transaction.bytes()),
             "id": transaction.id(),
-            "verified": transaction.verified(),
+            "verified": transaction.verified(Real),
         }))
     }
 
@@ -285,11 +287,11 @@ impl<'a> Tool<'a> {
     }
 
     fn blocks(&self) -> BlockContext<'_> {
-        BlockContext::new(self.network.pub_key_hash, &self.milestones, &self.genesis_ids)
+        BlockContext::new(self.network.pub_key_hash, &self.milestones, &self.genesis_ids, Real)
     }
 
     fn signer(&self, key: &str) -> Result<KeyPair, Box<dyn Error>> {
-        Ok(KeyPair::from_passphrase(self.text(key)?))
+        Ok(KeyPair::from_passphrase(self.text(key)?, Real))
     }
 
     fn text(&self, key: &str) -> Result<&'a str, Box<dyn Error>> {

@@ -5,7 +5,10 @@ use dposlab::{
     ledger::{BlockTree, Link, Rules},
     protocol::{
         Address, Arktoshi, Block, BlockDraft, KeyPair, Milestones, NetworkConfig, Nonce, PublicKey, SignedTransaction,
-        Slot, Transaction, Vote, crypto::sha256, genesis::GenesisPlan, network::Network,
+        Slot, Transaction, Vote,
+        crypto::{CryptoMode::Real, sha256},
+        genesis::GenesisPlan,
+        network::Network,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -39,12 +42,12 @@ impl Bench {
             milestone["activeDelegates"] = delegates.into();
         }
         let keys = |kind: &str, count: usize| -> Vec<KeyPair> {
-            (0..count).map(|number| KeyPair::from_passphrase(&format!("bench {kind} {number}"))).collect()
+            (0..count).map(|number| KeyPair::from_passphrase(&format!("bench {kind} {number}"), Real)).collect()
         };
         let (wallets, delegates) = (keys("wallet", wallets), keys("delegate", delegates as usize));
         let plan = GenesisPlan {
             milestones: Milestones::from_json(&list.into()).unwrap(),
-            premine: KeyPair::from_passphrase("bench premine"),
+            premine: KeyPair::from_passphrase("bench premine", Real),
             delegates: delegates.iter().enumerate().map(|(n, keys)| (format!("bench_{n}"), keys.clone())).collect(),
             total: Arktoshi::coins(125_000_000),
             accounts: wallets

@@ -50,18 +50,16 @@ mod tests {
         );
         let scenario = Scenario::parse(&text, "five.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
         let seeds = SeedTree::new(1);
-        scenario.crypto.during(|| {
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            let (tree, tip) = (&plan.tree, &plan.tip);
-            let applied = tree.applied(tip);
-            let mut chosen = Chosen::new(&applied.state, &tree.rules().pool);
-            [0, 1].map(|node: usize| {
-                // Its registration and its vote in genesis have the nonces 1 and 2.
-                let keys = plan.nodes[node].forger.as_ref().expect("a delegate");
-                let resignation =
-                    TransactionBuilder::new(Asset::DelegateResignation).nonce(Nonce(3)).fee(Arktoshi::ZERO).sign(keys);
-                chosen.add(&resignation, tip.block().header.timestamp, &tree.terms(tip.height().next()))
-            })
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let (tree, tip) = (&plan.tree, &plan.tip);
+        let applied = tree.applied(tip);
+        let mut chosen = Chosen::new(&applied.state, &tree.rules().pool);
+        [0, 1].map(|node: usize| {
+            // Its registration and its vote in genesis have the nonces 1 and 2.
+            let keys = plan.nodes[node].forger.as_ref().expect("a delegate");
+            let resignation =
+                TransactionBuilder::new(Asset::DelegateResignation).nonce(Nonce(3)).fee(Arktoshi::ZERO).sign(keys);
+            chosen.add(&resignation, tip.block().header.timestamp, &tree.terms(tip.height().next()))
         })
     }
 

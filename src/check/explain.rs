@@ -156,30 +156,27 @@ pub fn explain(
     stop: &AtomicBool,
     progress: &(dyn Fn(Phase, u64, u64) + Sync),
 ) -> Result<Explanation, String> {
-    scenario.crypto.during(|| {
-        let seeds = SeedTree::new(options.seed);
-        let testnet = Arc::new(scenario.testnet(seeds));
-        let plan = || scenario.plan(&testnet, seeds);
-        let mut explanation = explained(&Course::of(scenario), &plan, options, stop, progress)?;
-        explanation.delegates = names(&testnet);
-        let wanted = options.budget > 0 && explanation.failed && !stop.load(Ordering::Relaxed);
-        explanation.nearest = wanted.then(|| {
-            let playing = |changed: &Scenario| nearest::playing(changed, scenario, &testnet, seeds);
-            let trials = Trials {
-                target: &explanation.target,
-                crypto: scenario.crypto,
-                seeds,
-                jobs: options.jobs,
-                budget: options.budget,
-                stop,
-                playing: &playing,
-            };
-            Changes { scenario, trials }.run(&|done, of| progress(Phase::Nearest, done, of))
-        });
-        explanation.interrupted = stop.load(Ordering::Relaxed);
-        explanation.why = text::why(&explanation);
-        Ok(explanation)
-    })
+    let seeds = SeedTree::new(options.seed);
+    let testnet = Arc::new(scenario.testnet(seeds));
+    let plan = || scenario.plan(&testnet, seeds);
+    let mut explanation = explained(&Course::of(scenario), &plan, options, stop, progress)?;
+    explanation.delegates = names(&testnet);
+    let wanted = options.budget > 0 && explanation.failed && !stop.load(Ordering::Relaxed);
+    explanation.nearest = wanted.then(|| {
+        let playing = |changed: &Scenario| nearest::playing(changed, scenario, &testnet, seeds);
+        let trials = Trials {
+            target: &explanation.target,
+            seeds,
+            jobs: options.jobs,
+            budget: options.budget,
+            stop,
+            playing: &playing,
+        };
+        Changes { scenario, trials }.run(&|done, of| progress(Phase::Nearest, done, of))
+    });
+    explanation.interrupted = stop.load(Ordering::Relaxed);
+    explanation.why = text::why(&explanation);
+    Ok(explanation)
 }
 
 /// The run, its chain of causes and its curve.
@@ -203,7 +200,6 @@ fn explained(
     let curve = (options.repeats != Some(0) && target.kind != TargetKind::Nothing).then(|| {
         let asked = Asked {
             target: &target,
-            crypto: scenario.crypto,
             seeds: plan.seeds,
             start: plan.start,
             repeats: options.repeats,

@@ -161,36 +161,32 @@ fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
 
 /// Plays a file as `dposlab run` does, and says how it shows a finding of the same invariant and cause, if it does.
 fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
-    file.crypto.during(|| {
-        let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
-        let (modelled, asserts) = (is_modelled(wanted.invariant), wanted.is_assertion());
-        let mut watchers = Watchers::new(file, &plan, liveness(file), modelled, asserts).ok()?;
-        let is_wanted = |found: &Finding| found.signature() == wanted.signature();
-        let observers = watchers.observers();
-        let outcome = file.play_inline(&plan, observers, |stage| {
-            watchers.slot_over();
-            watchers.prove(stage);
-            !watchers.has_found(is_wanted) && !stop.load(Ordering::Relaxed)
-        });
-        watchers.run_over(outcome.end, outcome.ended, stop);
-        let seen = watchers.seen();
-        seen.findings().iter().find(|found| is_wanted(found)).cloned()
-    })
+    let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
+    let (modelled, asserts) = (is_modelled(wanted.invariant), wanted.is_assertion());
+    let mut watchers = Watchers::new(file, &plan, liveness(file), modelled, asserts).ok()?;
+    let is_wanted = |found: &Finding| found.signature() == wanted.signature();
+    let observers = watchers.observers();
+    let outcome = file.play_inline(&plan, observers, |stage| {
+        watchers.slot_over();
+        watchers.prove(stage);
+        !watchers.has_found(is_wanted) && !stop.load(Ordering::Relaxed)
+    });
+    watchers.run_over(outcome.end, outcome.ended, stop);
+    let seen = watchers.seen();
+    seen.findings().iter().find(|found| is_wanted(found)).cloned()
 }
 
 /// The story of a finding that a file shows, by one who hears its messages as well.
 fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String> {
-    file.crypto.during(|| {
-        let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
-        let teller = Teller::new(&plan);
-        let slots = finding.after_seconds / f64::from(BLOCKTIME);
-        let mut left = slots.ceil() as u32 + 1;
-        let played = file.play_while(&plan, StageKind::Inline, vec![Box::new(teller.clone())], |_| {
-            left = left.saturating_sub(1);
-            left > 0
-        });
-        played.map_or_else(|_| finding.story.clone(), |_| teller.story(finding))
-    })
+    let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
+    let teller = Teller::new(&plan);
+    let slots = finding.after_seconds / f64::from(BLOCKTIME);
+    let mut left = slots.ceil() as u32 + 1;
+    let played = file.play_while(&plan, StageKind::Inline, vec![Box::new(teller.clone())], |_| {
+        left = left.saturating_sub(1);
+        left > 0
+    });
+    played.map_or_else(|_| finding.story.clone(), |_| teller.story(finding))
 }
 
 /// Gives a scenario as many rounds as the faults and the time to recover need.

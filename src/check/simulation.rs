@@ -134,11 +134,6 @@ impl Simulation {
     /// # Errors
     /// The first thing that does not hold.
     pub fn play(self) -> Result<Played, Broken> {
-        // The mode is the thread's: the run has that of its network.
-        self.scenario.crypto.during(|| self.play_all())
-    }
-
-    fn play_all(self) -> Result<Played, Broken> {
         let Self { scenario, plan, testnet, always, mut eventually } = self;
         let (seed, seats, slots) = (plan.seeds.seed(), scenario.network.delegates, plan.tree.slots());
         let watch =
@@ -337,8 +332,7 @@ impl Builder {
         self
     }
 
-    /// A scenario file instead of all that was said before, its seed apart. Its signatures are treated as its key `crypto` says, in
-    /// whatever way this thread treats others.
+    /// A scenario file instead of all that was said before, its seed apart. Signatures are treated as its key `crypto` says.
     ///
     /// # Errors
     /// The file is no scenario.
@@ -355,10 +349,8 @@ impl Builder {
         let Self { scenario, seed } = self;
         let scenario = Scenario::parse(&scenario.to_toml(), Path::new("simulation"))?;
         let seeds = SeedTree::new(seed);
-        let (plan, testnet) = scenario.crypto.during(|| {
-            let testnet = scenario.testnet(seeds);
-            (scenario.plan(&testnet, seeds), testnet)
-        });
+        let testnet = scenario.testnet(seeds);
+        let plan = scenario.plan(&testnet, seeds);
         Ok(Simulation { scenario, plan, testnet, always: Vec::new(), eventually: Vec::new() })
     }
 }

@@ -149,11 +149,11 @@ fn name(tree: &BlockTree, key: &PublicKey) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ledger::Rules, scenario::Testnet, sim::SeedTree};
+    use crate::{ledger::Rules, protocol::crypto::CryptoMode, scenario::Testnet, sim::SeedTree};
 
     #[test]
     fn numbers_stand_beside_the_thresholds_of_the_rules() {
-        let testnet = Testnet::generate(SeedTree::new(1), 5);
+        let testnet = Testnet::generate(SeedTree::new(1), 5, CryptoMode::Real);
         let tree = testnet.tree(Rules::reference()).expect("a generated genesis");
         let words = |event| event_in_words(&event, &tree);
         let suspended = |reached, in_quorum| words(Event::ForgingSuspended { reached, in_quorum });

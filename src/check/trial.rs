@@ -25,20 +25,18 @@ pub fn play(
     behaviour: bool,
     stop: &AtomicBool,
 ) -> Outcome {
-    scenario.crypto.during(|| {
-        let plan = scenario.plan(testnet, seeds);
-        let asserts = !scenario.assertions.is_empty();
-        let watchers = Watchers::new(scenario, &plan, liveness, behaviour, asserts);
-        let watchers = watchers.expect("it was looked at when the search began");
-        let goes_on = |watchers: &Watchers| {
-            let found = until.is_some_and(|name| watchers.has_found(|finding| finding.invariant == name));
-            !found && !stop.load(Ordering::Relaxed)
-        };
-        match asserts {
-            false => play_out(scenario, &plan, watchers, goes_on),
-            true => play_asserted(scenario, &plan, watchers, goes_on, stop),
-        }
-    })
+    let plan = scenario.plan(testnet, seeds);
+    let asserts = !scenario.assertions.is_empty();
+    let watchers = Watchers::new(scenario, &plan, liveness, behaviour, asserts);
+    let watchers = watchers.expect("it was looked at when the search began");
+    let goes_on = |watchers: &Watchers| {
+        let found = until.is_some_and(|name| watchers.has_found(|finding| finding.invariant == name));
+        !found && !stop.load(Ordering::Relaxed)
+    };
+    match asserts {
+        false => play_out(scenario, &plan, watchers, goes_on),
+        true => play_asserted(scenario, &plan, watchers, goes_on, stop),
+    }
 }
 
 fn play_out(scenario: &Scenario, plan: &Plan, mut watchers: Watchers, goes_on: impl Fn(&Watchers) -> bool) -> Outcome {

@@ -221,7 +221,7 @@ impl Check {
         let mut base = self.scenario.as_deref().map(Scenario::load).transpose().map_err(Failure::usage)?;
         if let (Some(base), Some(file)) = (&base, &self.scenario) {
             let seeds = SeedTree::new(RUN_SEED);
-            let judged = base.crypto.during(|| judge(base, &base.plan(&base.testnet(seeds), seeds)).map(drop));
+            let judged = judge(base, &base.plan(&base.testnet(seeds), seeds)).map(drop);
             judged.map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?;
         }
         let mut rules = toml::Table::new();

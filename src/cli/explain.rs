@@ -163,9 +163,9 @@ impl Explain {
         let recorded = SessionFile::open(&self.file).map_err(wrong)?;
         let session = recorded.session.clone();
         let (network, plan) = planned(&self.file, &session, &self.memory)?;
-        let (desk, crypto) = (network.desk(&plan), network.scenario.crypto);
+        let desk = network.desk(&plan);
         let replayed = replay_and_keep(StageKind::Inline, recorded, &plan, &desk, None);
-        let (replayed, inputs) = crypto.during(|| among_actors(replayed)).map_err(wrong)?;
+        let (replayed, inputs) = among_actors(replayed).map_err(wrong)?;
         let lines = Lines::of(inputs, plan.start, SimTime::from_micros(replayed.end_us));
         let anew = || -> Plan { planned(&self.file, &session, &self.memory).expect("it was planned a moment ago").1 };
         let recorded = Session {

@@ -15,7 +15,7 @@ use crate::{
     },
     files::segments::{Log, Records},
     ledger::{BlockTree, Rules, import::import, rules::Gossip},
-    protocol::{NetworkConfig, Slot, Timestamp, network::NetworkError},
+    protocol::{NetworkConfig, Slot, Timestamp, crypto::CryptoMode, network::NetworkError},
     report::{
         page,
         session::{
@@ -54,22 +54,20 @@ pub fn scenario(bytes: &[u8]) {
     if is_large(&scenario) {
         return;
     }
-    scenario.crypto.during(|| {
-        let seeds = SeedTree::new(1);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let judged = check::judge(&scenario, &plan);
-        let observers = judged.iter().filter_map(|judge| judge.observer()).collect();
-        let slots = Cell::new(0);
-        let go_on = |_| {
-            slots.set(slots.get() + 1);
-            slots.get() < SLOTS
-        };
-        let outcome = scenario.play_while(&plan, StageKind::Inline, observers, go_on);
-        let outcome = outcome.expect("no actor dies on this stage");
-        if let Ok(judge) = judged {
-            judge.verdicts(outcome.end, outcome.ended);
-        }
-    });
+    let seeds = SeedTree::new(1);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let judged = check::judge(&scenario, &plan);
+    let observers = judged.iter().filter_map(|judge| judge.observer()).collect();
+    let slots = Cell::new(0);
+    let go_on = |_| {
+        slots.set(slots.get() + 1);
+        slots.get() < SLOTS
+    };
+    let outcome = scenario.play_while(&plan, StageKind::Inline, observers, go_on);
+    let outcome = outcome.expect("no actor dies on this stage");
+    if let Ok(judge) = judged {
+        judge.verdicts(outcome.end, outcome.ended);
+    }
 }
 
 /// Returns true if its start would take long.
@@ -83,7 +81,7 @@ fn is_large(scenario: &Scenario) -> bool {
 pub fn recording(bytes: &[u8]) {
     let Some((read, network, plan)) = short_session(bytes) else { return };
     let desk = network.desk(&plan);
-    if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, &desk, None))) {
+    if let Err(error) = among_actors(played_again(read, &plan, &desk, None)) {
         check_told(&error);
     }
 }
@@ -148,9 +146,9 @@ fn explained_scenario(bytes: &[u8]) -> Option<Explanation> {
 
 fn explained_session(bytes: &[u8]) -> Option<Explanation> {
     let (read, network, plan) = short_session(bytes)?;
-    let (session, desk, crypto) = (read.session.clone(), network.desk(&plan), network.scenario.crypto);
+    let (session, desk) = (read.session.clone(), network.desk(&plan));
     let replayed = replay_and_keep(StageKind::Inline, read, &plan, &desk, None);
-    let (replayed, inputs) = match crypto.during(|| among_actors(replayed)) {
+    let (replayed, inputs) = match among_actors(replayed) {
         Ok(replayed) => replayed,
         Err(error) => {
             check_told(&error);
@@ -198,7 +196,7 @@ pub fn data_folder(bytes: &[u8], folder: &Path) {
     }
     let Ok((network, plan)) = replay::planned(name, &session, &Memory::default()) else { return };
     let desk = network.desk(&plan);
-    let opened = network.scenario.crypto.during(|| among_actors(found.open(&session, &plan, &desk, Vec::new())));
+    let opened = among_actors(found.open(&session, &plan, &desk, Vec::new()));
     match opened {
         Ok(mut opened) => {
             opened.log.append(b"jnext").expect("what was accepted goes on");
@@ -269,7 +267,7 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
 }
 
 /// A network of three delegates.
-static NETWORK: LazyLock<Testnet> = LazyLock::new(|| Testnet::generate(SeedTree::new(1), 3));
+static NETWORK: LazyLock<Testnet> = LazyLock::new(|| Testnet::generate(SeedTree::new(1), 3, CryptoMode::Real));
 
 /// The blocks of a chain, a line each; or an object with the four files of a network by their names, `secrets`, and such
 /// lines as `chain`. They are refused, or played on.
@@ -287,10 +285,10 @@ pub fn chain(bytes: &[u8]) {
 
 fn network(parts: &Value) {
     let part = |name: &str| Ok::<_, NetworkError>(parts[name.trim_end_matches(".json")].clone());
-    let Ok(config) = NetworkConfig::of(part) else { return };
     let name = Path::new("fuzzed");
     let Ok(secrets) = Secrets::parse(&parts["secrets"].to_string(), name) else { return };
     let Ok(scenario) = plain(secrets.nodes(), Gossip::Reference, &[]) else { return };
+    let Ok(config) = NetworkConfig::of(part, scenario.crypto) else { return };
     let Ok(network) = UpNetwork::of(config, name, secrets, name, scenario, SeedTree::new(1)) else { return };
     let lines = parts["chain"].as_array().into_iter().flatten().map(Value::to_string);
     let Ok(tip) = import(&network.tree, lines) else { return };

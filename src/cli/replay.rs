@@ -69,8 +69,7 @@ impl Replay {
             }
             None => None,
         };
-        let crypto = network.scenario.crypto;
-        let replayed = crypto.during(|| among_actors(replay(file, &plan, &desk, trace.as_ref()))).map_err(wrong)?;
+        let replayed = among_actors(replay(file, &plan, &desk, trace.as_ref())).map_err(wrong)?;
         if let Some(trace) = trace {
             trace.finish().map_err(Failure::broken)?;
         }

@@ -101,8 +101,7 @@ impl Run {
         );
         let scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
         self.memory.check(&self.scenario, &scenario.memory(), 1)?;
-        let crypto = scenario.crypto;
-        crypto.during(|| if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario) })
+        if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario) }
     }
 
     fn run_twice(&self, scenario: &Scenario) -> Result<(), Failure> {

@@ -312,7 +312,7 @@ impl Up {
             api.join().map_err(|_| Failure::broken("the API server panicked"))??;
             told.and(ended)
         };
-        let ended = network.scenario.crypto.during(|| on_current_thread(live));
+        let ended = on_current_thread(live);
         beside.shutdown_background();
         announcer.stopped(ended.as_ref().ok().copied());
         printer.flush().map_err(|why| Failure::broken(format!("standard output: {why}")))?;

@@ -19,8 +19,8 @@ use super::{
     wallet::{DelegateAttributes, Lock, MultiSignature},
 };
 use crate::protocol::{
-    Address, Asset, Kind, Milestone, PublicKey, SignedTransaction, Timestamp, Vote, network::Exceptions,
-    transaction::Version,
+    Address, Asset, Kind, Milestone, PublicKey, SignedTransaction, Timestamp, Vote, crypto::CryptoMode,
+    network::Exceptions, transaction::Version,
 };
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Terms<'a> {
     pub exceptions: &'a Exceptions,
     /// Slot length of the network, in seconds.
     pub blocktime: u32,
+    /// The network's treatment of signatures.
+    pub crypto: CryptoMode,
 }
 
 /// Returns true if a type may be used at a milestone. Source: consensus.md 4.4.
@@ -156,7 +158,7 @@ fn check_common(
         Some(_) if confirmed.is_none() && terms.rules.pool.pending_second_key_blocks_sender => {
             return Err(ApplyError::UnexpectedSecondSignature);
         }
-        Some(key) if !transaction.verify_second(key) => {
+        Some(key) if !transaction.verify_second(key, terms.crypto) => {
             return Err(ApplyError::InvalidSecondSignature);
         }
         None if content.second_signature.is_some() && !terms.milestone.ignore_invalid_second_signature_field => {
@@ -169,7 +171,9 @@ fn check_common(
         return Err(ApplyError::UnexpectedMultiSignature);
     }
     match &sender.multi_signature {
-        Some(owners) if !matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)) => {
+        Some(owners)
+            if !matches!(transaction.verify_multi(owners.min, &owners.public_keys, terms.crypto), Ok(true)) =>
+        {
             Err(ApplyError::InvalidMultiSignature)
         }
         None if !content.signatures.is_empty() && !registers => Err(ApplyError::UnexpectedMultiSignature),

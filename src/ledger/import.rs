@@ -18,7 +18,7 @@ mod read;
 mod served;
 
 use super::{BlockRejected, BlockTree, Link};
-use crate::protocol::{Height, crypto::CryptoMode};
+use crate::protocol::Height;
 use rayon::prelude::*;
 use read::{Read, ReadBlock, read_line};
 use serde_json::Value;
@@ -99,14 +99,12 @@ pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
     lines: impl Iterator<Item = L> + Send,
     mut tell: impl FnMut(Imported),
 ) -> Result<Arc<Link>, ImportError> {
-    // The treatment of signatures is the thread's.
-    let mode = CryptoMode::current();
     let mut tip = tree.genesis().clone();
     let mut served = Served::default();
     let (mut line, mut bytes) = (0, 0);
     thread::scope(|scope| {
         let (send, batches) = sync_channel(1);
-        scope.spawn(move || read_ahead(tree, lines, mode, &send));
+        scope.spawn(move || read_ahead(tree, lines, &send));
         for batch in batches {
             for (length, values) in batch {
                 line += 1;
@@ -129,7 +127,6 @@ type Batch = Vec<(usize, Vec<Read>)>;
 fn read_ahead<L: AsRef<str> + Send + Sync>(
     tree: &BlockTree,
     mut lines: impl Iterator<Item = L>,
-    mode: CryptoMode,
     send: &SyncSender<Batch>,
 ) {
     loop {
@@ -144,7 +141,7 @@ fn read_ahead<L: AsRef<str> + Send + Sync>(
         }
         let read = |text: &L| {
             let text = text.as_ref();
-            (text.len(), mode.during(|| read_line(text, tree.config())))
+            (text.len(), read_line(text, tree.config()))
         };
         if send.send(texts.par_iter().map(read).collect()).is_err() {
             return;

@@ -225,7 +225,7 @@ impl BlockTree {
     /// Why the block cannot follow `parent`, by the first rule of consensus.md 3.3 that it breaks.
     pub fn extend(&self, parent: &Arc<Link>, block: &Arc<Block>) -> Result<Arc<Link>, BlockRejected> {
         if let Some(known) = self.known(parent, block) {
-            if CryptoMode::current() == CryptoMode::EveryNode {
+            if self.config.crypto == CryptoMode::EveryNode {
                 // The result is known. This mode exists to measure the cost of finding it again.
                 let _known = known.block.check_content(&self.config.block_context());
             }
@@ -352,7 +352,8 @@ impl BlockTree {
         let only_unverified = errors
             .iter()
             .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified(_)));
-        if only_unverified && block.unverified().all(|transaction| self.is_vouched_for(transaction, block, state)) {
+        let mut unverified = block.unverified(self.config.crypto);
+        if only_unverified && unverified.all(|transaction| self.is_vouched_for(transaction, block, state)) {
             return Ok(());
         }
         Err(BlockRejected::NotVerified { id: block.id, height: block.header.height, errors: errors.clone() })
@@ -360,14 +361,16 @@ impl BlockTree {
 
     /// By the sender's wallet before the block or, where the rules let it, as a transaction earlier in the block makes it.
     fn is_vouched_for(&self, transaction: &SignedTransaction, block: &Block, state: &State) -> bool {
-        if state.vouches_for(transaction) || self.rules.ledger.multi_signature_waits_for_block {
-            return state.vouches_for(transaction);
+        let crypto = self.config.crypto;
+        if state.vouches_for(transaction, crypto) || self.rules.ledger.multi_signature_waits_for_block {
+            return state.vouches_for(transaction, crypto);
         }
         let before = block.transactions.iter().take_while(|other| other.id() != transaction.id());
         let sender = transaction.sender();
         before.into_iter().any(|other| match other.asset() {
             Asset::MultiSignature { min, public_keys } => {
-                other.registers() == Some(*sender) && matches!(transaction.verify_multi(*min, public_keys), Ok(true))
+                other.registers() == Some(*sender)
+                    && matches!(transaction.verify_multi(*min, public_keys, crypto), Ok(true))
             }
             _ => false,
         })
@@ -420,6 +423,7 @@ impl BlockTree {
             rules: &self.rules,
             exceptions: &self.config.exceptions,
             blocktime: self.slots.blocktime(),
+            crypto: self.config.crypto,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Hashes and signatures over 32-byte digests. Source: protocol.md 2.
 //!
 //! [`ecdsa`] and [`schnorr`] sign and verify; which of the two a place wants is the business of `transaction` and
-//! `block`. Everything here is a function of its arguments and of the
-//! thread's [`mode`]; the curve context is a constant table.
+//! `block`. Everything here is a function of its arguments; the
+//! curve context is a constant table.
 
 pub mod ecdsa;
 pub mod mode;

@@ -5,7 +5,7 @@ use super::{
     TransactionId,
     block::{BlockContext, BlockDecodeError, BlockDraft},
     coercion,
-    crypto::ecdsa,
+    crypto::{CryptoMode, ecdsa},
     network::{Exceptions, Network, NetworkConfig, NetworkError},
     transaction::{Dialect, TransactionBuilder, Version, Vote},
 };
@@ -20,7 +20,8 @@ pub struct GenesisPlan {
     /// Its `nethash` is not looked at: it follows from the block, see [`NetworkConfig::from_plan`].
     pub network: Network,
     pub milestones: Milestones,
-    /// Owns everything for a moment, sends it out and signs the block. Its balance is then below 0 by the total.
+    /// Owns everything for a moment, sends it out and signs the block. Its balance is then below 0 by the total. The
+    /// network treats signatures as its keys do.
     pub premine: KeyPair,
     /// User names and keys of the first delegates, each registered and voting for itself.
     pub delegates: Vec<(String, KeyPair)>,
@@ -213,6 +214,7 @@ impl Genesis {
         network: &Network,
         milestones: &Milestones,
         exceptions: &Exceptions,
+        crypto: CryptoMode,
     ) -> Result<Self, NetworkError> {
         let listed = json.get("transactions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let genesis_ids = listed.iter().filter_map(|item| item.get("id")?.as_str()?.parse().ok()).collect();
@@ -222,6 +224,7 @@ impl Genesis {
             genesis_ids: &genesis_ids,
             exceptions,
             dialect: Dialect::Stored,
+            crypto,
         };
         let block = Block::from_json(&converted(json), &context)?;
         if block.header.height != Height::GENESIS {
@@ -242,7 +245,7 @@ impl Genesis {
             return Err(BlockDecodeError::Schema { height, path, found, allowed }.into());
         }
         let hash = block.header.hash_for_signature(milestones);
-        if !ecdsa::verify(&hash, &block.header.signature, &block.header.generator) {
+        if !ecdsa::verify(&hash, &block.header.signature, &block.header.generator, crypto) {
             return Err(NetworkError::GenesisSignature);
         }
         Ok(Self::new(json.clone(), block))
@@ -253,11 +256,12 @@ impl NetworkConfig {
     /// A new network: the block of the plan, and the plan's network named after that block's payload.
     pub fn from_plan(plan: GenesisPlan) -> Result<Self, GenesisError> {
         let (mut network, milestones) = (plan.network.clone(), plan.milestones.clone());
+        let crypto = plan.premine.crypto();
         let genesis = build(plan)?;
         network.nethash = hex::encode(genesis.block.header.payload_hash);
         let milestones = milestones.of_network(&network.name);
         let exceptions = Exceptions { json: json!({}), ..Exceptions::default() };
-        Ok(Self { network, milestones, exceptions, genesis })
+        Ok(Self { network, milestones, exceptions, genesis, crypto })
     }
 }
 
@@ -265,15 +269,17 @@ impl NetworkConfig {
 mod tests {
     use super::*;
 
+    const REAL: CryptoMode = CryptoMode::Real;
+
     fn plan(milestones: Milestones, delegates: u64) -> GenesisPlan {
-        let keys = |number| KeyPair::from_passphrase(&format!("genesis delegate {number}"));
+        let keys = |number| KeyPair::from_passphrase(&format!("genesis delegate {number}"), REAL);
         GenesisPlan {
             network: Network::testnet(),
             milestones,
-            premine: KeyPair::from_passphrase("premine"),
+            premine: KeyPair::from_passphrase("premine", REAL),
             delegates: (1..=delegates).map(|number| (format!("genesis_{number}"), keys(number))).collect(),
             total: Arktoshi::coins(125_000_000),
-            accounts: vec![(KeyPair::from_passphrase("rich").public().address(23), Arktoshi::coins(7))],
+            accounts: vec![(KeyPair::from_passphrase("rich", REAL).public().address(23), Arktoshi::coins(7))],
         }
     }
 
@@ -286,7 +292,8 @@ mod tests {
             assert_eq!(genesis.block.header.total_amount, Arktoshi::coins(125_000_000));
             assert_eq!(genesis.block.transactions.len(), 13);
             assert!(genesis.json["previousBlock"].is_null());
-            let read = Genesis::from_json(&genesis.json, &config.network, &milestones, &config.exceptions).unwrap();
+            let read =
+                Genesis::from_json(&genesis.json, &config.network, &milestones, &config.exceptions, REAL).unwrap();
             assert_eq!(read.block, genesis.block);
         }
     }
@@ -298,7 +305,8 @@ mod tests {
         let read = |change: &dyn Fn(&mut Value)| {
             let mut json = config.genesis.json.clone();
             change(&mut json);
-            Genesis::from_json(&json, &config.network, &config.milestones, &config.exceptions).map(|read| read.block)
+            Genesis::from_json(&json, &config.network, &config.milestones, &config.exceptions, REAL)
+                .map(|read| read.block)
         };
         let taken = read(&|json| {
             json["totalFee"] = json!("");

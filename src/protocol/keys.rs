@@ -17,7 +17,7 @@ pub use passphrase::generate_passphrase;
 pub use text::{KeyError, decode_hex, hex_array};
 pub(super) use text::{decode_hex_into, shorten, string_form};
 
-use crate::protocol::crypto::{curve, sha256};
+use crate::protocol::crypto::{CryptoMode, curve, sha256};
 use std::{fmt, str::FromStr, sync::OnceLock};
 
 /// A secp256k1 private key, 1..n. `Debug` does not show it.
@@ -29,11 +29,12 @@ pub struct PrivateKey([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 33]);
 
-/// A private key with its public key, computed once.
+/// A private key with its public key, computed once. Its signatures are those of the treatment it was made for.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
     private: PrivateKey,
     public: PublicKey,
+    crypto: CryptoMode,
     /// The network an address was first asked for, and the address there.
     address: OnceLock<(u8, Address)>,
 }
@@ -48,18 +49,25 @@ impl Eq for KeyPair {}
 
 impl KeyPair {
     /// SHA256 of the passphrase's UTF-8 bytes as private key; any string is accepted, "" too.
-    pub fn from_passphrase(passphrase: &str) -> Self {
-        Self::from_private(sha256(passphrase.as_bytes())).expect("no text is known that hashes to 0 or past the order")
+    pub fn from_passphrase(passphrase: &str, crypto: CryptoMode) -> Self {
+        let private = PrivateKey::new(sha256(passphrase.as_bytes()));
+        Self::new(private.expect("no text is known that hashes to 0 or past the order"), crypto)
     }
 
-    /// The pair of a private key; refuses 0 and everything from the group order on.
-    pub fn from_private(private: [u8; 32]) -> Result<Self, KeyError> {
-        PrivateKey::new(private).map(Self::from)
+    /// The pair of a private key.
+    pub fn new(private: PrivateKey, crypto: CryptoMode) -> Self {
+        let public = PublicKey(private.to_secret().public_key(curve()).serialize());
+        Self { private, public, crypto, address: OnceLock::new() }
+    }
+
+    /// The pair of a private key's bytes; refuses 0 and everything from the group order on.
+    pub fn from_private(private: [u8; 32], crypto: CryptoMode) -> Result<Self, KeyError> {
+        Ok(Self::new(PrivateKey::new(private)?, crypto))
     }
 
     /// The pair of a key in wallet import format; `wif_byte` is the network's (`Network::wif`).
-    pub fn from_wif(text: &str, wif_byte: u8) -> Result<Self, KeyError> {
-        Self::from_private(wif::decode(text, wif_byte)?)
+    pub fn from_wif(text: &str, wif_byte: u8, crypto: CryptoMode) -> Result<Self, KeyError> {
+        Self::from_private(wif::decode(text, wif_byte)?, crypto)
     }
 
     /// The wallet import format of the private key, for a compressed public key.
@@ -75,18 +83,16 @@ impl KeyPair {
         &self.private
     }
 
+    /// The treatment that its signatures are for.
+    pub fn crypto(&self) -> CryptoMode {
+        self.crypto
+    }
+
     /// The address of the public key on a network, computed once for the first network it is asked for.
     pub fn address(&self, network_byte: u8) -> Address {
         let compute = || self.public.address(network_byte);
         let (network, address) = *self.address.get_or_init(|| (network_byte, compute()));
         if network == network_byte { address } else { compute() }
-    }
-}
-
-impl From<PrivateKey> for KeyPair {
-    fn from(private: PrivateKey) -> Self {
-        let public = PublicKey(private.to_secret().public_key(curve()).serialize());
-        Self { private, public, address: OnceLock::new() }
     }
 }
 
@@ -185,21 +191,21 @@ mod tests {
                 "AUKZWXcVmdpv9XBeqXQS5AQr2dRhjKxARH",
             ),
         ] {
-            let keys = KeyPair::from_passphrase(passphrase);
+            let keys = KeyPair::from_passphrase(passphrase, CryptoMode::Real);
             assert_eq!(hex::encode(keys.private().as_bytes()), private);
             assert_eq!(keys.public().to_string(), public);
             assert_eq!(keys.public().address(23).to_string(), address);
         }
-        let sender = KeyPair::from_passphrase("spec sender");
+        let sender = KeyPair::from_passphrase("spec sender", CryptoMode::Real);
         assert_eq!(sender.public().address(30).to_string(), "DBADq7e5Hx9DZtbT9hwQLZVVZ74cUbiejj");
         assert_eq!(sender.to_wif(186), "UautVuMmkg2WqBSShGvpEwgCDS8L6NHiD6htDfdwTrrhdHYfP1vM");
-        assert_eq!(KeyPair::from_wif(&sender.to_wif(186), 186).unwrap(), sender);
+        assert_eq!(KeyPair::from_wif(&sender.to_wif(186), 186, CryptoMode::Real).unwrap(), sender);
     }
 
     #[test]
     fn a_private_key_outside_the_group_is_refused() {
-        assert_eq!(KeyPair::from_private([0; 32]), Err(KeyError::PrivateRange));
-        assert_eq!(KeyPair::from_private([0xff; 32]), Err(KeyError::PrivateRange));
+        assert_eq!(KeyPair::from_private([0; 32], CryptoMode::Real), Err(KeyError::PrivateRange));
+        assert_eq!(KeyPair::from_private([0xff; 32], CryptoMode::Real), Err(KeyError::PrivateRange));
     }
 
     #[test]

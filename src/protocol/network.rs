@@ -13,6 +13,7 @@ pub use load::NetworkError;
 use super::{
     Block, Height, Milestones, TransactionId,
     block::BlockContext,
+    crypto::CryptoMode,
     slots::Slots,
     transaction::{Dialect, TransactionContext},
 };
@@ -27,6 +28,8 @@ pub struct NetworkConfig {
     pub exceptions: Exceptions,
     /// The genesis block, and beside it its JSON as the file has it (the API shows that).
     pub genesis: Genesis,
+    /// The treatment of all signatures in this network.
+    pub crypto: CryptoMode,
 }
 
 /// `network.json`.
@@ -80,6 +83,7 @@ impl NetworkConfig {
             genesis_ids: self.genesis_ids(),
             exceptions: &self.exceptions,
             dialect: Dialect::Strict,
+            crypto: self.crypto,
         }
     }
 

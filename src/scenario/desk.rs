@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::{
         actors::SimTime,
-        protocol::Slot,
+        protocol::{Slot, crypto::CryptoMode},
         scenario::testnet::rules_for,
         sim::{FaultKind, NodePlan, SeedTree},
     };
@@ -106,7 +106,7 @@ mod tests {
 
     fn desk(accounts: bool) -> FaultDesk {
         let seeds = SeedTree::new(3);
-        let mut testnet = Testnet::generate(seeds, 5);
+        let mut testnet = Testnet::generate(seeds, 5, CryptoMode::Real);
         let tree = testnet.tree(rules_for(5)).expect("as many delegates as it wants");
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         let nodes = forgers.map(|forger| NodePlan { forger }).collect();

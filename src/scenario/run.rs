@@ -49,8 +49,7 @@ pub struct Outcome {
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        let network = &self.network;
-        self.crypto.during(|| Testnet::of(seeds, network))
+        Testnet::of(seeds, &self.network, self.crypto)
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give, unless the file names
@@ -228,7 +227,7 @@ impl Scenario {
             StageKind::Inline => {
                 Ok(self.play_inline(plan, observers, |stage| wanted(stage.world().tips().winning().height())))
             }
-            StageKind::Ractor => self.crypto.during(|| self.play_among_actors(plan, observers, wanted)),
+            StageKind::Ractor => self.play_among_actors(plan, observers, wanted),
         }
     }
 
@@ -239,23 +238,21 @@ impl Scenario {
         mut observers: Vec<Box<dyn Observer>>,
         mut wanted: impl FnMut(&InlineStage) -> bool,
     ) -> Outcome {
-        self.crypto.during(|| {
-            let trace = TraceDigest::default();
-            observers.push(Box::new(trace.clone()));
-            let mut closing = Closing::new(self, plan);
-            let mut stage = InlineStage::new(plan, observers);
-            // The last slot that the clock knows ends a run, too.
-            let mut ended = Ended::Time;
-            for end in slot_ends(plan) {
-                stage.run_until(end);
-                let goes_on = wanted(&stage);
-                if let Some(so) = closing.look(end, stage.world(), goes_on) {
-                    ended = so;
-                    break;
-                }
+        let trace = TraceDigest::default();
+        observers.push(Box::new(trace.clone()));
+        let mut closing = Closing::new(self, plan);
+        let mut stage = InlineStage::new(plan, observers);
+        // The last slot that the clock knows ends a run, too.
+        let mut ended = Ended::Time;
+        for end in slot_ends(plan) {
+            stage.run_until(end);
+            let goes_on = wanted(&stage);
+            if let Some(so) = closing.look(end, stage.world(), goes_on) {
+                ended = so;
+                break;
             }
-            outcome(&trace, stage.world(), ended)
-        })
+        }
+        outcome(&trace, stage.world(), ended)
     }
 
     fn play_among_actors(

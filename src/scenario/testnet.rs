@@ -7,8 +7,8 @@ use super::{
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
-        Address, Arktoshi, Height, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase,
-        network::Network,
+        Address, Arktoshi, Height, KeyPair, Milestones, NetworkConfig, crypto::CryptoMode, genesis::GenesisPlan,
+        keys::generate_passphrase, network::Network,
     },
     sim::SeedTree,
 };
@@ -57,13 +57,13 @@ pub struct Account {
 
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
-    pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
-        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() })
+    pub fn generate(seeds: SeedTree, delegates: u32, crypto: CryptoMode) -> Self {
+        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() }, crypto)
     }
 
     /// The network of a seed that a scenario describes: active delegates and registered ones after them in name and
     /// rank, what a forged block pays, and what changes with height.
-    pub fn of(seeds: SeedTree, section: &NetworkSection) -> Self {
+    pub fn of(seeds: SeedTree, section: &NetworkSection, crypto: CryptoMode) -> Self {
         let NetworkSection { delegates: active, standby, reward, milestones: changes, .. } = section;
         let (active, standby) = (*active, *standby);
         let network = Network::testnet();
@@ -71,17 +71,17 @@ impl Testnet {
         let milestones = milestones(active, *reward, changes);
         let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
-                let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"));
+                let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"), crypto);
                 NamedDelegate { username: format!("genesis_{number}"), passphrase, keys }
             })
             .collect();
         let accounts: Vec<Account> = (1..=ACCOUNTS_LIMIT)
             .map(|number| {
-                let (passphrase, keys) = secret(seeds, &format!("keys/account/{number}"));
+                let (passphrase, keys) = secret(seeds, &format!("keys/account/{number}"), crypto);
                 Account { passphrase, address: keys.public().address(network_byte), keys, balance: ACCOUNT_BALANCE }
             })
             .collect();
-        let (_, premine) = secret(seeds, "keys/premine");
+        let (_, premine) = secret(seeds, "keys/premine", crypto);
         let leaders = if standby > 0 { active as usize } else { 0 };
         let lead = delegates.iter().take(leaders).map(|delegate| (delegate.keys.public().address(network_byte), LEAD));
         let mut funded: Vec<(Address, Arktoshi)> =
@@ -102,12 +102,13 @@ impl Testnet {
         let config =
             NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
         let config = Arc::new(config);
-        Self { config, delegates, accounts, others: Arc::default() }
+        Self { config, delegates, accounts, others: Arc::new(DerivedKeys::new(crypto)) }
     }
 
     /// A network from elsewhere, of which these delegates' keys are known, and of nobody else.
     pub fn loaded(config: Arc<NetworkConfig>, delegates: Vec<NamedDelegate>) -> Self {
-        Self { config, delegates, accounts: Vec::new(), others: Arc::default() }
+        let others = Arc::new(DerivedKeys::new(config.crypto));
+        Self { config, delegates, accounts: Vec::new(), others }
     }
 
     /// The block tree of this network under these rules.
@@ -162,11 +163,11 @@ fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milest
 }
 
 /// The passphrase and the keys of a name.
-pub fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
+pub fn secret(seeds: SeedTree, name: &str, crypto: CryptoMode) -> (String, KeyPair) {
     let bytes = seeds.bytes(name);
     let entropy: [u8; 16] = bytes[..16].try_into().expect("16 of 32 bytes");
     let passphrase = generate_passphrase(entropy);
-    let keys = KeyPair::from_passphrase(&passphrase);
+    let keys = KeyPair::from_passphrase(&passphrase, crypto);
     (passphrase, keys)
 }
 
@@ -179,7 +180,7 @@ mod tests {
     /// The weights of all delegates at genesis, in the order of their numbers.
     fn weights(active: u32, standby: u32) -> Vec<Balance> {
         let section = NetworkSection { delegates: active, standby, ..NetworkSection::default() };
-        let testnet = Testnet::of(SeedTree::new(7), &section);
+        let testnet = Testnet::of(SeedTree::new(7), &section, CryptoMode::Real);
         let tree = testnet.tree(Rules::reference()).expect("a generated genesis registers as many as it needs");
         let state = tree.applied(tree.genesis()).state.clone();
         assert_eq!(testnet.config.genesis.block.header.total_amount, TOTAL, "no coin is lost");

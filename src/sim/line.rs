@@ -370,7 +370,7 @@ fn message_line(message: &Message) -> MessageLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::KeyPair;
+    use crate::protocol::{KeyPair, crypto::CryptoMode};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
@@ -472,7 +472,7 @@ mod tests {
         let mut kinds = KINDS.to_vec();
         kinds.sort_unstable();
         assert_eq!(documented.keys().filter(told_live).copied().collect::<Vec<_>>(), kinds);
-        let keys = KeyPair::from_passphrase("trace");
+        let keys = KeyPair::from_passphrase("trace", CryptoMode::Real);
         for payload in one_of_each(keys.public()) {
             let kind = payload.kind();
             let line = json!(Line { at: 5, node: Some(1), payload });

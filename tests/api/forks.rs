@@ -5,7 +5,7 @@ use dposlab::{
     actors::{Event, NodeId, RollbackCause, SimTime},
     api::{ApiContext, View},
     ledger::Link,
-    protocol::{Arktoshi, Nonce, SignedTransaction, Transaction},
+    protocol::{Arktoshi, Nonce, SignedTransaction, Transaction, crypto::CryptoMode::Real},
     scenario::{Testnet, testnet::rules_for},
     sim::{LiveHandle, NetworkEvent, Observer, SeedTree},
 };
@@ -20,7 +20,7 @@ struct Nodes {
 
 impl Nodes {
     fn new() -> Self {
-        let testnet = Testnet::generate(SeedTree::new(5), 5);
+        let testnet = Testnet::generate(SeedTree::new(5), 5, Real);
         let tree = testnet.tree(rules_for(5)).expect("as many delegates as it wants");
         let view = |node| {
             let view = View::new(NodeId(node), tree.clone(), tree.genesis().clone(), SimTime::default());

@@ -7,7 +7,7 @@ use dposlab::{
         ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View,
         views::{Observed, Views},
     },
-    protocol::{Arktoshi, Nonce, Slot, Timestamp, Transaction},
+    protocol::{Arktoshi, Nonce, Slot, Timestamp, Transaction, crypto::CryptoMode::Real},
     report::session::{Session, SessionWriter},
     scenario::{
         FaultDesk, Scenario,
@@ -80,7 +80,7 @@ impl Network {
         mut observers: Vec<Box<dyn Observer>>,
     ) -> Self {
         let seeds = SeedTree::new(seed);
-        let testnet = Testnet::generate(seeds, DELEGATES);
+        let testnet = Testnet::generate(seeds, DELEGATES, Real);
         let tree = testnet.tree(rules_for(DELEGATES as usize)).expect("as many delegates as it wants");
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         let nodes = forgers.map(|forger| NodePlan { forger }).collect();

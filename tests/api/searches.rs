@@ -5,6 +5,7 @@ use dposlab::{
     actors::{NodeId, SimTime},
     api::{ApiContext, Dialect, Request, View},
     ledger::Rules,
+    protocol::crypto::CryptoMode::Real,
     scenario::Testnet,
     sim::{LiveHandle, SeedTree},
 };
@@ -53,7 +54,7 @@ fn searches_take_numbers_for_ranges_and_the_old_names() {
 
 #[test]
 fn short_pages_and_long_ones_have_one_order() {
-    let testnet = Testnet::generate(SeedTree::new(1), 60);
+    let testnet = Testnet::generate(SeedTree::new(1), 60, Real);
     let tree = testnet.tree(Rules::reference()).expect("as many delegates as it wants");
     let view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
     let context = ApiContext::new(view, LiveHandle::ended());

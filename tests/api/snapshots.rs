@@ -3,7 +3,7 @@
 use crate::{live::Network, support::of_json};
 use dposlab::{
     api::answer,
-    protocol::{Arktoshi, KeyPair, Nonce, Transaction},
+    protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real},
     sim::live::ADVANCES_MAX,
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn seen(network: &Network) -> Vec<Value> {
 
 /// Hands in a transfer from the first account to somebody.
 fn submit(network: &Network, nonce: u64) {
-    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    let recipient = KeyPair::from_passphrase("somebody", Real).public().address(23);
     let transfer = Transaction::transfer(recipient, Arktoshi::coins(5)).network(23).nonce(Nonce(nonce));
     let transfer = transfer.sign(&network.testnet.accounts[0].keys);
     let answered = network.post("/api/transactions", &json!({ "transactions": [transfer.to_json()] }));

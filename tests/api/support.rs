@@ -4,7 +4,7 @@ use dposlab::{
     actors::{Event, NodeId, SimTime},
     api::{ApiContext, Dialect, Reply, Request, Settings, View, answer, views::Observed},
     ledger::{BlockTree, Link, Rules},
-    protocol::{Block, NetworkConfig, SignedTransaction},
+    protocol::{Block, NetworkConfig, SignedTransaction, crypto::CryptoMode::Real},
     scenario::{run::on_current_thread, testnet::Testnet},
     sim::{Live, LiveHandle, Observer, Pace, Past, Plan, SeedTree, Stage, live::Journal},
 };
@@ -48,7 +48,7 @@ pub fn ask(context: &ApiContext, request: &Request, body: Vec<u8>) -> Answered {
 
 /// A generated network of five delegates that stands on its genesis block. Nothing is behind it.
 pub fn at_genesis(dialect: Dialect) -> (Testnet, ApiContext) {
-    let testnet = Testnet::generate(SeedTree::new(1), 5);
+    let testnet = Testnet::generate(SeedTree::new(1), 5, Real);
     let tree = testnet.tree(Rules::reference()).expect("as many delegates as it wants");
     let view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
     let context = ApiContext {
@@ -80,7 +80,7 @@ fn inflated(file: &Path) -> io::Result<String> {
 
 /// The recorded network at a height: the chain's end there, and what an API that has seen it so far shows.
 pub fn recorded_view(folder: &Path, height: usize) -> (Arc<Link>, View) {
-    let config = NetworkConfig::load(&folder.join("network")).expect("a preset");
+    let config = NetworkConfig::load(&folder.join("network"), Real).expect("a preset");
     // The settings of the recorded node.
     let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
     rules.ledger.minimum_lock_expiration = false;

@@ -5,7 +5,9 @@ use dposlab::{
     actors::{Event, NodeId, RollbackCause, SimTime},
     api::{ApiContext, View},
     ledger::{BlockTree, Link},
-    protocol::{Address, Arktoshi, Block, BlockDraft, Nonce, SignedTransaction, Slot, Transaction},
+    protocol::{
+        Address, Arktoshi, Block, BlockDraft, Nonce, SignedTransaction, Slot, Transaction, crypto::CryptoMode::Real,
+    },
     scenario::{Testnet, testnet::rules_for},
     sim::{LiveHandle, Observer, SeedTree},
 };
@@ -149,7 +151,7 @@ impl Sums {
 
 #[test]
 fn no_answer_is_torn_while_the_chain_forks() {
-    let testnet = Testnet::generate(SeedTree::new(9), 5);
+    let testnet = Testnet::generate(SeedTree::new(9), 5, Real);
     let tree = testnet.tree(rules_for(5)).expect("as many delegates as it wants");
     let forge = Forge { testnet, tree: tree.clone() };
     // Version 2 is allowed from here on; the block has no transactions, so the view starts one higher.

@@ -11,7 +11,7 @@ use dposlab::{
         chains::Chains,
         views::{Observed, VIEWS_MAX},
     },
-    protocol::{Arktoshi, KeyPair, Nonce, Transaction},
+    protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real},
     scenario::run::on_current_thread,
     sim::{Observer, Past, SeedTree, past::RunPoint},
 };
@@ -86,7 +86,7 @@ fn assert_same(network: &Network, view: &Value, wanted: &[Vec<u8>]) {
 }
 
 fn submit(network: &Network, nonce: u64) {
-    let recipient = KeyPair::from_passphrase(&format!("somebody {nonce}")).public().address(23);
+    let recipient = KeyPair::from_passphrase(&format!("somebody {nonce}"), Real).public().address(23);
     let transfer = Transaction::transfer(recipient, Arktoshi::coins(5)).network(23).nonce(Nonce(nonce));
     let transfer = transfer.sign(&network.testnet.accounts[0].keys);
     let answered = network.post("/api/transactions", &json!({ "transactions": [transfer.to_json()] }));

@@ -1,7 +1,9 @@
 //! The number of times that reading a transfer asks for memory, and the memory it holds. Counted on the thread of the test alone.
 
 use crate::support::Rules;
-use dposlab::protocol::{Arktoshi, KeyPair, SignedTransaction, Transaction, transaction::Dialect};
+use dposlab::protocol::{
+    Arktoshi, KeyPair, SignedTransaction, Transaction, crypto::CryptoMode::Real, transaction::Dialect,
+};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
@@ -63,7 +65,7 @@ fn allocations<T>(work: impl FnOnce() -> T) -> usize {
 
 #[test]
 fn a_transfer_is_read_with_a_handful_of_allocations() {
-    let (rules, keys) = (Rules::of("testnet"), KeyPair::from_passphrase("allocations"));
+    let (rules, keys) = (Rules::of("testnet"), KeyPair::from_passphrase("allocations", Real));
     let context = rules.at(2, Dialect::Strict);
     let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).sign(&keys);
     let (json, bytes) = (transfer.to_json(), transfer.bytes());

@@ -4,6 +4,7 @@ use crate::support::Rules;
 use dposlab::protocol::{
     Address, Arktoshi, Block, BlockDraft, BlockError, BlockId, Height, KeyPair, Network, Nonce, PublicKey,
     SignedTransaction, Timestamp, Transaction, TransactionId,
+    crypto::CryptoMode::Real,
     keys::SignedMessage,
     transaction::{Asset, BytesError, Dialect, Expiration, Payment, TransactionBuilder, TransactionError, Vote},
 };
@@ -12,11 +13,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn keys() -> KeyPair {
-    KeyPair::from_passphrase("edges")
+    KeyPair::from_passphrase("edges", Real)
 }
 
 fn members(count: usize) -> Vec<KeyPair> {
-    (0..count).map(|number| KeyPair::from_passphrase(&format!("member {number} of edges"))).collect()
+    (0..count).map(|number| KeyPair::from_passphrase(&format!("member {number} of edges"), Real)).collect()
 }
 
 fn address() -> Address {
@@ -168,9 +169,13 @@ fn counting_signatures_stops_where_too_few_are_left() {
     let unsigned =
         transfer().sender(all[0]).multi_sign(0, &members[0]).multi_sign(1, &members[3]).multi_sign(1, &members[1]);
     let signed = unsigned.finish();
-    assert_eq!(signed.verify_multi(3, &all), Ok(false), "the second does not hold, so the third is not looked at");
+    assert_eq!(
+        signed.verify_multi(3, &all, Real),
+        Ok(false),
+        "the second does not hold, so the third is not looked at"
+    );
     assert!(
-        SignedTransaction::new(signed.into_transaction()).verify_multi(2, &all).is_err(),
+        SignedTransaction::new(signed.into_transaction()).verify_multi(2, &all, Real).is_err(),
         "here it is, and comes twice"
     );
 }
@@ -185,7 +190,7 @@ fn place(of: &[u8], bytes: &[u8]) -> usize {
 
 #[test]
 fn bytes_that_the_reference_reads_another_way_are_refused() {
-    let vote = Transaction::vote(Vote::For(*keys().public())).sign(&KeyPair::from_passphrase("a voter"));
+    let vote = Transaction::vote(Vote::For(*keys().public())).sign(&KeyPair::from_passphrase("a voter", Real));
     let mut bytes = vote.bytes();
     bytes[place(keys().public().as_bytes(), &vote.bytes()) - 1] = 0x11;
     assert!(matches!(
@@ -305,10 +310,10 @@ fn heights_and_nonces_count_up() {
 #[test]
 fn a_signed_message_holds_for_its_words_and_key() {
     let signed = SignedMessage::sign("hello", &keys());
-    assert!(signed.verify());
-    assert!(!SignedMessage { message: "hullo".to_owned(), ..signed.clone() }.verify());
-    assert!(!SignedMessage { public_key: *members(1)[0].public(), ..signed.clone() }.verify());
-    assert!(!SignedMessage { signature: "x".to_owned(), ..signed }.verify());
+    assert!(signed.verify(Real));
+    assert!(!SignedMessage { message: "hullo".to_owned(), ..signed.clone() }.verify(Real));
+    assert!(!SignedMessage { public_key: *members(1)[0].public(), ..signed.clone() }.verify(Real));
+    assert!(!SignedMessage { signature: "x".to_owned(), ..signed }.verify(Real));
 }
 
 /// Source: protocol.md 5.3.

@@ -5,6 +5,7 @@ use crate::{samples::sample, support::Rules};
 use dposlab::protocol::{
     Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, Round, SignedTransaction, Timestamp,
     Transaction,
+    crypto::CryptoMode::Real,
     shuffle::forging_order,
     transaction::{Dialect, StaticFees},
 };
@@ -79,7 +80,7 @@ proptest! {
     fn a_vendor_field_has_so_many_bytes(
         letters in prop::collection::vec(prop::sample::select(vec!["a", "ä", "€", "𝄞"]), 1..140),
     ) {
-        let (text, keys) = (letters.concat(), KeyPair::from_passphrase("a writer"));
+        let (text, keys) = (letters.concat(), KeyPair::from_passphrase("a writer", Real));
         prop_assume!(text.len() <= 255);
         let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).nonce(Nonce(1));
         let signed = transfer.vendor_field(&text).sign(&keys);
@@ -96,12 +97,12 @@ proptest! {
     /// Whichever keys are asked for, in whichever order, a second signature holds for the key that made it alone.
     #[test]
     fn a_second_signature_is_one_keys(asked in prop::collection::vec(0..3usize, 1..8), by in 0..3usize) {
-        let seconds = ["one", "two", "three"].map(KeyPair::from_passphrase);
-        let first = KeyPair::from_passphrase("first");
+        let seconds = ["one", "two", "three"].map(|text| KeyPair::from_passphrase(text, Real));
+        let first = KeyPair::from_passphrase("first", Real);
         let transfer = Transaction::transfer(first.public().address(23), Arktoshi::coins(1)).nonce(Nonce(1));
         let signed = transfer.sign(&first).second_sign(&seconds[by]);
         for key in asked {
-            prop_assert_eq!(signed.verify_second(seconds[key].public()), key == by, "key {} of {}", key, by);
+            prop_assert_eq!(signed.verify_second(seconds[key].public(), Real), key == by, "key {} of {}", key, by);
         }
     }
 }
@@ -114,7 +115,7 @@ fn each_block_names_its_parent_by_the_id_it_has() {
     let mut list: Vec<_> = Milestones::testnet().all().iter().map(|one| one.json.clone()).collect();
     list.insert(2, json!({ "height": SWITCH, "block": { "idFullSha256": true } }));
     let milestones = Milestones::from_json(&list.into()).expect("a valid change");
-    let (mut rules, forger) = (Rules::of("testnet"), KeyPair::from_passphrase("a forger"));
+    let (mut rules, forger) = (Rules::of("testnet"), KeyPair::from_passphrase("a forger", Real));
     rules.milestones = milestones;
     let mut parent: Option<(BlockId, usize)> = None;
     for height in 1..SWITCH + 4 {

@@ -6,7 +6,7 @@ use crate::{
 };
 use dposlab::protocol::{
     Arktoshi, Block, BlockDraft, BlockId, KeyPair, SignedTransaction, Timestamp, Transaction,
-    crypto::{ecdsa, schnorr},
+    crypto::{CryptoMode::Real, ecdsa, schnorr},
     transaction::Dialect,
 };
 use proptest::prelude::*;
@@ -95,18 +95,18 @@ proptest! {
 
     #[test]
     fn what_is_signed_verifies_and_nothing_else_does(keys in keys(), other in keys(), hash in any::<[u8; 32]>(), bit in 0usize..512) {
-        let signature = schnorr::sign(&hash, keys.private());
-        prop_assert!(schnorr::verify(&hash, &signature, keys.public()));
-        prop_assert!(keys == other || !schnorr::verify(&hash, &signature, other.public()));
+        let signature = schnorr::sign(&hash, &keys);
+        prop_assert!(schnorr::verify(&hash, &signature, keys.public(), Real));
+        prop_assert!(keys == other || !schnorr::verify(&hash, &signature, other.public(), Real));
         let mut broken = signature;
         broken[bit / 8] ^= 1 << (bit % 8);
-        prop_assert!(!schnorr::verify(&hash, &broken, keys.public()));
+        prop_assert!(!schnorr::verify(&hash, &broken, keys.public(), Real));
 
-        let signature = ecdsa::sign(&hash, keys.private());
-        prop_assert!(ecdsa::verify(&hash, &signature, keys.public()));
+        let signature = ecdsa::sign(&hash, &keys);
+        prop_assert!(ecdsa::verify(&hash, &signature, keys.public(), Real));
         let mut broken = signature.clone();
         broken[bit / 8 % signature.len()] ^= 1 << (bit % 8);
-        prop_assert!(!ecdsa::verify(&hash, &broken, keys.public()));
+        prop_assert!(!ecdsa::verify(&hash, &broken, keys.public(), Real));
     }
 
     #[test]
@@ -131,7 +131,7 @@ proptest! {
             version: 0,
             transactions,
         };
-        let block = Block::forge(draft, &KeyPair::from_passphrase("forger"), milestones);
+        let block = Block::forge(draft, &KeyPair::from_passphrase("forger", Real), milestones);
         prop_assert_eq!(&**block.check_content(&context), []);
         let bytes = block.to_bytes(milestones);
         prop_assert_eq!(bytes.len(), block.size(milestones));
@@ -163,14 +163,14 @@ proptest! {
 #[test]
 fn an_old_transfer_leaves_only_its_expiration_unguarded() {
     let rules = Rules::of("testnet");
-    let keys = KeyPair::from_passphrase("an old sender");
+    let keys = KeyPair::from_passphrase("an old sender", Real);
     let signed =
         Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).version_one(Timestamp(100)).sign(&keys);
     let escapes = |bit: &usize| {
         let mut bytes = signed.bytes();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let changed = SignedTransaction::from_bytes(&bytes, &rules.at(1, Dialect::Strict));
-        changed.is_ok_and(|changed| changed.id() == signed.id() || changed.verified())
+        changed.is_ok_and(|changed| changed.id() == signed.id() || changed.verified(Real))
     };
     let unguarded: Vec<usize> = (0..8 * signed.bytes().len()).filter(escapes).collect();
     assert_eq!(unguarded, (8 * 58..8 * 62).collect::<Vec<_>>());

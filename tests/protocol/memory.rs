@@ -34,15 +34,13 @@ fn scenario(text: &str) -> Scenario {
 
 /// Bytes of a run of this scenario as `run` plays it, at most at a time.
 fn taken(scenario: &Scenario) -> u64 {
-    let most = scenario.crypto.during(|| {
-        most_bytes(|| {
-            let seeds = SeedTree::new(1);
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            let metrics = Metrics::new(&plan);
-            let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
-            let outcome = scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
-            (plan, metrics.finish(outcome.end))
-        })
+    let most = most_bytes(|| {
+        let seeds = SeedTree::new(1);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let metrics = Metrics::new(&plan);
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        let outcome = scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
+        (plan, metrics.finish(outcome.end))
     });
     u64::try_from(most).expect("a run takes memory")
 }
@@ -192,30 +190,28 @@ impl Settled for Elsewhere {
 /// Bytes that a block costs in a run whose blocks settle, or do not.
 fn bytes_of_a_block(settles: bool) -> f64 {
     let scenario = scenario("rounds = 1\n[network]\ndelegates = 5\n");
-    scenario.crypto.during(|| {
-        let seeds = SeedTree::new(1);
-        let testnet = scenario.testnet(seeds);
-        let usual = scenario.plan(&testnet, seeds);
-        let (config, rules) = (usual.tree.config().clone(), usual.tree.rules().clone());
-        let tree = Arc::new(BlockTree::with_span(config, rules, 50).expect("as the usual one"));
-        let first = usual.tree.slots().slot(usual.start.seconds());
-        let plan = scenario.plan_on(&testnet, tree.clone(), tree.genesis().clone(), first, seeds);
-        let mut stage = InlineStage::new(&plan, Vec::new());
-        let settled: Arc<dyn Settled> = Arc::new(Elsewhere);
-        let mut play = |height: u32| {
-            while stage.world().tips().winning().height().0 < height {
-                for _ in 0..500 {
-                    stage.step(SimTime::from_micros(u64::MAX));
-                }
-                if settles && let Some(top) = tree.settles_at(stage.world().tips().all(), 500) {
-                    tree.settle(&top, &settled);
-                }
+    let seeds = SeedTree::new(1);
+    let testnet = scenario.testnet(seeds);
+    let usual = scenario.plan(&testnet, seeds);
+    let (config, rules) = (usual.tree.config().clone(), usual.tree.rules().clone());
+    let tree = Arc::new(BlockTree::with_span(config, rules, 50).expect("as the usual one"));
+    let first = usual.tree.slots().slot(usual.start.seconds());
+    let plan = scenario.plan_on(&testnet, tree.clone(), tree.genesis().clone(), first, seeds);
+    let mut stage = InlineStage::new(&plan, Vec::new());
+    let settled: Arc<dyn Settled> = Arc::new(Elsewhere);
+    let mut play = |height: u32| {
+        while stage.world().tips().winning().height().0 < height {
+            for _ in 0..500 {
+                stage.step(SimTime::from_micros(u64::MAX));
             }
-            bytes_now()
-        };
-        let (early, late) = (play(5_000), play(15_000));
-        (late - early) as f64 / 10_000.0
-    })
+            if settles && let Some(top) = tree.settles_at(stage.world().tips().all(), 500) {
+                tree.settle(&top, &settled);
+            }
+        }
+        bytes_now()
+    };
+    let (early, late) = (play(5_000), play(15_000));
+    (late - early) as f64 / 10_000.0
 }
 
 /// The links, the states of seams, the places in tables: all of it goes.

@@ -1,13 +1,15 @@
 //! The recorded testnet: its directory loads, its chain decodes, verifies and comes out again.
 
 use crate::support::data;
-use dposlab::protocol::{Block, NetworkConfig, SignedTransaction, Slot, transaction::Dialect};
+use dposlab::protocol::{
+    Block, NetworkConfig, SignedTransaction, Slot, crypto::CryptoMode::Real, transaction::Dialect,
+};
 use serde_json::{Value, json};
 
 #[test]
 fn the_recorded_network_loads_and_its_chain_holds() {
     let root = data().join("recordings");
-    let config = NetworkConfig::load(&root.join("network")).unwrap();
+    let config = NetworkConfig::load(&root.join("network"), Real).unwrap();
     assert_eq!(config.network, dposlab::protocol::Network::testnet());
     assert_eq!(config.milestones, dposlab::protocol::Milestones::testnet());
     let genesis = &config.genesis.block;
@@ -17,7 +19,7 @@ fn the_recorded_network_loads_and_its_chain_holds() {
     let given: Vec<Value> = config.genesis.json["transactions"].as_array().unwrap().clone();
     for (transaction, given) in genesis.transactions.iter().zip(&given) {
         assert_eq!(json!(transaction.id()), given["id"]);
-        assert!(!transaction.verified(), "the official signatures do not hold");
+        assert!(!transaction.verified(Real), "the official signatures do not hold");
     }
     assert_eq!(
         genesis.check_content(&config.block_context()).iter().map(|error| error.to_string()).next_back().unwrap(),
@@ -46,9 +48,9 @@ fn the_recorded_network_loads_and_its_chain_holds() {
             let bound = config.transaction_context(dposlab::protocol::Height(block.height().0 - 1));
             assert_eq!(SignedTransaction::from_bytes(&transaction.bytes(), &bound).as_ref(), Ok(&**transaction));
         }
-        let multi = block.unverified().all(|transaction| !transaction.transaction().signatures.is_empty());
+        let multi = block.unverified(Real).all(|transaction| !transaction.transaction().signatures.is_empty());
         assert!(multi, "only multisignature wallets' transactions need another look");
-        if block.unverified().next().is_none() {
+        if block.unverified(Real).next().is_none() {
             assert_eq!(block.verify(&context, &config.slots(), Slot(u32::MAX)), Ok(()));
         }
         json["transactions"] = json!([]);
@@ -62,7 +64,7 @@ fn the_recorded_network_loads_and_its_chain_holds() {
 #[test]
 fn the_recorded_pool_comes_out_as_it_went_in() {
     let root = data().join("recordings");
-    let config = NetworkConfig::load(&root.join("network")).unwrap();
+    let config = NetworkConfig::load(&root.join("network"), Real).unwrap();
     let pool: Vec<Value> = serde_json::from_slice(&std::fs::read(root.join("chain/pool.json")).unwrap()).unwrap();
     for json in pool {
         let transaction = SignedTransaction::from_json(&json, &config.transaction_context(110.into())).unwrap();

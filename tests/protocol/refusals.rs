@@ -4,6 +4,7 @@ use crate::support::Rules;
 use dposlab::protocol::{
     Arktoshi, Block, BlockDraft, BlockError, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
     Slots, Timestamp, Transaction, TransactionContext,
+    crypto::CryptoMode::Real,
     network::Exceptions,
     transaction::{Asset, Dialect, TransactionBuilder, TransactionError},
 };
@@ -11,7 +12,7 @@ use serde_json::json;
 use std::{collections::BTreeSet, sync::Arc};
 
 fn keys() -> KeyPair {
-    KeyPair::from_passphrase("refusals")
+    KeyPair::from_passphrase("refusals", Real)
 }
 
 fn transfer() -> TransactionBuilder {
@@ -59,11 +60,11 @@ fn texts_say_what_is_wrong() {
 fn types_not_yet_in_force_read_well_but_are_never_verified() {
     let rules = Rules::of("mainnet");
     let refund = Transaction::htlc_refund(transfer().sign(&keys()).id()).sign(&keys());
-    assert!(refund.verified());
+    assert!(refund.verified(Real));
     let gated = SignedTransaction::from_bytes(&refund.bytes(), &rules.at(11_273_000, Dialect::Strict)).unwrap();
-    assert!(!gated.verified() && !gated.is_permitted());
-    assert!(!kept(&gated).verified() && !kept(&gated).is_permitted());
-    assert!(kept(&refund).verified() && kept(&refund).is_permitted());
+    assert!(!gated.verified(Real) && !gated.is_permitted());
+    assert!(!kept(&gated).verified(Real) && !kept(&gated).is_permitted());
+    assert!(kept(&refund).verified(Real) && kept(&refund).is_permitted());
 }
 
 /// The same from the parts of which it is kept.
@@ -75,14 +76,14 @@ fn kept(transaction: &SignedTransaction) -> SignedTransaction {
 #[test]
 fn listed_exceptions_stand_whatever_they_say() {
     let rules = Rules::of("testnet");
-    let broken = transfer().fee(Arktoshi::ZERO).sign(&KeyPair::from_passphrase("another"));
+    let broken = transfer().fee(Arktoshi::ZERO).sign(&KeyPair::from_passphrase("another", Real));
     let mut value = broken.into_transaction();
     value.sender = *keys().public();
     let broken = SignedTransaction::new(value);
     let exceptions = Exceptions { transactions: [broken.id()].into(), ..Exceptions::default() };
     let context = rules.at(2, Dialect::Strict).with_exceptions(&exceptions);
     let exempt = SignedTransaction::from_bytes(&broken.bytes(), &context).unwrap();
-    assert!(exempt.verified() && kept(&exempt).verified() && !kept(&broken).verified());
+    assert!(exempt.verified(Real) && kept(&exempt).verified(Real) && !kept(&broken).verified(Real));
 
     let key = *keys().public();
     let legacy = Asset::MultiSignatureLegacy { min: 1, lifetime: 24, keysgroup: vec![key] };
@@ -93,7 +94,7 @@ fn listed_exceptions_stand_whatever_they_say() {
     ));
     let exceptions = Exceptions { transactions: [legacy.id()].into(), ..Exceptions::default() };
     let context = rules.at(1, Dialect::Strict).with_exceptions(&exceptions);
-    assert!(SignedTransaction::from_bytes(&legacy.bytes(), &context).unwrap().verified());
+    assert!(SignedTransaction::from_bytes(&legacy.bytes(), &context).unwrap().verified(Real));
     assert_eq!(SignedTransaction::from_json(&legacy.to_json(), &context).unwrap(), legacy);
 }
 
@@ -202,20 +203,20 @@ fn a_multipayment_of_one_passes_the_first_test_of_a_batch() {
 fn verified_together_or_alone_the_flags_are_the_same() {
     let mut all: Vec<Arc<SignedTransaction>> = (0..20u64)
         .map(|n| {
-            let signer = KeyPair::from_passphrase(&format!("together {n}"));
+            let signer = KeyPair::from_passphrase(&format!("together {n}"), Real);
             let builder = transfer().nonce((n + 1).into());
             Arc::new(if n % 5 == 4 { builder.sign_ecdsa(&signer) } else { builder.sign(&signer) })
         })
         .collect();
-    SignedTransaction::verify_together(&all);
-    assert!(all.iter().all(|one| one.verified()));
+    SignedTransaction::verify_together(&all, Real);
+    assert!(all.iter().all(|one| one.verified(Real)));
     let mut value = all[7].as_ref().clone().into_transaction();
     value.sender = *keys().public();
     all[7] = Arc::new(SignedTransaction::new(value));
     let again: Vec<_> = all.iter().map(|one| Arc::new(SignedTransaction::new(one.transaction().clone()))).collect();
-    SignedTransaction::verify_together(&again);
+    SignedTransaction::verify_together(&again, Real);
     for (n, one) in again.iter().enumerate() {
-        assert_eq!(one.verified(), n != 7, "{n}");
+        assert_eq!(one.verified(Real), n != 7, "{n}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use dposlab::protocol::{
     Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Timestamp, Transaction, TransactionId, Vote,
+    crypto::CryptoMode::Real,
     transaction::{Asset, BridgechainRegistration, BridgechainUpdate, Expiration, Payment, TransactionBuilder},
 };
 use indexmap::IndexMap;
@@ -20,20 +21,20 @@ impl Sample {
     /// Returns true if every signature there is holds.
     pub fn holds(&self, transaction: &SignedTransaction) -> bool {
         let first = match &self.wallet {
-            None => transaction.verified(),
+            None => transaction.verified(Real),
             // A wallet's transaction counts exactly its participants: none may be added or replaced.
             Some((min, keys)) => {
                 transaction.transaction().signature.is_none()
                     && transaction.transaction().signatures.len() == usize::from(*min)
-                    && transaction.verify_multi(*min, keys) == Ok(true)
+                    && transaction.verify_multi(*min, keys, Real) == Ok(true)
             }
         };
-        first && self.second.as_ref().is_none_or(|key| transaction.verify_second(key))
+        first && self.second.as_ref().is_none_or(|key| transaction.verify_second(key, Real))
     }
 }
 
 pub fn keys() -> impl Strategy<Value = KeyPair> {
-    any::<u64>().prop_map(|number| KeyPair::from_passphrase(&format!("sample {number}")))
+    any::<u64>().prop_map(|number| KeyPair::from_passphrase(&format!("sample {number}"), Real))
 }
 
 fn key() -> impl Strategy<Value = PublicKey> {
@@ -168,7 +169,7 @@ pub fn sample() -> impl Strategy<Value = Sample> {
 
 fn members() -> impl Strategy<Value = (u8, Vec<KeyPair>)> {
     (any::<u64>(), 1..=5usize, any::<u8>()).prop_map(|(seed, count, min)| {
-        let keys = (0..count).map(|n| KeyPair::from_passphrase(&format!("member {n} of {seed}"))).collect();
+        let keys = (0..count).map(|n| KeyPair::from_passphrase(&format!("member {n} of {seed}"), Real)).collect();
         (1 + min % count as u8, keys)
     })
 }

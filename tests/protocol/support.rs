@@ -1,7 +1,8 @@
 //! The place of the vectors, and the four networks.
 
 use dposlab::protocol::{
-    BlockContext, Height, Milestones, Network, TransactionContext, TransactionId, transaction::Dialect,
+    BlockContext, Height, Milestones, Network, TransactionContext, TransactionId, crypto::CryptoMode::Real,
+    transaction::Dialect,
 };
 use serde_json::Value;
 use std::{
@@ -35,7 +36,7 @@ impl Rules {
     }
 
     pub fn blocks(&self) -> BlockContext<'_> {
-        BlockContext::new(self.network.pub_key_hash, &self.milestones, &self.genesis_ids)
+        BlockContext::new(self.network.pub_key_hash, &self.milestones, &self.genesis_ids, Real)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::support::{Rules, array, bytes, entries, text, vectors};
 use dposlab::protocol::{
     Block, BlockDraft, KeyPair, PublicKey, Round, SignedTransaction, Slots, Timestamp,
-    crypto::{ecdsa, schnorr},
+    crypto::{CryptoMode::Real, ecdsa, schnorr},
     keys::{SignedMessage, multisignature_key},
     shuffle::forging_order,
     transaction::{Dialect, IndexedSignature, Transaction, UnsignedTransaction},
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 fn identities() {
     for file in vectors("identities.json") {
         for entry in file["identities"].as_array().unwrap() {
-            let keys = KeyPair::from_passphrase(text(entry, "passphrase"));
+            let keys = KeyPair::from_passphrase(text(entry, "passphrase"), Real);
             assert_eq!(hex::encode(keys.private().as_bytes()), text(entry, "privateKey"));
             assert_eq!(keys.public().to_string(), text(entry, "publicKey"));
             for (name, address) in entry["addresses"].as_object().unwrap() {
@@ -22,10 +22,10 @@ fn identities() {
                 assert_eq!(*address, keys.public().address(network.pub_key_hash).to_string());
                 let wif = entry["wif"][name].as_str().unwrap();
                 assert_eq!(wif, keys.to_wif(network.wif));
-                assert_eq!(KeyPair::from_wif(wif, network.wif), Ok(keys.clone()));
+                assert_eq!(KeyPair::from_wif(wif, network.wif, Real), Ok(keys.clone()));
             }
             let message: SignedMessage = serde_json::from_value(entry["message"].clone()).unwrap();
-            assert!(message.verify());
+            assert!(message.verify(Real));
             assert_eq!(SignedMessage::sign(&message.message, &keys), message);
         }
         for entry in file["multiSignature"].as_array().unwrap() {
@@ -42,17 +42,17 @@ fn identities() {
 #[test]
 fn signatures() {
     for entry in entries("signatures.json") {
-        let keys = KeyPair::from_private(array(&entry, "privateKey")).unwrap();
+        let keys = KeyPair::from_private(array(&entry, "privateKey"), Real).unwrap();
         let hash = array(&entry, "hash");
         assert_eq!(keys.public().to_string(), text(&entry, "publicKey"));
-        assert_eq!(ecdsa::sign(&hash, keys.private()), bytes(&entry, "ecdsa"));
-        assert_eq!(schnorr::sign(&hash, keys.private()).to_vec(), bytes(&entry, "schnorr"));
-        assert!(ecdsa::verify(&hash, &bytes(&entry, "ecdsa"), keys.public()));
-        assert!(schnorr::verify(&hash, &bytes(&entry, "schnorr"), keys.public()));
+        assert_eq!(ecdsa::sign(&hash, &keys), bytes(&entry, "ecdsa"));
+        assert_eq!(schnorr::sign(&hash, &keys).to_vec(), bytes(&entry, "schnorr"));
+        assert!(ecdsa::verify(&hash, &bytes(&entry, "ecdsa"), keys.public(), Real));
+        assert!(schnorr::verify(&hash, &bytes(&entry, "schnorr"), keys.public(), Real));
         let broken = &entry["invalid"];
-        let holds = ecdsa::verify(&hash, &bytes(broken, "ecdsa"), keys.public());
+        let holds = ecdsa::verify(&hash, &bytes(broken, "ecdsa"), keys.public(), Real);
         assert_eq!(json!(holds), broken["ecdsaVerifies"]);
-        let holds = schnorr::verify(&hash, &bytes(broken, "schnorr"), keys.public());
+        let holds = schnorr::verify(&hash, &bytes(broken, "schnorr"), keys.public(), Real);
         assert_eq!(json!(holds), broken["schnorrVerifies"]);
     }
 }
@@ -76,8 +76,8 @@ fn transactions() {
             text(&entry, "hashForSignature"),
             "{label}"
         );
-        assert_eq!(json!(from_bytes.verified()), entry["verified"], "{label}");
-        assert_eq!(json!(from_json.verified()), entry["verified"], "{label}");
+        assert_eq!(json!(from_bytes.verified(Real)), entry["verified"], "{label}");
+        assert_eq!(json!(from_json.verified(Real)), entry["verified"], "{label}");
         let again = SignedTransaction::from_json(&from_bytes.to_json(), &context).unwrap();
         assert_eq!(again, from_bytes, "{label}");
         check_members(&from_bytes.to_json(), &entry["json"], label);
@@ -110,28 +110,28 @@ fn sign_again(signed: &SignedTransaction, entry: &Value) -> SignedTransaction {
     let mut unsigned = UnsignedTransaction::from(Transaction { signature, second_signature, signatures, ..old });
     let participants: Vec<KeyPair> = entry["passphrases"]
         .as_array()
-        .map(|list| list.iter().map(|text| KeyPair::from_passphrase(text.as_str().unwrap())).collect())
+        .map(|list| list.iter().map(|text| KeyPair::from_passphrase(text.as_str().unwrap(), Real)).collect())
         .unwrap_or_default();
     for IndexedSignature { index, .. } in had {
         unsigned = unsigned.multi_sign(index, &participants[usize::from(index)]);
     }
     if had_first {
         let keys = match entry["passphrase"].as_str() {
-            Some(passphrase) => KeyPair::from_passphrase(passphrase),
+            Some(passphrase) => KeyPair::from_passphrase(passphrase, Real),
             None => participants[0].clone(),
         };
         unsigned = if ecdsa { unsigned.sign_ecdsa(&keys) } else { unsigned.sign(&keys) };
     }
     if let Some(passphrase) = entry["secondPassphrase"].as_str() {
-        unsigned = unsigned.second_sign(&KeyPair::from_passphrase(passphrase));
+        unsigned = unsigned.second_sign(&KeyPair::from_passphrase(passphrase, Real));
     }
     let again = unsigned.finish();
     if let Some(passphrase) = entry["secondPassphrase"].as_str() {
-        assert!(again.verify_second(KeyPair::from_passphrase(passphrase).public()));
+        assert!(again.verify_second(KeyPair::from_passphrase(passphrase, Real).public(), Real));
     }
     if let Some(asset) = entry.get("multiSignature") {
         let keys: Vec<PublicKey> = serde_json::from_value(asset["publicKeys"].clone()).unwrap();
-        assert_eq!(again.verify_multi(asset["min"].as_u64().unwrap() as u8, &keys), Ok(true));
+        assert_eq!(again.verify_multi(asset["min"].as_u64().unwrap() as u8, &keys, Real), Ok(true));
     }
     again
 }
@@ -148,7 +148,7 @@ fn invalid_transactions() {
                 Ok(transaction) => {
                     let matches = json!(transaction.id().to_string()) == entry["json"]["id"];
                     let id = transaction.id().to_string();
-                    let verified = transaction.verified();
+                    let verified = transaction.verified(Real);
                     (json!({ "accepted": true, "verified": verified, "idMatches": matches, "id": id }), String::new())
                 }
                 Err(error) => {
@@ -180,14 +180,14 @@ fn malformed_bytes() {
         let expected = &entry["result"];
         let strict = SignedTransaction::from_bytes(&wire, &rules.at(100_000, Dialect::Strict));
         let lax = SignedTransaction::from_bytes(&wire, &rules.at(100_000, Dialect::Reference));
-        let say = |found: &Result<SignedTransaction, _>| format!("{:?}", found.as_ref().map(|one| one.verified()));
+        let say = |found: &Result<SignedTransaction, _>| format!("{:?}", found.as_ref().map(|one| one.verified(Real)));
         // As the reference: what verifies there verifies; what it refuses is refused.
         let verifies = expected["verified"] == true;
         let refused = expected["accepted"] == false;
-        if verifies != lax.as_ref().is_ok_and(|one| one.verified()) || (refused && lax.is_ok()) {
+        if verifies != lax.as_ref().is_ok_and(|one| one.verified(Real)) || (refused && lax.is_ok()) {
             wrong.push(format!("{} {}: {} expected {expected}", entry["label"], entry["mutation"], say(&lax)));
         }
-        if !verifies && strict.is_ok_and(|one| one.verified()) {
+        if !verifies && strict.is_ok_and(|one| one.verified(Real)) {
             wrong.push(format!("{} {}: strictly accepted", entry["label"], entry["mutation"]));
         }
     }
@@ -216,7 +216,7 @@ fn blocks() {
             version: header.version,
             transactions: block.transactions.clone(),
         };
-        let keys = KeyPair::from_private(array(&entry, "privateKey")).unwrap();
+        let keys = KeyPair::from_private(array(&entry, "privateKey"), Real).unwrap();
         assert_eq!(Block::forge(draft, &keys, milestones), block, "{label}");
     }
 }

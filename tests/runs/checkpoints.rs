@@ -127,22 +127,20 @@ impl Run {
 fn holds(scenario: &Scenario, seed: u64, name: &str) {
     let seeds = SeedTree::new(seed);
     let plan = || scenario.plan(&scenario.testnet(seeds), seeds);
-    scenario.crypto.during(|| {
-        among_actors(async {
-            let mut whole = Run::new(scenario, &plan());
-            whole.play(DELIVERED_MAX).await;
-            let end = whole.end();
-            let mut random = seeds.stream("checkpoints");
-            let mut instants: Vec<u64> = (0..TIMES).map(|_| random.random_range(0..end.2)).collect();
-            instants.sort_unstable();
-            let mut broken = Run::new(scenario, &plan());
-            for at in instants {
-                broken.play(at).await;
-                broken.read_again(&plan(), name);
-            }
-            broken.play(DELIVERED_MAX).await;
-            assert_eq!(broken.end(), end, "{name}: the run differs after it was read again");
-        });
+    among_actors(async {
+        let mut whole = Run::new(scenario, &plan());
+        whole.play(DELIVERED_MAX).await;
+        let end = whole.end();
+        let mut random = seeds.stream("checkpoints");
+        let mut instants: Vec<u64> = (0..TIMES).map(|_| random.random_range(0..end.2)).collect();
+        instants.sort_unstable();
+        let mut broken = Run::new(scenario, &plan());
+        for at in instants {
+            broken.play(at).await;
+            broken.read_again(&plan(), name);
+        }
+        broken.play(DELIVERED_MAX).await;
+        assert_eq!(broken.end(), end, "{name}: the run differs after it was read again");
     });
 }
 
@@ -551,32 +549,30 @@ fn kills_hold(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
             kept = begin();
             harmed.clear();
         }
-        kept.scenario.crypto.during(|| {
-            let opened = |by_checkpoint| kept.open(by_checkpoint).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
-            // One after the other: a folder is open once.
-            let from = opened(true).seen();
-            let whole = opened(false).seen();
-            if let (Some((from, skipped, told)), Some((whole, all, _))) = (from, whole) {
-                passed += told.len();
-                let is_harmed = |why: &String| harmed.iter().any(|file| why.contains(&format!("{file} ")));
-                assert!(told.iter().all(is_harmed), "kill {kill}: of {told:?} only {harmed:?} were harmed");
-                saved += usize::from(skipped < all);
-                // Fifty slots more, and all that happens in them.
-                let by = from.max(whole) + Duration::from_secs(400);
-                let from = opened(true).all(by);
-                let whole = opened(false).all(by);
-                assert_eq!(from, whole, "kill {kill}");
-            }
-            let open = opened(true);
-            highest = highest.max(open.height());
-            bases.extend(open.resumed.as_ref().map(|resumed| resumed.base));
-            go_on_until_killed(&kept, open, &mut random);
-            // A log that lost its end may lie behind any of them.
-            let before = kept.checkpoints();
-            if harm(&kept, &mut random) {
-                harmed.extend(before.iter().map(|file| file.display().to_string()));
-            }
-        });
+        let opened = |by_checkpoint| kept.open(by_checkpoint).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
+        // One after the other: a folder is open once.
+        let from = opened(true).seen();
+        let whole = opened(false).seen();
+        if let (Some((from, skipped, told)), Some((whole, all, _))) = (from, whole) {
+            passed += told.len();
+            let is_harmed = |why: &String| harmed.iter().any(|file| why.contains(&format!("{file} ")));
+            assert!(told.iter().all(is_harmed), "kill {kill}: of {told:?} only {harmed:?} were harmed");
+            saved += usize::from(skipped < all);
+            // Fifty slots more, and all that happens in them.
+            let by = from.max(whole) + Duration::from_secs(400);
+            let from = opened(true).all(by);
+            let whole = opened(false).all(by);
+            assert_eq!(from, whole, "kill {kill}");
+        }
+        let open = opened(true);
+        highest = highest.max(open.height());
+        bases.extend(open.resumed.as_ref().map(|resumed| resumed.base));
+        go_on_until_killed(&kept, open, &mut random);
+        // A log that lost its end may lie behind any of them.
+        let before = kept.checkpoints();
+        if harm(&kept, &mut random) {
+            harmed.extend(before.iter().map(|file| file.display().to_string()));
+        }
     }
     assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
     assert!(
@@ -598,76 +594,72 @@ fn the_older_checkpoint_has_its_base_too() {
         all.sort_by_key(number);
         all
     };
-    kept.scenario.crypto.during(|| {
-        let mut turns = 0..30;
-        while turns.next().is_some() && (bases().len() < 2 || kept.checkpoints().len() < 2) {
-            go_on_until_killed(&kept, kept.open(true).expect("it can be used"), &mut random);
-        }
-        let (bases, checkpoints) = (bases(), kept.checkpoints());
-        let ([.., newest_base], [newest, _]) = (&bases[..], &checkpoints[..]) else {
-            panic!("two of each: {bases:?}, {checkpoints:?}")
-        };
-        fs::remove_file(newest_base).expect("it is there");
-        fs::remove_file(newest).expect("it is there");
-        let seen = || {
-            let resumed = kept.open(true).expect("it can be used").resumed.expect("it has begun");
-            (resumed.base, resumed.told)
-        };
-        let (base, told) = seen();
-        assert!(base > Height(0) && told.is_empty(), "the older one has none: {told:?}");
-        // Damage is told of by name, and the log has all that is in a base.
-        for base in &bases {
-            let Ok(mut bytes) = fs::read(base) else { continue };
-            let at = random.random_range(0..bytes.len());
-            bytes[at] ^= random.random_range(1..=255_u8);
-            fs::write(base, bytes).expect("it can be written");
-        }
-        let (base, told) = seen();
-        assert!(base == Height(0) && told.len() == 1 && told[0].contains("base-"), "{told:?}");
-    });
+    let mut turns = 0..30;
+    while turns.next().is_some() && (bases().len() < 2 || kept.checkpoints().len() < 2) {
+        go_on_until_killed(&kept, kept.open(true).expect("it can be used"), &mut random);
+    }
+    let (bases, checkpoints) = (bases(), kept.checkpoints());
+    let ([.., newest_base], [newest, _]) = (&bases[..], &checkpoints[..]) else {
+        panic!("two of each: {bases:?}, {checkpoints:?}")
+    };
+    fs::remove_file(newest_base).expect("it is there");
+    fs::remove_file(newest).expect("it is there");
+    let seen = || {
+        let resumed = kept.open(true).expect("it can be used").resumed.expect("it has begun");
+        (resumed.base, resumed.told)
+    };
+    let (base, told) = seen();
+    assert!(base > Height(0) && told.is_empty(), "the older one has none: {told:?}");
+    // Damage is told of by name, and the log has all that is in a base.
+    for base in &bases {
+        let Ok(mut bytes) = fs::read(base) else { continue };
+        let at = random.random_range(0..bytes.len());
+        bytes[at] ^= random.random_range(1..=255_u8);
+        fs::write(base, bytes).expect("it can be written");
+    }
+    let (base, told) = seen();
+    assert!(base == Height(0) && told.len() == 1 && told[0].contains("base-"), "{told:?}");
 }
 
 /// A disk that is too full for a checkpoint is told of once, and the next one is written when there is room again.
 #[test]
 fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
     let kept = Kept::new();
-    kept.scenario.crypto.during(|| {
-        let mut open = kept.open(true).expect("it can be used");
-        kept.folder().becomes_testnet().expect("it can be written to");
-        let (log, settling, inputs) = open.log.take().expect("it is there");
-        let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
-        let mut stage = Stage::inline(&open.plan, observers);
-        stage.open();
-        let (told, tells) = mpsc::channel();
-        let tell = move |why: &str| told.send(why.to_owned()).expect("somebody listens");
-        let mut checkpoints =
-            Checkpoints::new(kept.path(), &open.plan, writer, beside(&open.digest), 1, tell).expect("a folder");
-        // A folder in its place is as good as no room.
-        let obstacle = kept.path().join("checkpoint.new");
-        fs::create_dir(&obstacle).expect("it can be made");
-        let mut keep = |height: u32| {
-            while stage.world().tips().winning().height() < Height(height) {
-                among_actors(stage.step(SimTime::from_micros(u64::MAX))).expect("nobody dies");
-            }
-            // The one before is written by now, or is not going to be.
-            while !checkpoints.is_due(Height(height)) {
-                std::thread::yield_now();
-            }
-            checkpoints.keep(among_actors(stage.moment()).expect("nobody dies"), stage.snapshots());
-        };
-        keep(2);
-        keep(3);
-        assert!(tells.recv().expect("it is told").contains("no checkpoint can be written"));
-        keep(4);
-        assert_eq!(kept.checkpoints(), Vec::<PathBuf>::new());
-        keep(5);
-        fs::remove_dir(&obstacle).expect("it is there");
-        keep(6);
-        checkpoints.end();
-        assert!(tells.try_recv().is_err(), "it is told once");
-        assert!(!kept.checkpoints().is_empty(), "the next one is written");
-    });
+    let mut open = kept.open(true).expect("it can be used");
+    kept.folder().becomes_testnet().expect("it can be written to");
+    let (log, settling, inputs) = open.log.take().expect("it is there");
+    let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
+    let mut stage = Stage::inline(&open.plan, observers);
+    stage.open();
+    let (told, tells) = mpsc::channel();
+    let tell = move |why: &str| told.send(why.to_owned()).expect("somebody listens");
+    let mut checkpoints =
+        Checkpoints::new(kept.path(), &open.plan, writer, beside(&open.digest), 1, tell).expect("a folder");
+    // A folder in its place is as good as no room.
+    let obstacle = kept.path().join("checkpoint.new");
+    fs::create_dir(&obstacle).expect("it can be made");
+    let mut keep = |height: u32| {
+        while stage.world().tips().winning().height() < Height(height) {
+            among_actors(stage.step(SimTime::from_micros(u64::MAX))).expect("nobody dies");
+        }
+        // The one before is written by now, or is not going to be.
+        while !checkpoints.is_due(Height(height)) {
+            std::thread::yield_now();
+        }
+        checkpoints.keep(among_actors(stage.moment()).expect("nobody dies"), stage.snapshots());
+    };
+    keep(2);
+    keep(3);
+    assert!(tells.recv().expect("it is told").contains("no checkpoint can be written"));
+    keep(4);
+    assert_eq!(kept.checkpoints(), Vec::<PathBuf>::new());
+    keep(5);
+    fs::remove_dir(&obstacle).expect("it is there");
+    keep(6);
+    checkpoints.end();
+    assert!(tells.try_recv().is_err(), "it is told once");
+    assert!(!kept.checkpoints().is_empty(), "the next one is written");
 }
 
 /// Wherever a byte is changed, the checkpoint is passed over by name, and the next one is taken.
@@ -675,27 +667,25 @@ fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
 fn a_changed_byte_of_a_checkpoint_is_found() {
     let kept = Kept::new();
     let mut random = ChaCha8Rng::seed_from_u64(5);
-    kept.scenario.crypto.during(|| {
-        while kept.checkpoints().len() < 2 {
-            go_on_until_killed(&kept, kept.open(true).expect("it can be used"), &mut random);
-        }
-        let all = kept.checkpoints();
-        let [newest, _] = &all[..] else { panic!("two are kept: {all:?}") };
-        let (whole, mut untouched) = (fs::read(newest).expect("it is there"), kept.open(true).expect("it can be used"));
-        let by = untouched.now();
-        let expected = untouched.all(by);
-        drop(untouched);
-        for part in 0..20 {
-            let mut bytes = whole.clone();
-            let at = part * bytes.len() / 20 + random.random_range(0..bytes.len() / 20);
-            bytes[at] ^= random.random_range(1..=255_u8);
-            fs::write(newest, &bytes).expect("it can be written");
-            let mut open = kept.open(true).expect("it can be used");
-            let told = &open.resumed.as_ref().expect("it has begun").told;
-            assert!(told.len() == 1 && told[0].contains(&newest.display().to_string()), "byte {at}: {told:?}");
-            assert!(open.all(by) == expected, "byte {at}");
-        }
-    });
+    while kept.checkpoints().len() < 2 {
+        go_on_until_killed(&kept, kept.open(true).expect("it can be used"), &mut random);
+    }
+    let all = kept.checkpoints();
+    let [newest, _] = &all[..] else { panic!("two are kept: {all:?}") };
+    let (whole, mut untouched) = (fs::read(newest).expect("it is there"), kept.open(true).expect("it can be used"));
+    let by = untouched.now();
+    let expected = untouched.all(by);
+    drop(untouched);
+    for part in 0..20 {
+        let mut bytes = whole.clone();
+        let at = part * bytes.len() / 20 + random.random_range(0..bytes.len() / 20);
+        bytes[at] ^= random.random_range(1..=255_u8);
+        fs::write(newest, &bytes).expect("it can be written");
+        let mut open = kept.open(true).expect("it can be used");
+        let told = &open.resumed.as_ref().expect("it has begun").told;
+        assert!(told.len() == 1 && told[0].contains(&newest.display().to_string()), "byte {at}: {told:?}");
+        assert!(open.all(by) == expected, "byte {at}");
+    }
 }
 
 /// The command, too: what clients see, and the digest of the recording.

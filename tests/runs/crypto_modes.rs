@@ -17,17 +17,15 @@ use std::{
 
 /// The chain a scenario gives, genesis first.
 fn chain(scenario: &Scenario, crypto: CryptoMode) -> Vec<Arc<Block>> {
-    crypto.during(|| {
-        let scenario = Scenario { crypto, ..scenario.clone() };
-        let seeds = SeedTree::new(3);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let rounds = Rounds::new(&plan);
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
-        scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
-        let mut links: Vec<Arc<Link>> = std::iter::successors(Some(rounds.tip()), |link| link.parent()).collect();
-        links.reverse();
-        links.iter().map(|link| link.block().clone()).collect()
-    })
+    let scenario = Scenario { crypto, ..scenario.clone() };
+    let seeds = SeedTree::new(3);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let rounds = Rounds::new(&plan);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
+    scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
+    let mut links: Vec<Arc<Link>> = std::iter::successors(Some(rounds.tip()), |link| link.parent()).collect();
+    links.reverse();
+    links.iter().map(|link| link.block().clone()).collect()
 }
 
 /// A block without its signatures and what follows from them.
@@ -94,36 +92,30 @@ fn the_command_takes_a_mode() {
     assert_eq!(real.1, modelled.1, "who forged and missed is the same");
 }
 
-/// The mode is a thread's, and a network's signatures are of one mode: a simulation plays a file in the mode that the file says, and
-/// not in the thread's.
 #[test]
 fn a_simulation_plays_a_file_with_the_signatures_that_the_file_says() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let tenth = |mode: &str, of_thread: CryptoMode| {
+    let tenth = |mode: &str| {
         let file = folder.path().join(format!("{mode}.toml"));
         let text = format!("version = 1\nrounds = 2\ncrypto = \"{mode}\"\n[network]\ndelegates = 5\n");
         std::fs::write(&file, text).expect("a folder of our own");
         let builder = Simulation::builder().scenario(&file).expect("the test writes a scenario").seed(3);
         let found = Arc::new(Mutex::new(None));
         let seen = found.clone();
-        of_thread.during(|| {
-            let mut simulation = builder.build().expect("it can be played");
-            simulation.always("it goes on", move |network| {
-                let link = network.tip(NodeId(0)).and_then(|tip| tip.ancestor(Height(10)));
-                let mut seen = seen.lock().expect("nobody panics");
-                *seen = link.map(|link| link.block().header.signature.clone()).or(seen.take());
-                true
-            });
-            assert_eq!(simulation.play().expect("it holds").height, Height(10), "{mode}");
+        let mut simulation = builder.build().expect("it can be played");
+        simulation.always("it goes on", move |network| {
+            let link = network.tip(NodeId(0)).and_then(|tip| tip.ancestor(Height(10)));
+            let mut seen = seen.lock().expect("nobody panics");
+            *seen = link.map(|link| link.block().header.signature.clone()).or(seen.take());
+            true
         });
+        assert_eq!(simulation.play().expect("it holds").height, Height(10), "{mode}");
         found.lock().expect("nobody panics").take().expect("the chain is so high")
     };
     let text = "version = 1\nrounds = 2\n[network]\ndelegates = 5\n";
     let scenario = Scenario::parse(text, Path::new("crypto")).expect("the test writes a scenario");
     for (mode, crypto) in [("modelled", CryptoMode::Modelled), ("real", CryptoMode::Real)] {
         let expected = chain(&scenario, crypto).last().expect("a chain").header.signature.clone();
-        for of_thread in [CryptoMode::Real, CryptoMode::Modelled] {
-            assert_eq!(tenth(mode, of_thread), expected, "{mode} on a thread of {of_thread:?}");
-        }
+        assert_eq!(tenth(mode), expected, "{mode}");
     }
 }

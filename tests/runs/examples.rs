@@ -4,6 +4,7 @@
 use crate::{kept_by_model::block_of_a_client, support::root, testnet::Up};
 use dposlab::protocol::{
     Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Transaction, Vote,
+    crypto::CryptoMode::Real,
     transaction::{Expiration, TransactionBuilder},
 };
 use serde_json::{Map, Value, json};
@@ -49,7 +50,7 @@ impl Node {
         let accounts = up.ready["accounts"].as_array().expect("a list").clone();
         let keys: Vec<KeyPair> = accounts
             .iter()
-            .map(|account| KeyPair::from_passphrase(account["passphrase"].as_str().expect("a text")))
+            .map(|account| KeyPair::from_passphrase(account["passphrase"].as_str().expect("a text"), Real))
             .collect();
         let delegate: PublicKey =
             up.ready["delegates"][0]["publicKey"].as_str().expect("a key").parse().expect("a key");

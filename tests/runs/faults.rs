@@ -411,10 +411,6 @@ impl Observer for AtBeginning {
 
 /// Plays a scenario; answers what was seen, and the ids of the chain on which most nodes end.
 fn seen_of(scenario: &Scenario) -> (Seen, Vec<BlockId>) {
-    scenario.crypto.during(|| seen_in_mode(scenario))
-}
-
-fn seen_in_mode(scenario: &Scenario) -> (Seen, Vec<BlockId>) {
     let seeds = SeedTree::new(7);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let seen = AtBeginning::new(&plan);
@@ -538,16 +534,14 @@ fn two_nodes_with_one_key_and_other_pools_make_two_blocks_and_the_network_splits
     let (seen, _) = seen_of(&scenario);
     let both = pairs(&seen);
     assert!(both.iter().any(|(one, other)| one != other), "one pool has what the other lacks: {both:?}");
-    scenario.crypto.during(|| {
-        let seeds = SeedTree::new(7);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let judge = check::judge(&scenario, &plan).expect("no invariant is misspelt");
-        let outcome = scenario.play(&plan, StageKind::Inline, judge.observer().into_iter().collect(), |_| {});
-        let outcome = outcome.expect("no actor dies");
-        for verdict in judge.verdicts(outcome.end, outcome.ended) {
-            assert!(verdict.holds(), "{verdict}");
-        }
-    });
+    let seeds = SeedTree::new(7);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let judge = check::judge(&scenario, &plan).expect("no invariant is misspelt");
+    let outcome = scenario.play(&plan, StageKind::Inline, judge.observer().into_iter().collect(), |_| {});
+    let outcome = outcome.expect("no actor dies");
+    for verdict in judge.verdicts(outcome.end, outcome.ended) {
+        assert!(verdict.holds(), "{verdict}");
+    }
 }
 
 /// Each of the two follows the rules, so nothing of what they do is exempt from judgement.

@@ -413,29 +413,27 @@ fn a_block_that_a_client_may_know_is_there_again() {
     let scenario = Scenario::parse(text, Path::new("a test")).expect("it is one");
     let (place, seeds) = (DataFolder::new(), SeedTree::new(1));
     let folder = Folder::new(place.0.path());
-    scenario.crypto.during(|| {
-        let begin = || {
-            let testnet = scenario.testnet(seeds);
-            let plan = scenario.plan(&testnet, seeds);
-            let session = Session::new(1, &scenario, 1, plan.tree.config());
-            let desk = FaultDesk::new(&plan, testnet);
-            let opened = among_actors(folder.open(&session, &plan, &desk, Vec::new())).expect("it can be used");
-            (plan, opened)
-        };
-        let (plan, Opened { log, settling, inputs, resumed, .. }) = begin();
-        assert!(resumed.is_none());
-        folder.becomes_testnet().expect("it can be written to");
-        let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
-        let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
-        let end = SimTime::from_micros(100_000_000);
-        while among_actors(stage.step(end)).expect("nobody dies") {}
-        let known = stage.world().tips().of(NodeId(0)).id();
-        drop(stage);
-        let (_, opened) = begin();
-        let resumed = opened.resumed.expect("there is a log");
-        assert_eq!(resumed.moment.tips().of(NodeId(0)).id(), known);
-        assert!(resumed.moment.tips().of(NodeId(0)).height().0 > 5);
-    });
+    let begin = || {
+        let testnet = scenario.testnet(seeds);
+        let plan = scenario.plan(&testnet, seeds);
+        let session = Session::new(1, &scenario, 1, plan.tree.config());
+        let desk = FaultDesk::new(&plan, testnet);
+        let opened = among_actors(folder.open(&session, &plan, &desk, Vec::new())).expect("it can be used");
+        (plan, opened)
+    };
+    let (plan, Opened { log, settling, inputs, resumed, .. }) = begin();
+    assert!(resumed.is_none());
+    folder.becomes_testnet().expect("it can be written to");
+    let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
+    let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
+    let end = SimTime::from_micros(100_000_000);
+    while among_actors(stage.step(end)).expect("nobody dies") {}
+    let known = stage.world().tips().of(NodeId(0)).id();
+    drop(stage);
+    let (_, opened) = begin();
+    let resumed = opened.resumed.expect("there is a log");
+    assert_eq!(resumed.moment.tips().of(NodeId(0)).id(), known);
+    assert!(resumed.moment.tips().of(NodeId(0)).height().0 > 5);
 }
 
 #[test]

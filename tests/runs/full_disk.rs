@@ -5,7 +5,7 @@ use crate::{
     support::{dposlab, run},
     testnet::Up,
 };
-use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use std::{
@@ -110,8 +110,8 @@ fn a_sweep_without_room_for_more_rows_says_so_and_goes_on_later() {
 
 /// A transfer of one coin from the first funded account.
 fn transfer(up: &Up, nonce: u64) -> Value {
-    let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"));
-    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"), Real);
+    let recipient = KeyPair::from_passphrase("somebody", Real).public().address(23);
     let transfer = Transaction::transfer(recipient, Arktoshi::coins(1)).network(23).nonce(Nonce(nonce)).sign(&keys);
     json!({ "transactions": [transfer.to_json()] })
 }

@@ -8,7 +8,7 @@ use dposlab::{
     cli::fuzz,
     files::segments::Log,
     ledger::{Link, rules::Gossip},
-    protocol::{Arktoshi, Height, Milestone, Nonce, Transaction},
+    protocol::{Arktoshi, Height, Milestone, Nonce, Transaction, crypto::CryptoMode::Real},
     report::{
         session::{Came, Entry, Session},
         sweep::{
@@ -257,7 +257,7 @@ fn no_bytes_on_a_connection_panic() {
 
 /// A chain of three delegates with a transfer in it, and its blocks as lines.
 fn played() -> (Testnet, Arc<Link>, Vec<Value>) {
-    let testnet = Testnet::generate(SeedTree::new(1), 3);
+    let testnet = Testnet::generate(SeedTree::new(1), 3, Real);
     let tree = testnet.tree(rules_for(3)).expect("it is generated");
     let node = |delegate: &dposlab::scenario::NamedDelegate| NodePlan { forger: Some(delegate.keys.clone()) };
     let nodes = testnet.delegates.iter().map(node).collect();

@@ -12,7 +12,7 @@ use dposlab::{
         rules::Gossip,
         saved::{LoadError, Loader, Saver},
     },
-    protocol::{Arktoshi, Height, KeyPair, Nonce, SignedTransaction, Transaction},
+    protocol::{Arktoshi, Height, KeyPair, Nonce, SignedTransaction, Transaction, crypto::CryptoMode::Real},
     scenario::{Scenario, StageKind, Testnet},
     sim::{
         Observer, SeedTree,
@@ -57,7 +57,7 @@ impl Source for Burst {
 }
 
 fn transfer(keys: &KeyPair, nonce: u64) -> SignedTransaction {
-    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    let recipient = KeyPair::from_passphrase("somebody", Real).public().address(23);
     let fee = Arktoshi::new(10_000_000).expect("a fee");
     Transaction::transfer(recipient, Arktoshi::coins(1)).network(23).nonce(Nonce(nonce)).fee(fee).sign(keys)
 }
@@ -143,7 +143,7 @@ fn in_the_reference_most_of_a_burst_waits() {
 /// Posts transfers of the first account, one request each, and answers how many stand in blocks three slots later.
 fn confirmed_within_three_blocks(up: &Up, count: u64) -> u64 {
     up.advance(5);
-    let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"));
+    let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"), Real);
     for nonce in 1..=count {
         let body = json!({ "transactions": [transfer(&keys, nonce).to_json()] });
         let (status, answer) = up.post("/api/transactions", &body);
@@ -213,7 +213,7 @@ fn a_pool_keeps_what_a_peer_sends_too_early() {
 #[test]
 fn a_pool_keeps_what_needs_a_block_that_is_still_to_come() {
     let mut bench = Bench::new(in_order);
-    let newcomer = KeyPair::from_passphrase("funded in the next block");
+    let newcomer = KeyPair::from_passphrase("funded in the next block", Real);
     let address = newcomer.public().address(23);
     let funding = Transaction::transfer(address, Arktoshi::coins(10));
     let funding = bench.sign(funding, 1, 1, FEE);

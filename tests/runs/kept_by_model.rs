@@ -8,7 +8,7 @@ use crate::{
     support::dposlab,
     testnet::Up,
 };
-use dposlab::protocol::{Block, BlockDraft, Height, KeyPair, Milestones, Timestamp};
+use dposlab::protocol::{Block, BlockDraft, Height, KeyPair, Milestones, Timestamp, crypto::CryptoMode::Real};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -312,7 +312,7 @@ pub fn block_of_a_client(up: &Up, later: u64) -> Value {
         reward: milestones.at(height).reward,
         transactions: Vec::new(),
     };
-    let keys = KeyPair::from_passphrase(owner["passphrase"].as_str().expect("a text"));
+    let keys = KeyPair::from_passphrase(owner["passphrase"].as_str().expect("a text"), Real);
     let block = Block::forge(draft, &keys, &milestones).to_json(&milestones);
     let lab: Value = serde_json::from_slice(&up.bytes("/lab")).expect("JSON");
     let nodes = lab["data"]["nodes"].as_array().expect("a list");

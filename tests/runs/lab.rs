@@ -6,17 +6,17 @@ use crate::{
     support::{recordings, run},
     testnet::Up,
 };
-use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real};
 use serde_json::{Value, json};
 use std::{fs, path::Path, thread};
 
 fn keys(account: &Value) -> KeyPair {
-    KeyPair::from_passphrase(account["passphrase"].as_str().expect("a passphrase"))
+    KeyPair::from_passphrase(account["passphrase"].as_str().expect("a passphrase"), Real)
 }
 
 /// A transfer of one coin to nobody in particular.
 fn transfer(keys: &KeyPair, nonce: u64) -> Value {
-    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    let recipient = KeyPair::from_passphrase("somebody", Real).public().address(23);
     Transaction::transfer(recipient, Arktoshi::coins(1)).network(23).nonce(Nonce(nonce)).sign(keys).to_json()
 }
 
@@ -324,8 +324,8 @@ fn coin_comes_by_real_transactions_of_the_funded_accounts() {
     let record = folder.path().join("session.jsonl");
     let recorded = record.to_str().expect("a path in UTF-8");
     let up = Up::start(&["--pace", "manual", "--delegates", "5", "--seed", "3", "--record", recorded]);
-    let recipient = KeyPair::from_passphrase("someone new").public().address(23).to_string();
-    let other = KeyPair::from_passphrase("someone else").public().address(23).to_string();
+    let recipient = KeyPair::from_passphrase("someone new", Real).public().address(23).to_string();
+    let other = KeyPair::from_passphrase("someone else", Real).public().address(23).to_string();
     let one = json!({"recipient": recipient, "amount": "150000000"});
     let (status, answer) = up.post("/lab/faucet", &one);
     assert_eq!(status, 409, "{answer}");
@@ -411,7 +411,8 @@ fn many_ask_for_coin_at_once_and_each_is_paid() {
         for number in 0..8 {
             let up = &up;
             scope.spawn(move || {
-                let address = KeyPair::from_passphrase(&format!("number {number}")).public().address(23).to_string();
+                let address =
+                    KeyPair::from_passphrase(&format!("number {number}"), Real).public().address(23).to_string();
                 for _ in 0..3 {
                     ok(up, "/lab/faucet", &json!({"recipient": address, "amount": 11}));
                 }

@@ -6,7 +6,10 @@ use dposlab::{
         strategies::{Attempt, Play, Stage, Try, stages},
     },
     ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules, Scratch, Wallet, apply::Look},
-    protocol::{Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Kind, Nonce, Transaction, TransactionId},
+    protocol::{
+        Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Kind, Nonce, Transaction, TransactionId,
+        crypto::CryptoMode::Real,
+    },
     scenario::Testnet,
     sim::SeedTree,
 };
@@ -231,7 +234,7 @@ fn a_block_that_breaks_one_rule_is_refused_by_that_rule() {
 
 #[test]
 fn the_forger_of_the_first_block_has_its_reward_and_fees() {
-    let testnet = Testnet::generate(SeedTree::new(1), 5);
+    let testnet = Testnet::generate(SeedTree::new(1), 5, Real);
     let balance = |reward: u64, fees: u64| {
         let mut config = (*testnet.config).clone();
         config.genesis.block.header.reward = Arktoshi::new(reward).expect("an amount");

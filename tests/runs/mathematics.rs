@@ -15,6 +15,7 @@ mod streams;
 
 use dposlab::{
     actors::{NodeId, SimTime},
+    protocol::crypto::CryptoMode::Real,
     scenario::{Scenario, Testnet},
     sim::{
         NetworkModel, SeedTree,
@@ -26,7 +27,7 @@ use std::path::Path;
 /// The network of a model between so many nodes.
 fn network(nodes: u32, model: &NetworkModel, seed: u64) -> MessageNetwork {
     let seeds = SeedTree::new(seed);
-    let config = Testnet::generate(SeedTree::new(1), 1).config;
+    let config = Testnet::generate(SeedTree::new(1), 1, Real).config;
     MessageNetwork::new(nodes, model.topology.links(nodes, seeds), model, seeds, config)
 }
 

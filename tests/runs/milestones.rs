@@ -9,7 +9,7 @@ use dposlab::{
     ledger::{BlockTree, Link, Rules},
     protocol::{
         Arktoshi, Block, BlockDraft, Height, KeyPair, Milestones, NetworkConfig, Nonce, Slot, Transaction,
-        genesis::GenesisPlan, network::Network,
+        crypto::CryptoMode::Real, genesis::GenesisPlan, network::Network,
     },
     scenario::{Scenario, StageKind},
 };
@@ -30,11 +30,12 @@ fn a_chain_crosses_changes_of_the_number_of_delegates() {
             milestone
         })
         .collect();
-    let keys: Vec<KeyPair> = (0..51).map(|number| KeyPair::from_passphrase(&format!("changing {number}"))).collect();
+    let keys: Vec<KeyPair> =
+        (0..51).map(|number| KeyPair::from_passphrase(&format!("changing {number}"), Real)).collect();
     let plan = GenesisPlan {
         network: Network::testnet(),
         milestones: Milestones::from_json(&list.into()).expect("each change begins a round"),
-        premine: KeyPair::from_passphrase("changing premine"),
+        premine: KeyPair::from_passphrase("changing premine", Real),
         delegates: keys.iter().enumerate().map(|(n, keys)| (format!("delegate_{n}"), keys.clone())).collect(),
         total: Arktoshi::coins(1_000_000),
         accounts: Vec::new(),
@@ -72,7 +73,7 @@ fn a_chain_crosses_changes_of_the_number_of_delegates() {
 fn a_listed_block_and_a_listed_transaction_stand_whatever_is_wrong_with_them() {
     let plain = Bench::new(|_| {});
     // From a wallet that has nothing, in a block that promises a reward.
-    let poor = KeyPair::from_passphrase("has nothing");
+    let poor = KeyPair::from_passphrase("has nothing", Real);
     let home = plain.keys(0).public().address(23);
     let gift = Transaction::transfer(home, Arktoshi::coins(5)).nonce(Nonce(1)).fee(Arktoshi::coins(1)).sign(&poor);
     let gift = Arc::new(gift);
@@ -126,7 +127,7 @@ fn a_listed_debt_is_tolerated_for_that_sender_at_that_nonce_to_that_amount() {
     for (nonce, balance, tolerated) in [(1, -10_000_000, true), (2, -10_000_000, false), (1, -9_999_999, false)] {
         let mut bench = Bench::of_network(
             |network| {
-                let testnet = dposlab::scenario::Testnet::generate(dposlab::sim::SeedTree::new(1), 5);
+                let testnet = dposlab::scenario::Testnet::generate(dposlab::sim::SeedTree::new(1), 5, Real);
                 let key = *testnet.accounts[1].keys.public();
                 network.exceptions.negative_balances.insert(key, BTreeMap::from([(nonce, balance)]));
             },

@@ -8,7 +8,7 @@ use dposlab::{
     ledger::{BlockRejected, BlockTree, Link},
     protocol::{
         Arktoshi, Block, BlockDraft, KeyPair, NetworkConfig, Nonce, SignedTransaction, Slot, Timestamp, Transaction,
-        transaction::TransactionBuilder,
+        crypto::CryptoMode::Real, transaction::TransactionBuilder,
     },
     scenario::{Testnet, testnet::rules_for},
     sim::SeedTree,
@@ -43,7 +43,7 @@ impl Bench {
         change_network: impl FnOnce(&mut NetworkConfig),
         change: impl FnOnce(&mut dposlab::ledger::Rules),
     ) -> Self {
-        let mut testnet = Testnet::generate(SeedTree::new(1), 5);
+        let mut testnet = Testnet::generate(SeedTree::new(1), 5, Real);
         change_network(Arc::make_mut(&mut testnet.config));
         let mut rules = rules_for(5);
         change(&mut rules);
@@ -261,7 +261,7 @@ fn each_version_has_its_time() {
 #[test]
 fn nothing_more_is_taken_while_a_second_key_is_pending() {
     let mut bench = Bench::new(|_| {});
-    let second = KeyPair::from_passphrase("a second key");
+    let second = KeyPair::from_passphrase("a second key", Real);
     let registration = bench.sign(Transaction::second_signature(*second.public()), 1, 1, 500_000_000);
     let next = SignedTransaction::clone(&bench.transfer(1, 2, FEE)).second_sign(&second);
     let submission = bench.submit(&[registration, Arc::new(next)]);

@@ -9,7 +9,7 @@ use dposlab::{
     },
     protocol::{
         Arktoshi, Height, KeyPair, Nonce, PublicKey, SignedTransaction, Timestamp, Transaction, Vote,
-        crypto::sha256,
+        crypto::{CryptoMode::Real, sha256},
         keys::multisignature_key,
         transaction::{Expiration, TransactionBuilder},
     },
@@ -285,7 +285,7 @@ fn fees_are_charged_for_half_the_bytes_or_all() {
 fn a_pending_second_key_blocks_its_sender_or_must_sign_already() {
     for on in [false, true] {
         let mut bench = Bench::new(|rules| rules.pool.pending_second_key_blocks_sender = on);
-        let second = KeyPair::from_passphrase("a second key");
+        let second = KeyPair::from_passphrase("a second key", Real);
         let registration = bench.sign(Transaction::second_signature(*second.public()), 1, 1, 500_000_000);
         bench.submit(std::slice::from_ref(&registration));
         let signed = Arc::new(SignedTransaction::clone(&bench.transfer(1, 2, FEE)).second_sign(&second));
@@ -485,7 +485,7 @@ fn missed_blocks_count_slots_or_rounds() {
 fn listed_senders_have_no_quota() {
     let mut bench = Bench::new(|rules| {
         rules.pool.max_transactions_per_sender = 1;
-        let testnet = dposlab::scenario::Testnet::generate(dposlab::sim::SeedTree::new(1), 5);
+        let testnet = dposlab::scenario::Testnet::generate(dposlab::sim::SeedTree::new(1), 5, Real);
         rules.pool.allowed_senders = vec![*testnet.accounts[1].keys.public()];
     });
     let of = |bench: &Bench, account| [bench.transfer(account, 1, FEE), bench.transfer(account, 2, FEE)];

@@ -4,13 +4,15 @@
 use crate::support::{recording, recordings};
 use dposlab::{
     ledger::{BlockTree, Link, Rules, State, Wallet, import::import},
-    protocol::{Address, Block, BlockDraft, Height, KeyPair, NetworkConfig, SignedTransaction},
+    protocol::{
+        Address, Block, BlockDraft, Height, KeyPair, NetworkConfig, SignedTransaction, crypto::CryptoMode::Real,
+    },
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
 fn tree() -> BlockTree {
-    let config = NetworkConfig::load(&recordings().join("network")).expect("the preset is complete");
+    let config = NetworkConfig::load(&recordings().join("network"), Real).expect("the preset is complete");
     // The recorded node ran in its test environment: locks may be short, and no peer is needed.
     let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
     rules.ledger.minimum_lock_expiration = false;
@@ -162,7 +164,7 @@ fn an_altered_transaction_is_refused_and_named() {
     let secrets: Value = serde_json::from_str(&recording("network/delegates.json")).expect("JSON");
     let secrets = secrets["secrets"].as_array().expect("a list").iter();
     let forgers: Vec<KeyPair> =
-        secrets.map(|secret| KeyPair::from_passphrase(secret.as_str().expect("text"))).collect();
+        secrets.map(|secret| KeyPair::from_passphrase(secret.as_str().expect("text"), Real)).collect();
     let mut altered = 0;
     for height in 2..=tip.height().0 {
         let link = tip.ancestor(Height(height)).expect("it is on the chain");

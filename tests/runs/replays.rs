@@ -1,14 +1,14 @@
 //! A recorded live session is repeated exactly.
 
 use crate::{support::run, testnet::Up};
-use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 /// A transfer of one coin from the first funded account.
 pub fn transfer(up: &Up, nonce: u64) -> Value {
-    let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"));
-    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"), Real);
+    let recipient = KeyPair::from_passphrase("somebody", Real).public().address(23);
     let transfer = Transaction::transfer(recipient, Arktoshi::coins(1)).network(23).nonce(Nonce(nonce)).sign(&keys);
     transfer.to_json()
 }

@@ -285,7 +285,7 @@ proptest! {
         let scenario = trouble.scenario();
         let played = play(&scenario, trouble.seed);
         let (tip, end) = (played.rounds.tip(), played.plan.tree.slots().slot(played.outcome.end.seconds()));
-        let wanted = scenario.crypto.during(|| rounds_of(&played.plan, &tip, end));
+        let wanted = rounds_of(&played.plan, &tip, end);
         check_rounds(&played.rounds.rounds(), &wanted)?;
         check_rounds(&played.figures.chain, &wanted)?;
         let direct = played.log.0.lock().expect("nobody panics with it");

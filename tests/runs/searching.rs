@@ -268,26 +268,24 @@ fn the_halted_network_forges_nothing_in_a_day() {
     {
         let scenario = Scenario::load(&file).expect("it is shipped");
         let seeds = SeedTree::new(1);
-        scenario.crypto.during(|| {
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            // The last block comes three minutes after the fault.
-            let over = liveness(&scenario).expect("its fault ends").from_seconds + 210.0;
-            let halt = Halt { from: plan.start + Duration::from_secs_f64(over), ..Halt::default() };
-            let seen = Arc::new(Mutex::new(halt));
-            let mut stage = InlineStage::new(&plan, vec![Box::new(Shared(seen.clone()))]);
-            stage.run_until(plan.start + Duration::from_secs_f64(over) + Duration::from_secs(24 * 3_600));
-            let rules = plan.tree.rules();
-            let seen = seen.lock().expect("the run is over");
-            assert_eq!(seen.moved, 0, "blocks forged or taken back, and rollbacks");
-            assert!(!seen.quorums.is_empty() && !seen.health.is_empty(), "somebody wants to forge, somebody asks");
-            for (reached, in_quorum) in &seen.quorums {
-                let (least, percent) = (rules.minimum_network_reach.unwrap_or(0), rules.quorum_percent);
-                assert!(*reached < least || 100 * in_quorum < percent * reached, "{in_quorum} of {reached}");
-            }
-            for (peers, forked) in &seen.health {
-                assert!(100 * forked < rules.node.forked_percent * peers, "{forked} of {peers}");
-            }
-        });
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        // The last block comes three minutes after the fault.
+        let over = liveness(&scenario).expect("its fault ends").from_seconds + 210.0;
+        let halt = Halt { from: plan.start + Duration::from_secs_f64(over), ..Halt::default() };
+        let seen = Arc::new(Mutex::new(halt));
+        let mut stage = InlineStage::new(&plan, vec![Box::new(Shared(seen.clone()))]);
+        stage.run_until(plan.start + Duration::from_secs_f64(over) + Duration::from_secs(24 * 3_600));
+        let rules = plan.tree.rules();
+        let seen = seen.lock().expect("the run is over");
+        assert_eq!(seen.moved, 0, "blocks forged or taken back, and rollbacks");
+        assert!(!seen.quorums.is_empty() && !seen.health.is_empty(), "somebody wants to forge, somebody asks");
+        for (reached, in_quorum) in &seen.quorums {
+            let (least, percent) = (rules.minimum_network_reach.unwrap_or(0), rules.quorum_percent);
+            assert!(*reached < least || 100 * in_quorum < percent * reached, "{in_quorum} of {reached}");
+        }
+        for (peers, forked) in &seen.health {
+            assert!(100 * forked < rules.node.forked_percent * peers, "{forked} of {peers}");
+        }
     }
 }
 

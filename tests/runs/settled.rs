@@ -215,286 +215,266 @@ fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTre
 #[test]
 fn a_run_whose_blocks_settle_is_the_same_run_and_goes_on_so() {
     for seed in 1..=4 {
-        scenario().crypto.during(|| {
-            let folder = tempfile::tempdir().expect("a folder for temporary files");
-            let (half, end) = (end_of(150), end_of(290));
-            let (usual, usual_stage, usual_digest) = plain(seed, end);
-            let mut kept = Kept::open(folder.path(), seed);
-            kept.play(half);
-            let cut = kept.plan.tree.cut();
-            assert!(cut.0 >= 40 && kept.index.top() == cut, "seed {seed}: {cut} settled");
-            drop(kept);
-            let mut kept = Kept::open(folder.path(), seed);
-            assert_eq!(kept.made_again, None, "seed {seed}");
-            assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "seed {seed}");
-            kept.play(end);
-            assert_eq!(kept.digest.digest(), usual_digest.digest(), "seed {seed}");
-            assert!(kept.plan.tree.cut().0 > cut.0 + 50, "seed {seed}");
-            answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
-        });
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let (half, end) = (end_of(150), end_of(290));
+        let (usual, usual_stage, usual_digest) = plain(seed, end);
+        let mut kept = Kept::open(folder.path(), seed);
+        kept.play(half);
+        let cut = kept.plan.tree.cut();
+        assert!(cut.0 >= 40 && kept.index.top() == cut, "seed {seed}: {cut} settled");
+        drop(kept);
+        let mut kept = Kept::open(folder.path(), seed);
+        assert_eq!(kept.made_again, None, "seed {seed}");
+        assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "seed {seed}");
+        kept.play(end);
+        assert_eq!(kept.digest.digest(), usual_digest.digest(), "seed {seed}");
+        assert!(kept.plan.tree.cut().0 > cut.0 + 50, "seed {seed}");
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
     }
 }
 
 /// Whoever still looks at a chain that ends below the cut, also on a fork that everybody has left, is answered as ever.
 #[test]
 fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 2);
-        let (usual, mut usual_stage, _) = begun(2);
-        let (mut held, mut usual_held): (Vec<Arc<Link>>, Vec<Arc<Link>>) = (Vec::new(), Vec::new());
-        for slots in (5..=290).step_by(5) {
-            kept.play(end_of(slots));
-            held.extend(kept.tips());
-            while among_actors(usual_stage.step(end_of(slots))).expect("nobody dies") {}
-            usual_held.extend(usual_stage.world().tips().all().iter().cloned());
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 2);
+    let (usual, mut usual_stage, _) = begun(2);
+    let (mut held, mut usual_held): (Vec<Arc<Link>>, Vec<Arc<Link>>) = (Vec::new(), Vec::new());
+    for slots in (5..=290).step_by(5) {
+        kept.play(end_of(slots));
+        held.extend(kept.tips());
+        while among_actors(usual_stage.step(end_of(slots))).expect("nobody dies") {}
+        usual_held.extend(usual_stage.world().tips().all().iter().cloned());
+    }
+    let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
+    let below = held.iter().filter(|held| held.height() <= tree.cut());
+    let left = below.clone().filter(|held| !tip.descends_from(held)).count();
+    assert!(below.count() > 100 && left > 0, "{left} forks that were left");
+    let of_all = usual_held.iter().flat_map(|tip| tip.block().transactions.iter().map(|one| one.id()));
+    let all: BTreeSet<TransactionId> = of_all.collect();
+    assert!(all.len() > 20);
+    let all: Vec<TransactionId> = all.into_iter().step_by(4).collect();
+    // Each instant has seven tips; all of them come in turn.
+    for (held, usual_held) in held.iter().zip(&usual_held).step_by(5) {
+        assert_eq!(held.id(), usual_held.id());
+        for id in &all {
+            let (found, wanted) = (tree.block_of(held, id), usual.tree.block_of(usual_held, id));
+            assert_eq!(found.map(|link| link.id()), wanted.map(|link| link.id()), "{id} below {held:?}");
         }
-        let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
-        let below = held.iter().filter(|held| held.height() <= tree.cut());
-        let left = below.clone().filter(|held| !tip.descends_from(held)).count();
-        assert!(below.count() > 100 && left > 0, "{left} forks that were left");
-        let of_all = usual_held.iter().flat_map(|tip| tip.block().transactions.iter().map(|one| one.id()));
-        let all: BTreeSet<TransactionId> = of_all.collect();
-        assert!(all.len() > 20);
-        let all: Vec<TransactionId> = all.into_iter().step_by(4).collect();
-        // Each instant has seven tips; all of them come in turn.
-        for (held, usual_held) in held.iter().zip(&usual_held).step_by(5) {
-            assert_eq!(held.id(), usual_held.id());
-            for id in &all {
-                let (found, wanted) = (tree.block_of(held, id), usual.tree.block_of(usual_held, id));
-                assert_eq!(found.map(|link| link.id()), wanted.map(|link| link.id()), "{id} below {held:?}");
-            }
-            for height in (1..=held.height().0).step_by(9).map(Height) {
-                let (link, wanted) = (held.ancestor(height), usual_held.ancestor(height));
-                assert_eq!(link.map(|link| link.id()), wanted.map(|link| link.id()), "{height} below {held:?}");
-            }
+        for height in (1..=held.height().0).step_by(9).map(Height) {
+            let (link, wanted) = (held.ancestor(height), usual_held.ancestor(height));
+            assert_eq!(link.map(|link| link.id()), wanted.map(|link| link.id()), "{height} below {held:?}");
         }
-    });
+    }
 }
 
 #[test]
 fn a_fork_that_ends_at_the_height_of_the_cut_is_answered_for() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 2);
-        let (mut held, mut asked): (Vec<Arc<Link>>, u32) = (Vec::new(), 0);
-        for slots in 1..=150 {
-            kept.play(end_of(slots));
-            held.extend(kept.tips());
-            held.sort_by_key(|tip| (tip.height(), tip.id()));
-            held.dedup_by_key(|tip| tip.id());
-            let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
-            for fork in held.iter().filter(|held| held.height() == tree.cut() && !tip.descends_from(held)) {
-                let mut at = Some(fork.clone());
-                while let Some(link) = at.filter(|link| !tip.descends_from(link)) {
-                    for transaction in &link.block().transactions {
-                        let found = tree.block_of(fork, &transaction.id()).expect("it is on the fork");
-                        assert_eq!(found.id(), link.id());
-                        asked += 1;
-                    }
-                    at = link.parent();
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 2);
+    let (mut held, mut asked): (Vec<Arc<Link>>, u32) = (Vec::new(), 0);
+    for slots in 1..=150 {
+        kept.play(end_of(slots));
+        held.extend(kept.tips());
+        held.sort_by_key(|tip| (tip.height(), tip.id()));
+        held.dedup_by_key(|tip| tip.id());
+        let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
+        for fork in held.iter().filter(|held| held.height() == tree.cut() && !tip.descends_from(held)) {
+            let mut at = Some(fork.clone());
+            while let Some(link) = at.filter(|link| !tip.descends_from(link)) {
+                for transaction in &link.block().transactions {
+                    let found = tree.block_of(fork, &transaction.id()).expect("it is on the fork");
+                    assert_eq!(found.id(), link.id());
+                    asked += 1;
                 }
+                at = link.parent();
             }
         }
-        assert!(asked > 0);
-    });
+    }
+    assert!(asked > 0);
 }
 
 #[test]
 fn while_a_node_is_down_nothing_settles_that_it_may_ask_for() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 2);
-        let mut furthest = 0;
-        for slots in (10..=290).step_by(5) {
-            kept.play(end_of(slots));
-            let down = kept.stage.world().tips().of(NodeId(6)).height();
-            let cut = kept.plan.tree.cut();
-            assert!(cut.0 == 0 || cut.0 + DEPTH.rollback + DEPTH.margin <= down.0, "{cut} settled, it is at {down}");
-            furthest = furthest.max(kept.stage.world().tips().winning().height().0.saturating_sub(down.0));
-        }
-        assert!(furthest > 10, "it was {furthest} blocks behind");
-        assert!(kept.stage.world().tips().is_converged());
-        assert_eq!(kept.stage.world().tips().of(NodeId(6)).id(), kept.stage.world().tips().winning().id());
-    });
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 2);
+    let mut furthest = 0;
+    for slots in (10..=290).step_by(5) {
+        kept.play(end_of(slots));
+        let down = kept.stage.world().tips().of(NodeId(6)).height();
+        let cut = kept.plan.tree.cut();
+        assert!(cut.0 == 0 || cut.0 + DEPTH.rollback + DEPTH.margin <= down.0, "{cut} settled, it is at {down}");
+        furthest = furthest.max(kept.stage.world().tips().winning().height().0.saturating_sub(down.0));
+    }
+    assert!(furthest > 10, "it was {furthest} blocks behind");
+    assert!(kept.stage.world().tips().is_converged());
+    assert_eq!(kept.stage.world().tips().of(NodeId(6)).id(), kept.stage.world().tips().winning().id());
 }
 
 /// A later snapshot stands on blocks that had settled. Once the run has gone back below these, its moment cannot be read any more,
 /// and is made again.
 #[test]
 fn a_run_goes_forth_again_after_it_went_back_below_what_had_settled() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 3);
-        let snapshot = |kept: &mut Kept| match kept.comes_in(Intervention::TakeSnapshot { name: None }) {
-            Outcome::Snapshot(Some(info)) => info,
-            other => panic!("{other:?}"),
-        };
-        let chain = |kept: &Kept| {
-            let tip = kept.tips()[0].clone();
-            (1..=tip.height().0)
-                .map(|height| tip.ancestor(Height(height)).expect("it is below").id())
-                .collect::<Vec<_>>()
-        };
-        kept.play(end_of(40));
-        let early = snapshot(&mut kept);
-        kept.play(end_of(200));
-        let (late, expected) = (snapshot(&mut kept), chain(&kept));
-        let cut = kept.plan.tree.cut();
-        assert!(cut > early.height && kept.stage.snapshots().moment(late.id).is_some(), "{cut} settled");
-        kept.comes_in(Intervention::Revert { to: early.id });
-        assert!(kept.plan.tree.cut() < cut && kept.stage.snapshots().moment(late.id).is_none());
-        kept.play(end_of(120));
-        kept.comes_in(Intervention::Revert { to: late.id });
-        assert_eq!(chain(&kept), expected);
-        kept.play(end_of(290));
-        let (_, usual, _) = plain(3, end_of(290));
-        let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
-        assert_eq!(ids(&kept.tips()), ids(usual.world().tips().all()));
-    });
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 3);
+    let snapshot = |kept: &mut Kept| match kept.comes_in(Intervention::TakeSnapshot { name: None }) {
+        Outcome::Snapshot(Some(info)) => info,
+        other => panic!("{other:?}"),
+    };
+    let chain = |kept: &Kept| {
+        let tip = kept.tips()[0].clone();
+        (1..=tip.height().0).map(|height| tip.ancestor(Height(height)).expect("it is below").id()).collect::<Vec<_>>()
+    };
+    kept.play(end_of(40));
+    let early = snapshot(&mut kept);
+    kept.play(end_of(200));
+    let (late, expected) = (snapshot(&mut kept), chain(&kept));
+    let cut = kept.plan.tree.cut();
+    assert!(cut > early.height && kept.stage.snapshots().moment(late.id).is_some(), "{cut} settled");
+    kept.comes_in(Intervention::Revert { to: early.id });
+    assert!(kept.plan.tree.cut() < cut && kept.stage.snapshots().moment(late.id).is_none());
+    kept.play(end_of(120));
+    kept.comes_in(Intervention::Revert { to: late.id });
+    assert_eq!(chain(&kept), expected);
+    kept.play(end_of(290));
+    let (_, usual, _) = plain(3, end_of(290));
+    let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
+    assert_eq!(ids(&kept.tips()), ids(usual.world().tips().all()));
 }
 
 /// Snapshots whose moments were let go of are made again, though what they stand on has settled meanwhile.
 #[test]
 fn a_run_goes_back_below_what_has_settled() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 3);
-        kept.play(end_of(40));
-        let taken = kept.comes_in(Intervention::TakeSnapshot { name: None });
-        let Outcome::Snapshot(Some(info)) = taken else { panic!("{taken:?}") };
-        kept.play(end_of(200));
-        let cut = kept.plan.tree.cut();
-        assert!(cut > info.height, "{cut} settled, the snapshot is at {}", info.height);
-        assert!(kept.stage.snapshots().moment(info.id).is_none(), "its moment is not kept");
-        let settled: Arc<dyn Settled> = kept.plan.tree.settled().expect("blocks have settled");
-        kept.comes_in(Intervention::Revert { to: info.id });
-        assert_eq!(kept.stage.world().tips().winning().id(), info.tip);
-        assert!(kept.plan.tree.cut() < info.height);
-        assert!(settled.top() < info.height, "who had it before learns no more than what is shared");
-        kept.play(end_of(290));
-        let again = kept.plan.tree.cut();
-        assert!(again > cut, "{again}");
-        let (usual, usual_stage, _) = plain(3, end_of(290));
-        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
-        let tips: Vec<_> = kept.tips().iter().map(|tip| tip.id()).collect();
-        drop((kept, settled));
-        let kept = Kept::open(folder.path(), 3);
-        assert_eq!(kept.tips().iter().map(|tip| tip.id()).collect::<Vec<_>>(), tips);
-        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
-    });
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 3);
+    kept.play(end_of(40));
+    let taken = kept.comes_in(Intervention::TakeSnapshot { name: None });
+    let Outcome::Snapshot(Some(info)) = taken else { panic!("{taken:?}") };
+    kept.play(end_of(200));
+    let cut = kept.plan.tree.cut();
+    assert!(cut > info.height, "{cut} settled, the snapshot is at {}", info.height);
+    assert!(kept.stage.snapshots().moment(info.id).is_none(), "its moment is not kept");
+    let settled: Arc<dyn Settled> = kept.plan.tree.settled().expect("blocks have settled");
+    kept.comes_in(Intervention::Revert { to: info.id });
+    assert_eq!(kept.stage.world().tips().winning().id(), info.tip);
+    assert!(kept.plan.tree.cut() < info.height);
+    assert!(settled.top() < info.height, "who had it before learns no more than what is shared");
+    kept.play(end_of(290));
+    let again = kept.plan.tree.cut();
+    assert!(again > cut, "{again}");
+    let (usual, usual_stage, _) = plain(3, end_of(290));
+    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    let tips: Vec<_> = kept.tips().iter().map(|tip| tip.id()).collect();
+    drop((kept, settled));
+    let kept = Kept::open(folder.path(), 3);
+    assert_eq!(kept.tips().iter().map(|tip| tip.id()).collect::<Vec<_>>(), tips);
+    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
 }
 
 /// Rows of the chain that was left are in the index still, at the same heights and for the same transactions.
 #[test]
 fn another_chain_settles_over_one_that_the_run_has_left() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 3);
-        let payer = plan(&scenario(), SeedTree::new(3)).1.accounts[9].clone();
-        let payment = Transaction::transfer(payer.address, Arktoshi::coins(1)).nonce(Nonce(1)).sign(&payer.keys);
-        let pay = || Intervention::Submit { node: NodeId(0), transactions: [Arc::new(payment.clone())].into() };
-        kept.play(end_of(40));
-        let Outcome::Snapshot(Some(info)) = kept.comes_in(Intervention::TakeSnapshot { name: None }) else {
-            panic!("a snapshot is taken")
-        };
-        kept.play(end_of(200));
-        let (tip, cut) = (kept.tips()[0].clone(), kept.plan.tree.cut());
-        let left = |height: u32| tip.ancestor(Height(height)).expect("it is below the tip").id();
-        let left: Vec<BlockId> = (info.height.0 + 2..=cut.0).map(left).collect();
-        assert!(left.len() > 20, "{} blocks that will be left have settled", left.len());
-        // Who holds a tip holds the index open.
-        drop(tip);
-        kept.comes_in(Intervention::Revert { to: info.id });
-        kept.comes_in(pay());
-        kept.play(end_of(290));
-        assert!(kept.plan.tree.cut() >= cut, "the other chain has settled");
-        let (usual, mut usual_stage, _) = begun(3);
-        while among_actors(usual_stage.step(end_of(40))).expect("nobody dies") {}
-        let taken = among_actors(usual_stage.intervene(pay())).expect("nobody dies");
-        assert!(matches!(&taken, Outcome::Submitted(taken) if taken.accept.len() == 1), "{taken:?}");
-        while among_actors(usual_stage.step(end_of(290))).expect("nobody dies") {}
-        for is_read_again in [false, true] {
-            if is_read_again {
-                drop(kept);
-                kept = Kept::open(folder.path(), 3);
-            }
-            answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
-            assert!(left.iter().all(|id| kept.plan.tree.link(id).is_none()), "of the chain that was left, nothing");
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 3);
+    let payer = plan(&scenario(), SeedTree::new(3)).1.accounts[9].clone();
+    let payment = Transaction::transfer(payer.address, Arktoshi::coins(1)).nonce(Nonce(1)).sign(&payer.keys);
+    let pay = || Intervention::Submit { node: NodeId(0), transactions: [Arc::new(payment.clone())].into() };
+    kept.play(end_of(40));
+    let Outcome::Snapshot(Some(info)) = kept.comes_in(Intervention::TakeSnapshot { name: None }) else {
+        panic!("a snapshot is taken")
+    };
+    kept.play(end_of(200));
+    let (tip, cut) = (kept.tips()[0].clone(), kept.plan.tree.cut());
+    let left = |height: u32| tip.ancestor(Height(height)).expect("it is below the tip").id();
+    let left: Vec<BlockId> = (info.height.0 + 2..=cut.0).map(left).collect();
+    assert!(left.len() > 20, "{} blocks that will be left have settled", left.len());
+    // Who holds a tip holds the index open.
+    drop(tip);
+    kept.comes_in(Intervention::Revert { to: info.id });
+    kept.comes_in(pay());
+    kept.play(end_of(290));
+    assert!(kept.plan.tree.cut() >= cut, "the other chain has settled");
+    let (usual, mut usual_stage, _) = begun(3);
+    while among_actors(usual_stage.step(end_of(40))).expect("nobody dies") {}
+    let taken = among_actors(usual_stage.intervene(pay())).expect("nobody dies");
+    assert!(matches!(&taken, Outcome::Submitted(taken) if taken.accept.len() == 1), "{taken:?}");
+    while among_actors(usual_stage.step(end_of(290))).expect("nobody dies") {}
+    for is_read_again in [false, true] {
+        if is_read_again {
+            drop(kept);
+            kept = Kept::open(folder.path(), 3);
         }
-    });
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+        assert!(left.iter().all(|id| kept.plan.tree.link(id).is_none()), "of the chain that was left, nothing");
+    }
 }
 
 /// Transactions of clients leave memory when blocks settle, and are read from the log as they were, on every way back.
 #[test]
 fn a_live_run_reads_again_what_clients_handed_in() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let Kept { plan: its, stage, writer, .. } = Kept::not_logged(folder.path(), 3);
-        let payer = plan(&scenario(), SeedTree::new(3)).1.accounts[9].clone();
-        let (live, handle) = Live::new(stage, its.tree.slots(), Pace::Manual);
-        let live = live.journalled(Some(Box::new(writer.clone()))).settled_by(Some(Box::new(writer)));
-        let pay = async |nonce: u64| {
-            let payments = (1..=2).map(|amount| Payment { amount: Arktoshi::coins(amount), recipient: payer.address });
-            // Of a type that is in force from height 2 on: it is read wrongly by the milestone of genesis.
-            let payment = Transaction::multi_payment(payments.collect()).nonce(Nonce(nonce)).sign(&payer.keys);
-            let payment = Arc::new(payment);
-            let taken = handle.submit(NodeId(0), [payment.clone()].into_iter().collect()).await.expect("it goes on");
-            assert_eq!(taken.accept, [payment.id()], "{taken:?}");
-            handle.advance(2).await.expect("it goes on");
-            payment
-        };
-        let come_in = async || {
-            let inputs = handle.look(|stage| stage.snapshots().inputs()).await.expect("it goes on");
-            let read: Result<Vec<CameIn>, _> = inputs.iter().collect();
-            let mut all = Vec::new();
-            for came in read.expect("they are in the log") {
-                let Intervention::Submit { transactions, .. } = came.what else { panic!("{came:?}") };
-                all.extend(transactions.iter().map(|one| (one.as_kept().1, one.as_kept().2)));
-            }
-            (inputs.in_memory(), all)
-        };
-        let kept = |sent: &[Arc<SignedTransaction>]| -> Vec<(TransactionId, u8)> {
-            sent.iter().map(|one| (one.as_kept().1, one.as_kept().2)).collect()
-        };
-        let drive = async {
-            handle.advance(10).await.expect("it goes on");
-            let mut sent = vec![pay(1).await, pay(2).await, pay(3).await];
-            let taken = handle.intervene(Intervention::TakeSnapshot { name: None }).await.expect("it goes on");
-            let Outcome::Snapshot(Some(info)) = taken else { panic!("{taken:?}") };
-            let other = pay(4).await;
-            handle.advance(270).await.expect("it goes on");
-            assert!(its.tree.cut() > info.height, "{} settled, the snapshot is at {}", its.tree.cut(), info.height);
-            assert_eq!(come_in().await, (0, kept(&[&sent[..], &[other]].concat())));
-            let taken = handle.intervene(Intervention::TakeSnapshot { name: None }).await.expect("it goes on");
-            let Outcome::Snapshot(Some(late)) = taken else { panic!("{taken:?}") };
-            let chain = async || {
-                let walk = |stage: &Stage| {
-                    let tip = stage.world().tips().winning();
-                    std::iter::successors(Some(tip.clone()), |link| link.parent())
-                        .map(|link| link.id())
-                        .collect::<Vec<_>>()
-                };
-                handle.look(walk).await.expect("it goes on")
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let Kept { plan: its, stage, writer, .. } = Kept::not_logged(folder.path(), 3);
+    let payer = plan(&scenario(), SeedTree::new(3)).1.accounts[9].clone();
+    let (live, handle) = Live::new(stage, its.tree.slots(), Pace::Manual);
+    let live = live.journalled(Some(Box::new(writer.clone()))).settled_by(Some(Box::new(writer)));
+    let pay = async |nonce: u64| {
+        let payments = (1..=2).map(|amount| Payment { amount: Arktoshi::coins(amount), recipient: payer.address });
+        // Of a type that is in force from height 2 on: it is read wrongly by the milestone of genesis.
+        let payment = Transaction::multi_payment(payments.collect()).nonce(Nonce(nonce)).sign(&payer.keys);
+        let payment = Arc::new(payment);
+        let taken = handle.submit(NodeId(0), [payment.clone()].into_iter().collect()).await.expect("it goes on");
+        assert_eq!(taken.accept, [payment.id()], "{taken:?}");
+        handle.advance(2).await.expect("it goes on");
+        payment
+    };
+    let come_in = async || {
+        let inputs = handle.look(|stage| stage.snapshots().inputs()).await.expect("it goes on");
+        let read: Result<Vec<CameIn>, _> = inputs.iter().collect();
+        let mut all = Vec::new();
+        for came in read.expect("they are in the log") {
+            let Intervention::Submit { transactions, .. } = came.what else { panic!("{came:?}") };
+            all.extend(transactions.iter().map(|one| (one.as_kept().1, one.as_kept().2)));
+        }
+        (inputs.in_memory(), all)
+    };
+    let kept = |sent: &[Arc<SignedTransaction>]| -> Vec<(TransactionId, u8)> {
+        sent.iter().map(|one| (one.as_kept().1, one.as_kept().2)).collect()
+    };
+    let drive = async {
+        handle.advance(10).await.expect("it goes on");
+        let mut sent = vec![pay(1).await, pay(2).await, pay(3).await];
+        let taken = handle.intervene(Intervention::TakeSnapshot { name: None }).await.expect("it goes on");
+        let Outcome::Snapshot(Some(info)) = taken else { panic!("{taken:?}") };
+        let other = pay(4).await;
+        handle.advance(270).await.expect("it goes on");
+        assert!(its.tree.cut() > info.height, "{} settled, the snapshot is at {}", its.tree.cut(), info.height);
+        assert_eq!(come_in().await, (0, kept(&[&sent[..], &[other]].concat())));
+        let taken = handle.intervene(Intervention::TakeSnapshot { name: None }).await.expect("it goes on");
+        let Outcome::Snapshot(Some(late)) = taken else { panic!("{taken:?}") };
+        let chain = async || {
+            let walk = |stage: &Stage| {
+                let tip = stage.world().tips().winning();
+                std::iter::successors(Some(tip.clone()), |link| link.parent()).map(|link| link.id()).collect::<Vec<_>>()
             };
-            let expected = chain().await;
-            handle.intervene(Intervention::Revert { to: info.id }).await.expect("it goes on");
-            assert_eq!(come_in().await, (0, kept(&sent)), "of the branch that was left, nothing");
-            let tip = handle.look(|stage| stage.world().tips().winning().id()).await.expect("it goes on");
-            assert_eq!(tip, info.tip);
-            sent.push(pay(4).await);
-            assert_eq!(come_in().await, (1, kept(&sent)));
-            handle.advance(270).await.expect("it goes on");
-            assert_eq!(come_in().await, (0, kept(&sent)));
-            // What that one stands on had settled, and settled otherwise since.
-            handle.intervene(Intervention::Revert { to: late.id }).await.expect("it goes on");
-            assert_eq!(chain().await, expected);
-            handle.stop();
+            handle.look(walk).await.expect("it goes on")
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
-        let (ended, ()) = runtime.block_on(async { tokio::join!(live.run(), drive) });
-        ended.expect("nobody dies");
-    });
+        let expected = chain().await;
+        handle.intervene(Intervention::Revert { to: info.id }).await.expect("it goes on");
+        assert_eq!(come_in().await, (0, kept(&sent)), "of the branch that was left, nothing");
+        let tip = handle.look(|stage| stage.world().tips().winning().id()).await.expect("it goes on");
+        assert_eq!(tip, info.tip);
+        sent.push(pay(4).await);
+        assert_eq!(come_in().await, (1, kept(&sent)));
+        handle.advance(270).await.expect("it goes on");
+        assert_eq!(come_in().await, (0, kept(&sent)));
+        // What that one stands on had settled, and settled otherwise since.
+        handle.intervene(Intervention::Revert { to: late.id }).await.expect("it goes on");
+        assert_eq!(chain().await, expected);
+        handle.stop();
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+    let (ended, ()) = runtime.block_on(async { tokio::join!(live.run(), drive) });
+    ended.expect("nobody dies");
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -522,137 +502,129 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 #[ignore = "long: CI runs it"]
 fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
-    scenario().crypto.during(|| {
-        let end = end_of(150);
-        let (_usual, usual_stage, usual_digest) = plain(1, end);
-        let whole = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(whole.path(), 1);
-        kept.play(end);
-        kept.index.sync().expect("it can be written");
-        let cut = kept.plan.tree.cut();
-        drop(kept);
-        let opens = |what: &str, damage: &dyn Fn(&Path)| {
-            let folder = tempfile::tempdir().expect("a folder for temporary files");
-            copy(whole.path(), folder.path());
-            damage(&folder.path().join("index"));
-            let kept = Kept::open(folder.path(), 1);
-            assert_eq!(kept.digest.digest(), usual_digest.digest(), "{what}");
-            assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "{what}");
-            let (tip, wanted) = (kept.tips()[0].clone(), usual_stage.world().tips().all()[0].clone());
-            for height in (1..=tip.height().0).map(Height) {
-                let (link, wanted) = (tip.ancestor(height).unwrap(), wanted.ancestor(height).unwrap());
-                assert_eq!((link.id(), link.notable()), (wanted.id(), wanted.notable()), "{what}, {height}");
-                assert_eq!(kept.plan.tree.link(&link.id()).expect("it is known").height(), height, "{what}");
-                for transaction in &link.block().transactions {
-                    let found = kept.plan.tree.block_of(&tip, &transaction.id()).expect("it is on the chain");
-                    assert_eq!(found.height(), height, "{what}");
-                }
+    let end = end_of(150);
+    let (_usual, usual_stage, usual_digest) = plain(1, end);
+    let whole = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(whole.path(), 1);
+    kept.play(end);
+    kept.index.sync().expect("it can be written");
+    let cut = kept.plan.tree.cut();
+    drop(kept);
+    let opens = |what: &str, damage: &dyn Fn(&Path)| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        copy(whole.path(), folder.path());
+        damage(&folder.path().join("index"));
+        let kept = Kept::open(folder.path(), 1);
+        assert_eq!(kept.digest.digest(), usual_digest.digest(), "{what}");
+        assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "{what}");
+        let (tip, wanted) = (kept.tips()[0].clone(), usual_stage.world().tips().all()[0].clone());
+        for height in (1..=tip.height().0).map(Height) {
+            let (link, wanted) = (tip.ancestor(height).unwrap(), wanted.ancestor(height).unwrap());
+            assert_eq!((link.id(), link.notable()), (wanted.id(), wanted.notable()), "{what}, {height}");
+            assert_eq!(kept.plan.tree.link(&link.id()).expect("it is known").height(), height, "{what}");
+            for transaction in &link.block().transactions {
+                let found = kept.plan.tree.block_of(&tip, &transaction.id()).expect("it is on the chain");
+                assert_eq!(found.height(), height, "{what}");
             }
-            kept.made_again
-        };
-        assert_eq!(opens("nothing", &|_| {}), None);
-        assert_eq!(opens("gone", &|index| fs::remove_dir_all(index).expect("it is there")), None);
-        assert!(opens("marked", &|index| fs::write(index.join("blocks.damaged"), "x").expect("room")).is_some());
-        let mut found = 0;
-        let all = files(&whole.path().join("index"));
-        for (number, file) in all.iter().enumerate() {
-            let inside = file.strip_prefix(whole.path().join("index")).expect("it is in it");
-            let bytes = fs::read(file).expect("it can be read");
-            // Long files of zeros are room that nothing was written to yet.
-            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            for (part, of) in [(0, 4), (1, 3), (used.saturating_sub(1), used)] {
-                let at = (used * part).checked_div(of).unwrap_or(0).min(used.saturating_sub(1));
-                let what = format!("a byte of {} at {at} of {used}", inside.display());
-                let made_again = opens(&what, &|index| {
-                    let mut bytes = bytes.clone();
-                    if let Some(byte) = bytes.get_mut(at) {
-                        *byte ^= 0x55;
-                    }
-                    fs::write(index.join(inside), bytes).expect("it can be written");
-                });
-                found += usize::from(made_again.is_some());
-            }
-            let made_again = opens(&format!("{} cut off", inside.display()), &|index| {
-                fs::write(index.join(inside), &bytes[..used / 2]).expect("it can be written");
-            });
-            found += usize::from(made_again.is_some());
-            let made_again = opens(&format!("{} gone", inside.display()), &|index| {
-                fs::remove_file(index.join(inside)).expect("it is there");
-            });
-            found += usize::from(made_again.is_some());
-            println!("{number} {}: {found} so far", inside.display());
         }
-        assert!(found > all.len(), "{found} found damaged of {} files", all.len());
-    });
+        kept.made_again
+    };
+    assert_eq!(opens("nothing", &|_| {}), None);
+    assert_eq!(opens("gone", &|index| fs::remove_dir_all(index).expect("it is there")), None);
+    assert!(opens("marked", &|index| fs::write(index.join("blocks.damaged"), "x").expect("room")).is_some());
+    let mut found = 0;
+    let all = files(&whole.path().join("index"));
+    for (number, file) in all.iter().enumerate() {
+        let inside = file.strip_prefix(whole.path().join("index")).expect("it is in it");
+        let bytes = fs::read(file).expect("it can be read");
+        // Long files of zeros are room that nothing was written to yet.
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        for (part, of) in [(0, 4), (1, 3), (used.saturating_sub(1), used)] {
+            let at = (used * part).checked_div(of).unwrap_or(0).min(used.saturating_sub(1));
+            let what = format!("a byte of {} at {at} of {used}", inside.display());
+            let made_again = opens(&what, &|index| {
+                let mut bytes = bytes.clone();
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 0x55;
+                }
+                fs::write(index.join(inside), bytes).expect("it can be written");
+            });
+            found += usize::from(made_again.is_some());
+        }
+        let made_again = opens(&format!("{} cut off", inside.display()), &|index| {
+            fs::write(index.join(inside), &bytes[..used / 2]).expect("it can be written");
+        });
+        found += usize::from(made_again.is_some());
+        let made_again = opens(&format!("{} gone", inside.display()), &|index| {
+            fs::remove_file(index.join(inside)).expect("it is there");
+        });
+        found += usize::from(made_again.is_some());
+        println!("{number} {}: {found} so far", inside.display());
+    }
+    assert!(found > all.len(), "{found} found damaged of {} files", all.len());
 }
 
 /// Rows of another version may mean something else, whichever it is.
 #[test]
 fn an_index_of_another_version_is_made_again() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 1);
-        kept.play(end_of(150));
-        let cut = kept.plan.tree.cut();
-        assert!(cut > Height::GENESIS);
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 1);
+    kept.play(end_of(150));
+    let cut = kept.plan.tree.cut();
+    assert!(cut > Height::GENESIS);
+    drop(kept);
+    let written = |change: Option<u32>| {
+        let database = fjall::Database::builder(folder.path().join("index/blocks")).open().expect("it is there");
+        let meta = database.keyspace("meta", fjall::KeyspaceCreateOptions::default).expect("it is there");
+        change.iter().for_each(|version| meta.insert("version", version.to_be_bytes()).expect("there is room"));
+        let bytes = meta.get("version").expect("it can be read").expect("it is there");
+        u32::from_be_bytes((*bytes).try_into().expect("four bytes"))
+    };
+    let own = written(None);
+    for version in [own - 1, own + 1] {
+        assert_eq!(written(Some(version)), version);
+        let kept = Kept::open(folder.path(), 1);
+        let why = kept.made_again.as_deref().expect("it is made again");
+        assert!(why.contains("another version"), "{why}");
+        assert_eq!((kept.index.top(), kept.plan.tree.cut()), (cut, cut));
         drop(kept);
-        let written = |change: Option<u32>| {
-            let database = fjall::Database::builder(folder.path().join("index/blocks")).open().expect("it is there");
-            let meta = database.keyspace("meta", fjall::KeyspaceCreateOptions::default).expect("it is there");
-            change.iter().for_each(|version| meta.insert("version", version.to_be_bytes()).expect("there is room"));
-            let bytes = meta.get("version").expect("it can be read").expect("it is there");
-            u32::from_be_bytes((*bytes).try_into().expect("four bytes"))
-        };
-        let own = written(None);
-        for version in [own - 1, own + 1] {
-            assert_eq!(written(Some(version)), version);
-            let kept = Kept::open(folder.path(), 1);
-            let why = kept.made_again.as_deref().expect("it is made again");
-            assert!(why.contains("another version"), "{why}");
-            assert_eq!((kept.index.top(), kept.plan.tree.cut()), (cut, cut));
-            drop(kept);
-            assert_eq!(written(None), own);
-        }
-        assert_eq!(Kept::open(folder.path(), 1).made_again, None);
-    });
+        assert_eq!(written(None), own);
+    }
+    assert_eq!(Kept::open(folder.path(), 1).made_again, None);
 }
 
 /// The machine lost power: the end of the log is gone, and the index was quicker.
 #[test]
 fn an_index_ahead_of_its_log_is_made_again() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 1);
-        kept.play(end_of(150));
-        let cut = kept.plan.tree.cut();
-        drop(kept);
-        let log = folder.path().join("log/00000001.log");
-        let length = fs::metadata(&log).expect("it is there").len();
-        let file = fs::OpenOptions::new().write(true).open(&log).expect("it can be written");
-        // Records of half of the run.
-        file.set_len(length / 2).expect("it can be cut");
-        let mut kept = Kept::open(folder.path(), 1);
-        assert!(kept.plan.tree.cut() < cut && kept.index.top() == kept.plan.tree.cut());
-        kept.play(end_of(150));
-        let (usual, usual_stage, usual_digest) = plain(1, end_of(150));
-        assert_eq!(kept.digest.digest(), usual_digest.digest());
-        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
-    });
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 1);
+    kept.play(end_of(150));
+    let cut = kept.plan.tree.cut();
+    drop(kept);
+    let log = folder.path().join("log/00000001.log");
+    let length = fs::metadata(&log).expect("it is there").len();
+    let file = fs::OpenOptions::new().write(true).open(&log).expect("it can be written");
+    // Records of half of the run.
+    file.set_len(length / 2).expect("it can be cut");
+    let mut kept = Kept::open(folder.path(), 1);
+    assert!(kept.plan.tree.cut() < cut && kept.index.top() == kept.plan.tree.cut());
+    kept.play(end_of(150));
+    let (usual, usual_stage, usual_digest) = plain(1, end_of(150));
+    assert_eq!(kept.digest.digest(), usual_digest.digest());
+    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
 }
 
 /// An index whose record is gone names the file and ends the run; one that settles too little is asked for no block.
 #[test]
 fn a_log_that_cannot_be_read_is_named() {
-    scenario().crypto.during(|| {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let mut kept = Kept::open(folder.path(), 1);
-        kept.play(end_of(150));
-        let log = folder.path().join("log/00000001.log");
-        fs::write(&log, b"dposlog1").expect("it can be written");
-        let why = kept.index.link(Height(5)).expect_err("its record is gone").to_string();
-        assert!(why.contains("00000001.log"), "{why}");
-        assert!(kept.writer.is_broken(), "the run ends");
-        let why = kept.writer.outcome().expect_err("somebody met it").to_string();
-        assert!(why.contains("00000001.log"), "{why}");
-    });
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 1);
+    kept.play(end_of(150));
+    let log = folder.path().join("log/00000001.log");
+    fs::write(&log, b"dposlog1").expect("it can be written");
+    let why = kept.index.link(Height(5)).expect_err("its record is gone").to_string();
+    assert!(why.contains("00000001.log"), "{why}");
+    assert!(kept.writer.is_broken(), "the run ends");
+    let why = kept.writer.outcome().expect_err("somebody met it").to_string();
+    assert!(why.contains("00000001.log"), "{why}");
 }

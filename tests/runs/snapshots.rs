@@ -120,14 +120,12 @@ fn what_follows_a_revert_is_what_followed_the_snapshot() {
             continue;
         }
         let seeds = SeedTree::new(7);
-        scenario.crypto.during(|| {
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            let slots = [20 + 4 * number as u32, 20];
-            hold(&plan, StageKind::Inline, slots, usize::MAX, &file.display().to_string());
-            if number % 12 == 0 {
-                hold(&plan, StageKind::Ractor, slots, usize::MAX, &file.display().to_string());
-            }
-        });
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let slots = [20 + 4 * number as u32, 20];
+        hold(&plan, StageKind::Inline, slots, usize::MAX, &file.display().to_string());
+        if number % 12 == 0 {
+            hold(&plan, StageKind::Ractor, slots, usize::MAX, &file.display().to_string());
+        }
     }
 }
 
@@ -136,17 +134,15 @@ fn it_is_the_same_where_the_moment_has_to_be_played_again() {
     for seed in 0..40 {
         let scenario = draw(&Frame { delegates: Some(7), rounds: Some(9), ..Frame::default() }, seed);
         let seeds = SeedTree::new(seed);
-        scenario.crypto.during(|| {
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            let kind = if seed % 6 == 0 { StageKind::Ractor } else { StageKind::Inline };
-            let (kept, again) = (thrice(&plan, kind, 15, 10, usize::MAX), thrice(&plan, kind, 15, 10, 0));
-            for (way, (kept, again)) in kept.iter().zip(&again).enumerate() {
-                let differs = kept.iter().zip(again).position(|(kept, again)| kept != again);
-                let differs = differs.map(|line| (&kept[line], &again[line]));
-                assert_eq!(differs, None, "seed {seed} on {kind:?}, way {way}: a moment played again is another one");
-                assert_eq!(kept.len(), again.len(), "seed {seed} on {kind:?}, way {way}");
-            }
-        });
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let kind = if seed % 6 == 0 { StageKind::Ractor } else { StageKind::Inline };
+        let (kept, again) = (thrice(&plan, kind, 15, 10, usize::MAX), thrice(&plan, kind, 15, 10, 0));
+        for (way, (kept, again)) in kept.iter().zip(&again).enumerate() {
+            let differs = kept.iter().zip(again).position(|(kept, again)| kept != again);
+            let differs = differs.map(|line| (&kept[line], &again[line]));
+            assert_eq!(differs, None, "seed {seed} on {kind:?}, way {way}: a moment played again is another one");
+            assert_eq!(kept.len(), again.len(), "seed {seed} on {kind:?}, way {way}");
+        }
     }
 }
 
@@ -158,30 +154,28 @@ fn the_bytes_of_moments_are_added_up_rightly() {
         Path::new("a test"),
     );
     let (scenario, seeds) = (scenario.expect("it is one"), SeedTree::new(1));
-    scenario.crypto.during(|| {
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        among_actors(async {
-            let mut stage = Stage::inline(&plan, Vec::new());
-            for number in 1..=6 {
-                stage.play_to(SimTime::from_micros(number * 20_000_000), u64::MAX).await.expect("nobody dies");
-                stage.intervene(Intervention::TakeSnapshot { name: None }).await.expect("nobody dies");
-            }
-            let of_moments = |stage: &Stage| {
-                let moments = (1..=6).filter_map(|id| stage.snapshots().moment(SnapshotId(id)));
-                moments.fold((0, 0), |(count, bytes), moment| (count + 1, bytes + moment.bytes()))
-            };
-            let (count, bytes) = of_moments(&stage);
-            assert_eq!((count, stage.snapshots().bytes()), (6, bytes));
-            stage.keep_moments(bytes / 2);
-            let kept = of_moments(&stage).0;
-            assert!((1..6).contains(&kept), "{kept} of 6 moments are kept");
-            for to in [1, 2, 3, 4, 5, 6, 1, 4] {
-                stage.intervene(Intervention::Revert { to: SnapshotId(to) }).await.expect("nobody dies");
-                let (_, there) = of_moments(&stage);
-                assert_eq!(stage.snapshots().bytes(), there, "after going back to {to}");
-                assert!(there <= bytes / 2, "{there} bytes, allowed are {}", bytes / 2);
-            }
-        });
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    among_actors(async {
+        let mut stage = Stage::inline(&plan, Vec::new());
+        for number in 1..=6 {
+            stage.play_to(SimTime::from_micros(number * 20_000_000), u64::MAX).await.expect("nobody dies");
+            stage.intervene(Intervention::TakeSnapshot { name: None }).await.expect("nobody dies");
+        }
+        let of_moments = |stage: &Stage| {
+            let moments = (1..=6).filter_map(|id| stage.snapshots().moment(SnapshotId(id)));
+            moments.fold((0, 0), |(count, bytes), moment| (count + 1, bytes + moment.bytes()))
+        };
+        let (count, bytes) = of_moments(&stage);
+        assert_eq!((count, stage.snapshots().bytes()), (6, bytes));
+        stage.keep_moments(bytes / 2);
+        let kept = of_moments(&stage).0;
+        assert!((1..6).contains(&kept), "{kept} of 6 moments are kept");
+        for to in [1, 2, 3, 4, 5, 6, 1, 4] {
+            stage.intervene(Intervention::Revert { to: SnapshotId(to) }).await.expect("nobody dies");
+            let (_, there) = of_moments(&stage);
+            assert_eq!(stage.snapshots().bytes(), there, "after going back to {to}");
+            assert!(there <= bytes / 2, "{there} bytes, allowed are {}", bytes / 2);
+        }
     });
 }
 
@@ -293,22 +287,20 @@ fn a_thousand_snapshots_of_a_large_network_keep_to_their_limit() {
     let text = "version = 1\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 51\n";
     let scenario = Scenario::parse(text, Path::new("many.toml")).expect("it is valid");
     let seeds = SeedTree::new(1);
-    scenario.crypto.during(|| {
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        among_actors(async {
-            let mut stage = stage(&plan, StageKind::Inline, &Told::of(&plan)).await;
-            let mut all = Vec::new();
-            for _ in 0..1_000 {
-                play(&mut stage, 1).await;
-                all.push((take(&mut stage).await.id, sight(&stage, 51)));
-            }
-            let kept = stage.snapshots().bytes();
-            assert!(kept <= MOMENTS_MAX && kept > MOMENTS_MAX / 2, "{kept} bytes of moments are kept");
-            for (id, seen) in all.iter().step_by(97) {
-                assert!(revert(&mut stage, *id).await.is_some());
-                assert_eq!(&sight(&stage, 51), seen);
-            }
-        });
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    among_actors(async {
+        let mut stage = stage(&plan, StageKind::Inline, &Told::of(&plan)).await;
+        let mut all = Vec::new();
+        for _ in 0..1_000 {
+            play(&mut stage, 1).await;
+            all.push((take(&mut stage).await.id, sight(&stage, 51)));
+        }
+        let kept = stage.snapshots().bytes();
+        assert!(kept <= MOMENTS_MAX && kept > MOMENTS_MAX / 2, "{kept} bytes of moments are kept");
+        for (id, seen) in all.iter().step_by(97) {
+            assert!(revert(&mut stage, *id).await.is_some());
+            assert_eq!(&sight(&stage, 51), seen);
+        }
     });
 }
 
@@ -318,27 +310,25 @@ fn deleted_snapshots_leave_nothing_behind() {
     let text = "version = 1\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 3\n";
     let scenario = Scenario::parse(text, Path::new("three.toml")).expect("it is valid");
     let seeds = SeedTree::new(1);
-    scenario.crypto.during(|| {
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        among_actors(async {
-            let mut stage = stage(&plan, StageKind::Inline, &Told::of(&plan)).await;
-            stage.keep_moments(0);
-            let first = take(&mut stage).await.id;
-            let mut others = Vec::new();
-            for _ in 0..3_000 {
-                stage.intervene(Intervention::EndFault { id: 0 }).await.unwrap();
-                others.push(take(&mut stage).await.id);
-            }
-            // The oldest first, the newest first, and from the middle.
-            let (old, rest) = others.split_at(1_000);
-            let (middle, new) = rest.split_at(1_000);
-            for id in old.iter().chain(new.iter().rev()).chain(&middle[500..]).chain(&middle[..500]) {
-                stage.intervene(Intervention::DeleteSnapshot { id: *id }).await.unwrap();
-            }
-            assert_eq!((stage.snapshots().count_kept(), stage.snapshots().count_inputs()), (1, 3_000));
-            assert!(revert(&mut stage, first).await.is_some());
-            assert_eq!((stage.snapshots().count_kept(), stage.snapshots().count_inputs()), (1, 0));
-        });
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    among_actors(async {
+        let mut stage = stage(&plan, StageKind::Inline, &Told::of(&plan)).await;
+        stage.keep_moments(0);
+        let first = take(&mut stage).await.id;
+        let mut others = Vec::new();
+        for _ in 0..3_000 {
+            stage.intervene(Intervention::EndFault { id: 0 }).await.unwrap();
+            others.push(take(&mut stage).await.id);
+        }
+        // The oldest first, the newest first, and from the middle.
+        let (old, rest) = others.split_at(1_000);
+        let (middle, new) = rest.split_at(1_000);
+        for id in old.iter().chain(new.iter().rev()).chain(&middle[500..]).chain(&middle[..500]) {
+            stage.intervene(Intervention::DeleteSnapshot { id: *id }).await.unwrap();
+        }
+        assert_eq!((stage.snapshots().count_kept(), stage.snapshots().count_inputs()), (1, 3_000));
+        assert!(revert(&mut stage, first).await.is_some());
+        assert_eq!((stage.snapshots().count_kept(), stage.snapshots().count_inputs()), (1, 0));
     });
 }
 

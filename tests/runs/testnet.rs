@@ -3,6 +3,7 @@
 use crate::support::{dposlab, interrupt, recordings};
 use dposlab::protocol::{
     Arktoshi, KeyPair, Nonce, Transaction, Vote,
+    crypto::CryptoMode::Real,
     transaction::{Expiration, TransactionBuilder},
 };
 use serde_json::{Value, json};
@@ -332,7 +333,8 @@ fn a_chain_goes_out_by_the_api_and_in_by_a_file() {
     let up = Up::start(&network);
     up.advance(5);
     let accounts = up.ready["accounts"].as_array().expect("a list").clone();
-    let keys = |index: usize| KeyPair::from_passphrase(accounts[index]["passphrase"].as_str().expect("a passphrase"));
+    let keys =
+        |index: usize| KeyPair::from_passphrase(accounts[index]["passphrase"].as_str().expect("a passphrase"), Real);
     let sign = |builder: TransactionBuilder, nonce, index| {
         builder.network(23).nonce(Nonce(nonce)).fee(Arktoshi::coins(60)).sign(&keys(index)).to_json()
     };

@@ -4,7 +4,7 @@
 use dposlab::{
     actors::{Event, NodeId},
     ledger::{BlockTree, Link},
-    protocol::{Block, BlockDraft, KeyPair, PublicKey, Slot, crypto::CryptoMode},
+    protocol::{Block, BlockDraft, KeyPair, PublicKey, Slot},
     scenario::Scenario,
     sim::{NetworkEvent, Plan, SeedTree, Tips, Weights, world::DownCause},
 };
@@ -34,7 +34,8 @@ fn step() -> impl Strategy<Value = (usize, Step)> {
 
 /// A network of four delegates and two relays. A block pays its forger so much that each chain has vote weights of its own.
 fn plan() -> (Plan, Vec<KeyPair>) {
-    let text = "version = 1\nrounds = 2\n[network]\ndelegates = 4\nrelays = 2\nreward = 100000000000000\n";
+    let text = "version = 1\nrounds = 2\ncrypto = \"modelled\"\n[network]\ndelegates = 4\nrelays = 2\n\
+                reward = 100000000000000\n";
     let scenario = Scenario::parse(text, Path::new("tips")).expect("a scenario");
     let seeds = SeedTree::new(3);
     let testnet = scenario.testnet(seeds);
@@ -162,57 +163,54 @@ proptest! {
         drafts in prop::collection::vec((any::<usize>(), 1..4_u32), 1..20),
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        CryptoMode::Modelled.during(|| -> Result<(), TestCaseError> {
-            let (plan, keys) = plan();
-            let links = grow(&plan.tree, &keys, &drafts);
-            let genesis = &links[0];
-            let (mut tips, mut weights) = (Tips::new(NODES, genesis), Weights::new(&plan));
-            let mut at = vec![genesis.clone(); NODES];
-            let mut naive =
-                Naive { chains: vec![chain(genesis); NODES], down: vec![false; NODES], last_winning: chain(genesis) };
-            for (node, step) in steps {
-                let id = NodeId(node as u32);
-                match step {
-                    Step::Apply(index) => {
-                        at[node] = links[index % links.len()].clone();
-                        tips.follow(id, &Event::BlockApplied(at[node].clone()));
-                    }
-                    Step::Revert => {
-                        let reverted = at[node].clone();
-                        at[node] = reverted.parent().unwrap_or_else(|| reverted.clone());
-                        tips.follow(id, &Event::BlockReverted(reverted));
-                    }
-                    Step::Down => {
-                        let changed = tips.follow_network(&NetworkEvent::NodeDown { node: id, cause: DownCause::Pause });
-                        prop_assert_eq!(changed, !naive.down[node]);
-                        naive.down[node] = true;
-                    }
-                    Step::Up => {
-                        let changed = tips.follow_network(&NetworkEvent::NodeUp { node: id });
-                        prop_assert_eq!(changed, naive.down[node]);
-                        naive.down[node] = false;
-                    }
+        let (plan, keys) = plan();
+        let links = grow(&plan.tree, &keys, &drafts);
+        let genesis = &links[0];
+        let (mut tips, mut weights) = (Tips::new(NODES, genesis), Weights::new(&plan));
+        let mut at = vec![genesis.clone(); NODES];
+        let mut naive =
+            Naive { chains: vec![chain(genesis); NODES], down: vec![false; NODES], last_winning: chain(genesis) };
+        for (node, step) in steps {
+            let id = NodeId(node as u32);
+            match step {
+                Step::Apply(index) => {
+                    at[node] = links[index % links.len()].clone();
+                    tips.follow(id, &Event::BlockApplied(at[node].clone()));
                 }
-                naive.chains[node] = chain(&at[node]);
-                let winning = naive.winning();
-                let live = naive.live();
-                prop_assert_eq!(chain(tips.winning()), winning.clone());
-                prop_assert_eq!(chain(tips.leading()), naive.leading(&winning));
-                prop_assert_eq!((tips.live() as usize, tips.down() as usize), (live.len(), NODES - live.len()));
-                let agreeing = live.iter().filter(|chain| ***chain == winning).count();
-                let agreement = (!live.is_empty()).then(|| agreeing as f64 / live.len() as f64);
-                prop_assert_eq!(tips.agreement(), agreement);
-                prop_assert_eq!(weights.agreement(&tips), by_weight(&plan, &naive, tips.winning()));
-                prop_assert_eq!(tips.is_converged(), !live.is_empty() && live.iter().all(|chain| *chain == live[0]));
-                let heights = live.iter().map(|chain| chain.len()).min().zip(live.iter().map(|chain| chain.len()).max());
-                prop_assert_eq!(tips.heights().map(|(least, most)| (least.0 as usize, most.0 as usize)), heights);
-                let common = live.iter().flat_map(|one| live.iter().map(|other| shared(one, other))).min();
-                prop_assert_eq!(tips.common_height().map(|height| height.0 as usize), common);
-                let branches = tips.branches();
-                prop_assert_eq!(branches.branches as usize, naive.branches().len());
-                prop_assert_eq!(branches.depth as usize, naive.fork_depth(&winning));
+                Step::Revert => {
+                    let reverted = at[node].clone();
+                    at[node] = reverted.parent().unwrap_or_else(|| reverted.clone());
+                    tips.follow(id, &Event::BlockReverted(reverted));
+                }
+                Step::Down => {
+                    let changed = tips.follow_network(&NetworkEvent::NodeDown { node: id, cause: DownCause::Pause });
+                    prop_assert_eq!(changed, !naive.down[node]);
+                    naive.down[node] = true;
+                }
+                Step::Up => {
+                    let changed = tips.follow_network(&NetworkEvent::NodeUp { node: id });
+                    prop_assert_eq!(changed, naive.down[node]);
+                    naive.down[node] = false;
+                }
             }
-            Ok(())
-        })?;
+            naive.chains[node] = chain(&at[node]);
+            let winning = naive.winning();
+            let live = naive.live();
+            prop_assert_eq!(chain(tips.winning()), winning.clone());
+            prop_assert_eq!(chain(tips.leading()), naive.leading(&winning));
+            prop_assert_eq!((tips.live() as usize, tips.down() as usize), (live.len(), NODES - live.len()));
+            let agreeing = live.iter().filter(|chain| ***chain == winning).count();
+            let agreement = (!live.is_empty()).then(|| agreeing as f64 / live.len() as f64);
+            prop_assert_eq!(tips.agreement(), agreement);
+            prop_assert_eq!(weights.agreement(&tips), by_weight(&plan, &naive, tips.winning()));
+            prop_assert_eq!(tips.is_converged(), !live.is_empty() && live.iter().all(|chain| *chain == live[0]));
+            let heights = live.iter().map(|chain| chain.len()).min().zip(live.iter().map(|chain| chain.len()).max());
+            prop_assert_eq!(tips.heights().map(|(least, most)| (least.0 as usize, most.0 as usize)), heights);
+            let common = live.iter().flat_map(|one| live.iter().map(|other| shared(one, other))).min();
+            prop_assert_eq!(tips.common_height().map(|height| height.0 as usize), common);
+            let branches = tips.branches();
+            prop_assert_eq!(branches.branches as usize, naive.branches().len());
+            prop_assert_eq!(branches.depth as usize, naive.fork_depth(&winning));
+        }
     }
 }

@@ -48,13 +48,11 @@ fn nobody_waits_for_nothing_in_the_scenarios_of_findings() {
 /// within a slot.
 fn step_through(drawn: &Scenario, step: u64, steps: u64, observer: impl Observer + 'static) {
     let seeds = SeedTree::new(1);
-    drawn.crypto.during(|| {
-        let plan = drawn.plan(&drawn.testnet(seeds), seeds);
-        let mut stage = InlineStage::new(&plan, vec![Box::new(observer)]);
-        for number in 1..=steps {
-            stage.run_until(plan.start + Duration::from_millis(step * number));
-        }
-    });
+    let plan = drawn.plan(&drawn.testnet(seeds), seeds);
+    let mut stage = InlineStage::new(&plan, vec![Box::new(observer)]);
+    for number in 1..=steps {
+        stage.run_until(plan.start + Duration::from_millis(step * number));
+    }
 }
 
 fn rules(base: &str) -> toml::Table {

@@ -70,7 +70,7 @@ pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: 
     match rule {
         // Signed by nobody who knows the key: the bytes of the signature are those of another hash.
         InvalidBlock::Signature => {
-            header.signature = ecdsa::sign(&sha256_of(&[b"another block"]), keys.private());
+            header.signature = ecdsa::sign(&sha256_of(&[b"another block"]), keys);
             Block::new(header.id(milestones), header, transactions)
         }
         InvalidBlock::Id => {
@@ -250,7 +250,7 @@ fn signed(
     keys: &KeyPair,
     milestones: &Milestones,
 ) -> Block {
-    header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys.private());
+    header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys);
     Block::new(header.id(milestones), header, transactions)
 }
 

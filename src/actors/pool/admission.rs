@@ -173,7 +173,8 @@ impl TransactionPool {
         if transaction.size() > limit {
             return Err(PoolError::TooLarge { id, limit });
         }
-        if !transaction.verified() && !applied.state.vouches_for(transaction) {
+        let crypto = tree.config().crypto;
+        if !transaction.verified(crypto) && !applied.state.vouches_for(transaction, crypto) {
             return Err(PoolError::NotVerified);
         }
         self.check_fee(transaction).map(Checked::Passed)

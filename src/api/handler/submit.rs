@@ -112,8 +112,9 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
         }
     }
     // On this thread and its like, so that the pool, which is one actor, finds every signature verified.
-    SignedTransaction::verify_all(&batch.transactions);
-    let unverified = batch.transactions.iter().zip(sent).filter(|(transaction, _)| !transaction.verified());
+    let crypto = tree.config().crypto;
+    SignedTransaction::verify_all(&batch.transactions, crypto);
+    let unverified = batch.transactions.iter().zip(sent).filter(|(transaction, _)| !transaction.verified(crypto));
     batch.sent_as = unverified.map(|(transaction, item)| (transaction.id(), sent_id(item))).collect();
     Ok(batch)
 }

@@ -235,7 +235,9 @@ impl Observer for BoardObserver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{actors::RollbackCause, ledger::Rules, scenario::testnet::Testnet, sim::SeedTree};
+    use crate::{
+        actors::RollbackCause, ledger::Rules, protocol::crypto::CryptoMode, scenario::testnet::Testnet, sim::SeedTree,
+    };
 
     fn at(seconds: u64) -> SimTime {
         SimTime::from_micros(seconds * 1_000_000)
@@ -243,7 +245,8 @@ mod tests {
 
     #[test]
     fn faults_and_nodes_that_are_down_are_told_until_they_are_over() {
-        let tree = Testnet::generate(SeedTree::new(1), 3).tree(Rules::reference()).expect("a network");
+        let tree =
+            Testnet::generate(SeedTree::new(1), 3, CryptoMode::Real).tree(Rules::reference()).expect("a network");
         let board = LabBoard::of(tree.genesis(), vec![None; 3]);
         let mut observer = board.observer();
         observer.observe_network(at(5), &NetworkEvent::FaultBegan { index: 2, kind: "crash" });
@@ -260,7 +263,8 @@ mod tests {
 
     #[test]
     fn rollbacks_are_counted() {
-        let tree = Testnet::generate(SeedTree::new(1), 3).tree(Rules::reference()).expect("a network");
+        let tree =
+            Testnet::generate(SeedTree::new(1), 3, CryptoMode::Real).tree(Rules::reference()).expect("a network");
         let (board, genesis) = (LabBoard::of(tree.genesis(), vec![None; 3]), tree.genesis());
         let mut observer = board.observer();
         observer.observe(at(1), NodeId(0), &Event::BlockReverted(genesis.clone()));

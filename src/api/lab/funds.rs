@@ -13,6 +13,7 @@ use crate::{
     ledger::{BlockTree, apply::cost, rules::PoolRules},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId,
+        crypto::CryptoMode,
         transaction::{Asset, Payment},
     },
     scenario::{Account, testnet::secret},
@@ -104,11 +105,12 @@ impl Funds {
         balance: Arktoshi,
     ) -> Result<(Vec<Fresh>, Vec<TransactionId>), ApiError> {
         let _turn = self.turn.lock().await;
-        let byte = view.tree().config().network.pub_key_hash;
-        let made = self.made(&view.head(), byte);
+        let config = view.tree().config();
+        let (byte, crypto) = (config.network.pub_key_hash, config.crypto);
+        let made = self.made(&view.head(), byte, crypto);
         let fresh: Vec<Fresh> = (made + 1..=made.saturating_add(count))
             .map(|number| {
-                let (passphrase, keys) = self.fresh(number);
+                let (passphrase, keys) = self.fresh(number, crypto);
                 Fresh { passphrase, address: keys.public().address(byte), keys }
             })
             .collect();
@@ -119,10 +121,10 @@ impl Funds {
     }
 
     /// Fresh accounts made so far. Those that the chain or the pool knows were made before the process began.
-    fn made(&self, head: &Head, byte: u8) -> u32 {
+    fn made(&self, head: &Head, byte: u8, crypto: CryptoMode) -> u32 {
         let pending: Vec<Payment> = head.pending().ordered().iter().flat_map(|one| payments_of(one)).collect();
         let is_known = |number: &u32| {
-            let address = self.fresh(*number).1.public().address(byte);
+            let address = self.fresh(*number, crypto).1.public().address(byte);
             head.state().wallet(&address).is_some() || pending.iter().any(|payment| payment.recipient == address)
         };
         let made = self.made.load(Ordering::Relaxed);
@@ -131,8 +133,8 @@ impl Funds {
     }
 
     /// Passphrase and keys of a fresh account, numbered from 1 on.
-    fn fresh(&self, number: u32) -> (String, KeyPair) {
-        secret(self.seeds, &format!("keys/lab/{number}"))
+    fn fresh(&self, number: u32, crypto: CryptoMode) -> (String, KeyPair) {
+        secret(self.seeds, &format!("keys/lab/{number}"), crypto)
     }
 
     async fn pay_in_turn(
@@ -148,7 +150,7 @@ impl Funds {
                 break;
             }
             for transaction in &transactions {
-                transaction.verified();
+                transaction.verified(view.tree().config().crypto);
             }
             let submitted = live.submit(view.node(), transactions.clone().into()).await?;
             ids.extend(&submitted.accept);
@@ -302,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_payment_is_cut_where_an_account_ends_and_nothing_is_lost() {
-        let keys = KeyPair::from_passphrase("purse");
+        let keys = KeyPair::from_passphrase("purse", CryptoMode::Real);
         let to = |coins| Payment { amount: Arktoshi::coins(coins), recipient: keys.public().address(23) };
         let amounts = |part: Option<Vec<Payment>>| -> Vec<u64> {
             part.into_iter().flatten().map(|payment| payment.amount.value() / 100_000_000).collect()

@@ -57,11 +57,11 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+    use crate::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode};
 
     #[test]
     fn what_is_added_twice_is_there_once_and_what_is_removed_is_gone() {
-        let keys = KeyPair::from_passphrase("pending");
+        let keys = KeyPair::from_passphrase("pending", CryptoMode::Real);
         let transfer = |nonce, fee| {
             let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1));
             Arc::new(transfer.nonce(Nonce(nonce)).fee(Arktoshi::coins(fee)).sign(&keys))

@@ -187,7 +187,8 @@ impl PoolModel {
         if one.size() > context.milestone.block.max_payload.saturating_sub(MARGIN) {
             return Err("ERR_TOO_LARGE");
         }
-        if !one.verified() && !known.tree.applied(&self.tip).state.vouches_for(one) {
+        let crypto = known.tree.config().crypto;
+        if !one.verified(crypto) && !known.tree.applied(&self.tip).state.vouches_for(one, crypto) {
             return Err("ERR_BAD_DATA");
         }
         let (enters, travels) = match &rules.dynamic_fees {

@@ -124,10 +124,6 @@ fn scenario() -> Scenario {
 /// A model that was told a run with a change, and whether anything was changed.
 fn play(change: Change) -> (Behaviour, bool) {
     let scenario = scenario();
-    scenario.crypto.during(|| play_out(&scenario, change))
-}
-
-fn play_out(scenario: &Scenario, change: Change) -> (Behaviour, bool) {
     let testnet = scenario.testnet(SeedTree::new(1));
     let plan = scenario.plan(&testnet, SeedTree::new(1));
     let model = Behaviour::new(&plan, &BTreeSet::new());
@@ -197,23 +193,21 @@ fn an_honest_run_breaks_nothing_and_every_part_of_it_is_judged() {
 #[test]
 fn the_least_fee_is_that_of_the_pools_rules() {
     let scenario = scenario();
-    scenario.crypto.during(|| {
-        let testnet = scenario.testnet(SeedTree::new(1));
-        let plan = scenario.plan(&testnet, SeedTree::new(1));
-        let mut stage = InlineStage::new(&plan, Vec::new());
-        stage.run_until(plan.start + Duration::from_secs(300));
-        let tip = stage.world().tips().winning().clone();
-        let chain = std::iter::successors(Some(tip), |link| link.parent());
-        let held: Vec<_> = chain.flat_map(|link| link.block().transactions.clone()).collect();
-        let odd = held.iter().filter(|one| one.size() % 2 == 1).count();
-        assert!(odd > 0 && odd < held.len(), "{odd} of {}", held.len());
-        for half in [true, false] {
-            let rules = PoolRules { fees_count_half_size: half, ..PoolRules::reference() };
-            for one in &held {
-                assert_eq!(admission::least_fee(&rules, one, 1_000), rules.least_fee(one, 1_000), "{}", one.id());
-            }
+    let testnet = scenario.testnet(SeedTree::new(1));
+    let plan = scenario.plan(&testnet, SeedTree::new(1));
+    let mut stage = InlineStage::new(&plan, Vec::new());
+    stage.run_until(plan.start + Duration::from_secs(300));
+    let tip = stage.world().tips().winning().clone();
+    let chain = std::iter::successors(Some(tip), |link| link.parent());
+    let held: Vec<_> = chain.flat_map(|link| link.block().transactions.clone()).collect();
+    let odd = held.iter().filter(|one| one.size() % 2 == 1).count();
+    assert!(odd > 0 && odd < held.len(), "{odd} of {}", held.len());
+    for half in [true, false] {
+        let rules = PoolRules { fees_count_half_size: half, ..PoolRules::reference() };
+        for one in &held {
+            assert_eq!(admission::least_fee(&rules, one, 1_000), rules.least_fee(one, 1_000), "{}", one.id());
         }
-    });
+    }
 }
 
 /// Says nothing of the first message that is meant.

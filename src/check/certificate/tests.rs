@@ -37,13 +37,11 @@ impl Watched {
         );
         let scenario = Scenario::parse(&text, "quiet.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
         let seeds = SeedTree::new(1);
-        let (tree, tip) = scenario.crypto.during(|| {
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            let mut stage = InlineStage::new(&plan, Vec::new());
-            stage.run_until(plan.start + Duration::from_secs(8 * 30));
-            let tip = stage.world().tips().winning().ancestor(Height(24)).expect("a block for each slot");
-            (plan.tree.clone(), tip)
-        });
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let mut stage = InlineStage::new(&plan, Vec::new());
+        stage.run_until(plan.start + Duration::from_secs(8 * 30));
+        let tip = stage.world().tips().winning().ancestor(Height(24)).expect("a block for each slot");
+        let tree = plan.tree.clone();
         let begin = tip.ancestor(Height(height)).expect("it is there");
         let watch = Watch::new(tree.clone(), &begin, 1, &BTreeSet::new(), &BTreeSet::new());
         let now = SimTime::from_seconds(begin.block().header.timestamp) + Duration::from_secs(1);
@@ -304,13 +302,11 @@ fn before_and_while_cut() -> [Tips; 2] {
                 groups = [[3, 4]]\nfrom = { seconds = 40.0 }\nuntil = { seconds = 300.0 }\n";
     let scenario = Scenario::parse(text, "cut.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
     let seeds = SeedTree::new(1);
-    scenario.crypto.during(|| {
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let mut stage = InlineStage::new(&plan, Vec::new());
-        [30, 180].map(|seconds| {
-            stage.run_until(plan.start + Duration::from_secs(seconds));
-            stage.world().tips().clone()
-        })
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let mut stage = InlineStage::new(&plan, Vec::new());
+    [30, 180].map(|seconds| {
+        stage.run_until(plan.start + Duration::from_secs(seconds));
+        stage.world().tips().clone()
     })
 }
 

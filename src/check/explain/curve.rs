@@ -17,7 +17,6 @@ use super::{Target, chain::shortened, parallel, play::Playing, record::Record};
 use crate::{
     actors::{Event, SimTime},
     check::story::{block_in_words, event_in_words},
-    protocol::crypto::CryptoMode,
     sim::SeedTree,
     statistics::interval::{Interval, of_share},
 };
@@ -90,7 +89,6 @@ pub struct Jump {
 /// The inputs of a curve: the failure, the run, and the numbers of copies and instants.
 pub(super) struct Asked<'a> {
     pub(super) target: &'a Target,
-    pub(super) crypto: CryptoMode,
     pub(super) seeds: SeedTree,
     pub(super) start: SimTime,
     /// Copies of an instant; fewer in long runs, where it is not given.
@@ -188,20 +186,18 @@ impl Drawing<'_> {
     }
 
     fn look(&mut self, place: usize) -> Result<(), &'static str> {
-        let Asked { target, crypto, seeds, start, jobs, instants, .. } = *self.asked;
+        let Asked { target, seeds, start, jobs, instants, .. } = *self.asked;
         let at = self.times[place];
         let Some(mut run) = (self.anew)() else { return Err("the run cannot be played again") };
-        crypto.during(|| run.play_until(at));
+        run.play_until(at);
         let moment = Mutex::new(run);
         let next = |copy: usize| {
-            crypto.during(|| {
-                let name = format!("explain/{}/{copy}", at.micros());
-                let seed = u64::from_le_bytes(seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
-                let mut run = moment.lock().expect("no one panics while holding it").apart(Some(SeedTree::new(seed)));
-                let before = run.delivered();
-                let failed = run.play_out(target, self.stop);
-                (failed, run.delivered() - before)
-            })
+            let name = format!("explain/{}/{copy}", at.micros());
+            let seed = u64::from_le_bytes(seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
+            let mut run = moment.lock().expect("no one panics while holding it").apart(Some(SeedTree::new(seed)));
+            let before = run.delivered();
+            let failed = run.play_out(target, self.stop);
+            (failed, run.delivered() - before)
         };
         let played_before = self.points.values().map(|point| point.runs).sum::<u64>();
         let all = instants as u64 * self.repeats;

@@ -59,45 +59,42 @@ pub fn explain_recorded(
     progress: &(dyn Fn(Phase, u64, u64) + Sync),
 ) -> Result<Explanation, String> {
     let Session { scenario, plan, lines, line, delegates, rules } = session;
-    scenario.crypto.during(|| {
-        let number = match line {
-            Some(line) if (1..=lines.count()).contains(&line) => line,
-            Some(line) => return Err(format!("--line: found {line}, allowed is 1 to {}", lines.count())),
-            None => last_that_fails(scenario, plan, lines, stop)?,
+    let number = match line {
+        Some(line) if (1..=lines.count()).contains(&line) => line,
+        Some(line) => return Err(format!("--line: found {line}, allowed is 1 to {}", lines.count())),
+        None => last_that_fails(scenario, plan, lines, stop)?,
+    };
+    let line = lines.line(number - 1);
+    let course = course(scenario, &line);
+    let mut explanation = explained(&course, &plan, options, stop, progress)?;
+    explanation.delegates = delegates;
+    let start = crate::actors::SimTime::from_micros(explanation.start_us);
+    explanation.recording = Some(Recording {
+        line: number,
+        lines: lines.count(),
+        left: lines.left(),
+        inputs: line.inputs.len(),
+        end_seconds: line.end.seconds_since(start),
+        rules,
+    });
+    let told = explanation.target.kind != TargetKind::Nothing;
+    let wanted = options.budget > 0 && told && !stop.load(Ordering::Relaxed);
+    explanation.nearest = wanted.then(|| {
+        let playing = |altered: &Altered| altered.playing(&course, &plan());
+        let trials = Trials {
+            target: &explanation.target,
+            seeds: SeedTree::new(options.seed),
+            jobs: options.jobs,
+            budget: options.budget,
+            stop,
+            playing: &playing,
         };
-        let line = lines.line(number - 1);
-        let course = course(scenario, &line);
-        let mut explanation = explained(&course, &plan, options, stop, progress)?;
-        explanation.delegates = delegates;
-        let start = crate::actors::SimTime::from_micros(explanation.start_us);
-        explanation.recording = Some(Recording {
-            line: number,
-            lines: lines.count(),
-            left: lines.left(),
-            inputs: line.inputs.len(),
-            end_seconds: line.end.seconds_since(start),
-            rules,
-        });
-        let told = explanation.target.kind != TargetKind::Nothing;
-        let wanted = options.budget > 0 && told && !stop.load(Ordering::Relaxed);
-        explanation.nearest = wanted.then(|| {
-            let playing = |altered: &Altered| altered.playing(&course, &plan());
-            let trials = Trials {
-                target: &explanation.target,
-                crypto: scenario.crypto,
-                seeds: SeedTree::new(options.seed),
-                jobs: options.jobs,
-                budget: options.budget,
-                stop,
-                playing: &playing,
-            };
-            let without = Without { lines, line: &line, number, plan };
-            without.run(&trials, &|done, of| progress(Phase::Nearest, done, of))
-        });
-        explanation.interrupted = stop.load(Ordering::Relaxed);
-        explanation.why = text::why(&explanation);
-        Ok(explanation)
-    })
+        let without = Without { lines, line: &line, number, plan };
+        without.run(&trials, &|done, of| progress(Phase::Nearest, done, of))
+    });
+    explanation.interrupted = stop.load(Ordering::Relaxed);
+    explanation.why = text::why(&explanation);
+    Ok(explanation)
 }
 
 fn course<'a>(scenario: &'a Scenario, line: &Line) -> Course<'a> {

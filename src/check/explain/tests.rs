@@ -5,7 +5,6 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime},
-    protocol::crypto::CryptoMode,
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
         Intervention, SeedTree, TraceDigest,
@@ -105,30 +104,28 @@ fn a_copy_without_other_draws_is_the_run_itself() {
                 [[workload]]\nkind = 'generate'\nper_second = 0.5\n";
     let scenario = scenario(text);
     let stop = AtomicBool::new(false);
-    CryptoMode::Modelled.during(|| {
-        let seeds = SeedTree::new(3);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let digest = TraceDigest::default();
-        let played = scenario.play(&plan, StageKind::Inline, Vec::new(), |_| ()).expect("no actor dies");
-        let mut run =
-            Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
-                .expect("nothing is asserted");
-        // In the middle of a slot.
-        run.play_until(SimTime::from_micros(51_234_567));
-        let mut copy = run.apart(None);
-        let mut other = run.apart(Some(SeedTree::new(9)));
-        let mut same = run.apart(Some(SeedTree::new(9)));
-        let ends = [&mut run, &mut copy, &mut other, &mut same].map(|run| {
-            let ended = run.play_to_end(&stop);
-            let best = run.seen().best().id();
-            (ended, run.now(), run.delivered(), best)
-        });
-        assert_eq!(digest.digest(), played.digest, "it is the run that `dposlab run` plays");
-        assert_eq!((ends[0].2, ends[0].1), (played.delivered, played.end));
-        assert_eq!(ends[0], ends[1]);
-        assert_ne!(ends[0].2, ends[2].2, "other draws, another run");
-        assert_eq!(ends[2], ends[3], "the same draws, the same run");
+    let seeds = SeedTree::new(3);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let digest = TraceDigest::default();
+    let played = scenario.play(&plan, StageKind::Inline, Vec::new(), |_| ()).expect("no actor dies");
+    let mut run =
+        Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
+            .expect("nothing is asserted");
+    // In the middle of a slot.
+    run.play_until(SimTime::from_micros(51_234_567));
+    let mut copy = run.apart(None);
+    let mut other = run.apart(Some(SeedTree::new(9)));
+    let mut same = run.apart(Some(SeedTree::new(9)));
+    let ends = [&mut run, &mut copy, &mut other, &mut same].map(|run| {
+        let ended = run.play_to_end(&stop);
+        let best = run.seen().best().id();
+        (ended, run.now(), run.delivered(), best)
     });
+    assert_eq!(digest.digest(), played.digest, "it is the run that `dposlab run` plays");
+    assert_eq!((ends[0].2, ends[0].1), (played.delivered, played.end));
+    assert_eq!(ends[0], ends[1]);
+    assert_ne!(ends[0].2, ends[2].2, "other draws, another run");
+    assert_eq!(ends[2], ends[3], "the same draws, the same run");
 }
 
 #[test]
@@ -172,15 +169,13 @@ fn a_number_is_brought_back_to_where_it_just_passes() {
 fn a_target_knows_the_invariant_that_is_asserted() {
     let text = "rounds = 2\ncrypto = 'modelled'\n[network]\ndelegates = 3\n";
     let scenario = scenario(text);
-    CryptoMode::Modelled.during(|| {
-        let seeds = SeedTree::new(1);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let mut run = Playing::new(&Course::of(&scenario), &plan, false, Vec::new()).expect("nothing is asserted");
-        run.play_to_end(&AtomicBool::new(false));
-        let mut target = Target::of(&scenario, &run, plan.start);
-        target.name = "always invariant a rollback is no deeper than a round".to_owned();
-        assert_eq!(target.invariant(), "a rollback is no deeper than a round");
-    });
+    let seeds = SeedTree::new(1);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let mut run = Playing::new(&Course::of(&scenario), &plan, false, Vec::new()).expect("nothing is asserted");
+    run.play_to_end(&AtomicBool::new(false));
+    let mut target = Target::of(&scenario, &run, plan.start);
+    target.name = "always invariant a rollback is no deeper than a round".to_owned();
+    assert_eq!(target.invariant(), "a rollback is no deeper than a round");
 }
 
 /// A few copies and changes, so that many runs can be explained.
@@ -253,46 +248,36 @@ fn came_in(random: &mut Xoshiro256PlusPlus, desk: &FaultDesk) -> Intervention {
 fn whatever_came_into_a_session_is_explained() {
     let scenario =
         scenario("rounds = 9\ncrypto = 'modelled'\n[network]\ndelegates = 5\n[[assert]]\nalways = 'missed < 4'\n");
-    CryptoMode::Modelled.during(|| {
-        let seeds = SeedTree::new(1);
-        let testnet = scenario.testnet(seeds);
-        let plan = || scenario.plan(&testnet, seeds);
-        let desk = FaultDesk::new(&plan(), scenario.testnet(seeds));
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
-        let (mut went_back, mut failed) = (0, 0);
-        for _ in 0..24 {
-            let start = plan().start;
-            let (mut at, mut inputs, mut taken) = (start.micros(), Vec::new(), Vec::new());
-            for _ in 0..random.random_range(1..14) {
-                at += random.random_range(0..20_000_000);
-                let what = came_in(&mut random, &desk);
-                inputs.push(CameIn { at: SimTime::from_micros(at), delivered: 0, what: what.clone() });
-                match what {
-                    Intervention::TakeSnapshot { .. } => taken.push(at),
-                    // A session that goes back goes on from there.
-                    Intervention::Revert { to } => {
-                        at = taken.get((to.0 as usize).wrapping_sub(1)).copied().unwrap_or(at)
-                    }
-                    _ => {}
-                }
+    let seeds = SeedTree::new(1);
+    let testnet = scenario.testnet(seeds);
+    let plan = || scenario.plan(&testnet, seeds);
+    let desk = FaultDesk::new(&plan(), scenario.testnet(seeds));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+    let (mut went_back, mut failed) = (0, 0);
+    for _ in 0..24 {
+        let start = plan().start;
+        let (mut at, mut inputs, mut taken) = (start.micros(), Vec::new(), Vec::new());
+        for _ in 0..random.random_range(1..14) {
+            at += random.random_range(0..20_000_000);
+            let what = came_in(&mut random, &desk);
+            inputs.push(CameIn { at: SimTime::from_micros(at), delivered: 0, what: what.clone() });
+            match what {
+                Intervention::TakeSnapshot { .. } => taken.push(at),
+                // A session that goes back goes on from there.
+                Intervention::Revert { to } => at = taken.get((to.0 as usize).wrapping_sub(1)).copied().unwrap_or(at),
+                _ => {}
             }
-            let lines = Lines::of(inputs, start, SimTime::from_micros(at + 40_000_000));
-            let session = Session {
-                scenario: &scenario,
-                plan: &plan,
-                lines: &lines,
-                line: None,
-                delegates: Vec::new(),
-                rules: 0,
-            };
-            let told = explain_recorded(session, &FEW, &AtomicBool::new(false), &|_, _, _| ());
-            let told = told.expect("its assertions name what there is");
-            let recording = told.recording.as_ref().expect("it is of a session");
-            assert_eq!(recording.left.len() + 1, recording.lines);
-            assert!(!told.to_string().is_empty());
-            went_back += recording.left.len();
-            failed += usize::from(told.failed);
         }
-        assert!(went_back > 0 && failed > 3, "{went_back} {failed}");
-    });
+        let lines = Lines::of(inputs, start, SimTime::from_micros(at + 40_000_000));
+        let session =
+            Session { scenario: &scenario, plan: &plan, lines: &lines, line: None, delegates: Vec::new(), rules: 0 };
+        let told = explain_recorded(session, &FEW, &AtomicBool::new(false), &|_, _, _| ());
+        let told = told.expect("its assertions name what there is");
+        let recording = told.recording.as_ref().expect("it is of a session");
+        assert_eq!(recording.left.len() + 1, recording.lines);
+        assert!(!told.to_string().is_empty());
+        went_back += recording.left.len();
+        failed += usize::from(told.failed);
+    }
+    assert!(went_back > 0 && failed > 3, "{went_back} {failed}");
 }

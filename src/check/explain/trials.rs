@@ -2,7 +2,7 @@
 //! changed is somebody else's: a scenario ([`super::nearest`]), or what came in from outside ([`super::without`]).
 
 use super::{Nearest, Repeated, Target, Tried, parallel, play::Playing};
-use crate::{protocol::crypto::CryptoMode, sim::SeedTree};
+use crate::sim::SeedTree;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Changes that are repeated, and how often each.
@@ -12,7 +12,6 @@ const REPEATS: usize = 8;
 /// The judge of changed runs.
 pub(super) struct Trials<'a, C> {
     pub(super) target: &'a Target,
-    pub(super) crypto: CryptoMode,
     pub(super) seeds: SeedTree,
     pub(super) jobs: usize,
     /// Runs that may be played.
@@ -39,21 +38,17 @@ impl<C: Sync> Trials<'_, C> {
 
     /// Returns true if the run no longer shows the failure.
     pub(super) fn passes(&self, change: &C) -> Option<bool> {
-        self.crypto.during(|| {
-            let mut run = (self.playing)(change)?;
-            let failed = run.play_out(self.target, self.stop)?;
-            if failed { Some(false) } else { self.target.is_decided(&run).then_some(true) }
-        })
+        let mut run = (self.playing)(change)?;
+        let failed = run.play_out(self.target, self.stop)?;
+        if failed { Some(false) } else { self.target.is_decided(&run).then_some(true) }
     }
 
     /// Returns true if a copy of the run that draws otherwise from the start fails.
     fn repeated(&self, change: &C, copy: usize) -> Option<bool> {
-        self.crypto.during(|| {
-            let name = format!("explain/changed/{copy}");
-            let seed = u64::from_le_bytes(self.seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
-            let mut run = (self.playing)(change)?.apart(Some(SeedTree::new(seed)));
-            run.play_out(self.target, self.stop)
-        })
+        let name = format!("explain/changed/{copy}");
+        let seed = u64::from_le_bytes(self.seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
+        let mut run = (self.playing)(change)?.apart(Some(SeedTree::new(seed)));
+        run.play_out(self.target, self.stop)
     }
 
     /// Describes the changes that were tried in so many runs, in order. It repeats the first ones that pass, and the unchanged

@@ -22,14 +22,16 @@ pub(super) fn authorised(
     let registers = matches!(content.asset, Asset::MultiSignature { .. });
     match &sender.owners {
         Some(owners) => signed_by_owners(step, transaction, owners)?,
-        None if !transaction.verified() => return Err("its sender did not sign it".to_owned()),
+        None if !transaction.verified(step.tree.config().crypto) => return Err("its sender did not sign it".to_owned()),
         None if !content.signatures.is_empty() && !registers => {
             return Err("it is signed for a multisignature wallet, which its sender is not".to_owned());
         }
         None => {}
     }
     match &sender.second {
-        Some(key) if !transaction.verify_second(key) => Err("the second signature is not there".to_owned()),
+        Some(key) if !transaction.verify_second(key, step.tree.config().crypto) => {
+            Err("the second signature is not there".to_owned())
+        }
         None if content.second_signature.is_some() => {
             Err("it has a second signature and nobody to have made it".to_owned())
         }
@@ -38,7 +40,7 @@ pub(super) fn authorised(
 }
 
 fn signed_by_owners(step: &BlockStep<'_>, transaction: &SignedTransaction, owners: &Owners) -> Result<(), String> {
-    if !matches!(transaction.verify_multi(owners.min, &owners.keys), Ok(true)) {
+    if !matches!(transaction.verify_multi(owners.min, &owners.keys, step.tree.config().crypto), Ok(true)) {
         return Err(format!("fewer than {} of its sender's owners signed it", owners.min));
     }
     let before = step.before.wallet(&transaction.sender_address());
@@ -64,7 +66,7 @@ pub(super) fn registration(step: &BlockStep<'_>, transaction: &SignedTransaction
         return Err(format!("it has {signatures} signatures for {count} keys"));
     }
     let needed = if step.tree.rules().ledger.registration_checks_only_min { usize::from(*min) } else { count };
-    match transaction.verify_multi(needed as u8, keys) {
+    match transaction.verify_multi(needed as u8, keys, step.tree.config().crypto) {
         Ok(true) => Ok(()),
         _ => Err(format!("fewer than {needed} of the owners to be signed it")),
     }

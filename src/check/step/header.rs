@@ -40,8 +40,9 @@ pub(super) fn content(step: &BlockStep<'_>) -> Result<(), String> {
 
 pub(super) fn signature(step: &BlockStep<'_>) -> Result<(), String> {
     let header = &step.block.header;
-    let hash = header.hash_for_signature(&step.tree.config().milestones);
-    let holds = ecdsa::verify(&hash, &header.signature, &header.generator);
+    let config = step.tree.config();
+    let hash = header.hash_for_signature(&config.milestones);
+    let holds = ecdsa::verify(&hash, &header.signature, &header.generator, config.crypto);
     if holds { Ok(()) } else { Err(format!("its signature is not {}'s", header.generator)) }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     protocol::{
         Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp, Transaction,
         TransactionId, Vote,
-        crypto::sha256,
+        crypto::{CryptoMode, sha256},
         keys::multisignature_key,
         transaction::{Expiration, Payment, TransactionBuilder},
     },
@@ -17,6 +17,7 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 
 const DELEGATES: u32 = 5;
+const CRYPTO: CryptoMode = CryptoMode::Real;
 const SECRET: [u8; 32] = [9; 32];
 
 /// A chain of five delegates, and what can be tried on it.
@@ -57,7 +58,7 @@ impl Play {
     /// # Panics
     /// `span` is 0.
     pub fn with_span(span: u32) -> Self {
-        let testnet = Testnet::generate(SeedTree::new(1), DELEGATES);
+        let testnet = Testnet::generate(SeedTree::new(1), DELEGATES, CRYPTO);
         let mut rules = rules_for(DELEGATES as usize);
         rules.ledger.minimum_lock_expiration = false;
         let tree = BlockTree::with_span(testnet.config.clone(), Arc::new(rules), span).map(Arc::new);
@@ -86,7 +87,7 @@ impl Play {
         for one in &stage.tries {
             let transaction = Arc::new(self.transaction(one, &scratch));
             // Its wallet is registered in this very block, and a block asks the state before (Q21).
-            if waits && scratch.vouches_for(&transaction) && !before.state.vouches_for(&transaction) {
+            if waits && scratch.vouches_for(&transaction, CRYPTO) && !before.state.vouches_for(&transaction, CRYPTO) {
                 continue;
             }
             let terms = self.tree.terms(self.tip.height());
@@ -295,5 +296,5 @@ fn ports(good: bool) -> IndexMap<String, u16> {
 }
 
 fn second_key() -> KeyPair {
-    KeyPair::from_passphrase("the second key of whoever registers one")
+    KeyPair::from_passphrase("the second key of whoever registers one", CRYPTO)
 }

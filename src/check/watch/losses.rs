@@ -260,11 +260,13 @@ fn in_turn<'a>(known: &'a Node, gone: &'a [Arc<SignedTransaction>]) -> Vec<&'a A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ledger::Rules, scenario::Testnet, sim::SeedTree};
+    use crate::{ledger::Rules, protocol::crypto::CryptoMode, scenario::Testnet, sim::SeedTree};
 
     #[test]
     fn two_of_a_kind_came_in_one_request_or_with_reverted_blocks() {
-        let tree = Testnet::generate(SeedTree::new(1), 5).tree(Rules::corrected()).expect("a generated genesis");
+        let tree = Testnet::generate(SeedTree::new(1), 5, CryptoMode::Real)
+            .tree(Rules::corrected())
+            .expect("a generated genesis");
         let genesis = &tree.genesis().block().transactions;
         let (two, ids) = (&genesis[..2], [genesis[0].id(), genesis[1].id()]);
         let requests = |requests: &[&[Arc<SignedTransaction>]]| {

@@ -43,8 +43,7 @@ impl Beginning {
         let session = state.session().clone();
         let (network, plan) = replay::planned(file, &session, memory)?;
         let desk = network.desk(&plan);
-        let arrived =
-            network.scenario.crypto.during(|| among_actors(state.arrive(&plan, &desk, watching))).map_err(wrong)?;
+        let arrived = among_actors(state.arrive(&plan, &desk, watching)).map_err(wrong)?;
         Ok(Self { network, was_modelled: false, plan, session, arrived: Some(arrived) })
     }
 }

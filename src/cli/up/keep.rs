@@ -86,11 +86,10 @@ impl Keep {
     ) -> Result<Kept, Failure> {
         let (session, plan) = (&beginning.session, &beginning.plan);
         let folder = Folder::new(data.path());
-        let crypto = beginning.network.scenario.crypto;
         let heard = Rehearing::new(data, served, plan).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
         let beside = beside(digest, &heard);
-        let opened = crypto.during(|| among_actors(folder.open_with(session, plan, desk, watching, Some(&beside))));
+        let opened = among_actors(folder.open_with(session, plan, desk, watching, Some(&beside)));
         let Opened { log, settling, inputs, made_again, resumed } = opened.map_err(failure)?;
         let writer = FolderWriter::new(log, settling, inputs, self.sync, plan, served);
         let path = data.path().to_owned();

@@ -135,7 +135,7 @@ impl UpNetwork {
         scenario: Scenario,
         seeds: SeedTree,
     ) -> Result<Self, Failure> {
-        let config = NetworkConfig::load(dir).map_err(Failure::usage)?;
+        let config = NetworkConfig::load(dir, scenario.crypto).map_err(Failure::usage)?;
         Self::of(config, dir, secrets, file, scenario, seeds)
     }
 
@@ -245,7 +245,7 @@ fn check_loaded(scenario: &Scenario, nodes: u32) -> Result<(), Failure> {
 }
 
 fn delegate(tree: &BlockTree, passphrase: String) -> Result<NamedDelegate, String> {
-    let keys = KeyPair::from_passphrase(&passphrase);
+    let keys = KeyPair::from_passphrase(&passphrase, tree.config().crypto);
     let genesis = tree.applied(tree.genesis());
     match genesis.state.delegate_of(keys.public()) {
         Some(delegate) => Ok(NamedDelegate { username: delegate.username.to_string(), passphrase, keys }),

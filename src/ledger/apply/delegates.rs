@@ -72,7 +72,7 @@ pub(super) fn check_multi_signature(
         return Err(ApplyError::MultiSignatureAlreadyRegistered);
     }
     let needed = if terms.rules.ledger.registration_checks_only_min { min } else { keys.len() as u8 };
-    match transaction.verify_multi(needed, keys) {
+    match transaction.verify_multi(needed, keys, terms.crypto) {
         Ok(true) => Ok(()),
         Ok(false) | Err(_) => Err(ApplyError::InvalidMultiSignature),
     }

@@ -3,9 +3,9 @@
 use crate::{
     ledger::{
         State, Wallet,
-        wallet::{DelegateAttributes, Lock},
+        wallet::{DelegateAttributes, Lock, MultiSignature},
     },
-    protocol::{Address, Height, PublicKey, SignedTransaction, Timestamp, TransactionId},
+    protocol::{Address, Height, PublicKey, SignedTransaction, Timestamp, TransactionId, crypto::CryptoMode},
 };
 
 /// The state that judges a transaction: the state after a block, or a forger's [`super::super::Scratch`] on top of one.
@@ -33,9 +33,10 @@ pub trait Look {
     }
 
     /// Returns true if the transaction carries the signatures that its sender, a multisignature wallet, asks for.
-    fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
+    fn vouches_for(&self, transaction: &SignedTransaction, crypto: CryptoMode) -> bool {
         let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
-        owners.is_some_and(|owners| matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)))
+        let signed_by = |owners: &MultiSignature| transaction.verify_multi(owners.min, &owners.public_keys, crypto);
+        owners.is_some_and(|owners| matches!(signed_by(owners), Ok(true)))
     }
 }
 

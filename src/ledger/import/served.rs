@@ -10,10 +10,7 @@
 use super::{BATCH_LINES, ImportError, ImportReason, put_block, read::read_block};
 use crate::{
     ledger::{BlockTree, Link},
-    protocol::{
-        Height, SignedTransaction, TransactionId,
-        crypto::{CryptoMode, sha256},
-    },
+    protocol::{Height, SignedTransaction, TransactionId, crypto::sha256},
 };
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -84,7 +81,6 @@ impl Served {
         mut tip: Arc<Link>,
         mut tell: impl FnMut(Height),
     ) -> Result<Arc<Link>, ImportError> {
-        let mode = CryptoMode::current();
         let mut loose = self.loose_in_order(tree);
         let mut blocks = std::mem::take(&mut self.blocks).into_values();
         loop {
@@ -98,7 +94,7 @@ impl Served {
                 let transactions = ids.and_then(|ids| ids.iter().map(|id| self.read(tree, &block, id)).collect());
                 let block = transactions.map(|transactions| {
                     block["transactions"] = transactions;
-                    mode.during(|| read_block(block, tree.config()))
+                    read_block(block, tree.config())
                 });
                 (line, block)
             };

@@ -4,8 +4,8 @@ use super::{Block, BlockContext, bytes::payload_hash};
 use crate::protocol::{
     Arktoshi, Height, Milestone, SignedTransaction, Slot, Timestamp, TransactionId,
     crypto::{
+        CryptoMode,
         ecdsa::{self, DerError},
-        mode,
     },
     slots::Slots,
     transaction::Version,
@@ -77,7 +77,7 @@ impl Block {
     /// Everything that is wrong whatever the time, in the reference's order. Computed once for a block, in the first
     /// network that asks: blocks are shared, and one process verifies a block for one network.
     pub fn check_content(&self, context: &BlockContext<'_>) -> &Arc<[BlockError]> {
-        if !mode::remembers() && self.content.get().is_some() {
+        if !context.crypto.remembers() && self.content.get().is_some() {
             let again = self.find_errors(context);
             let same = self.content.get().is_some_and(|first| **first == *again);
             debug_assert!(self.is_exception(context) || same, "it is a pure function");
@@ -93,8 +93,8 @@ impl Block {
     }
 
     /// The transactions that are not verified by themselves.
-    pub fn unverified(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
-        self.transactions.iter().filter(|transaction| !transaction.verified())
+    pub fn unverified(&self, crypto: CryptoMode) -> impl Iterator<Item = &Arc<SignedTransaction>> {
+        self.transactions.iter().filter(move |transaction| !transaction.verified(crypto))
     }
 
     fn is_exception(&self, context: &BlockContext<'_>) -> bool {
@@ -129,7 +129,7 @@ impl Block {
             errors.push(BlockError::Reward { found: header.reward, expected: milestone.reward });
         }
         let hash = header.hash_for_signature(context.milestones);
-        if !ecdsa::check(&hash, &header.signature, &header.generator)? {
+        if !ecdsa::check(&hash, &header.signature, &header.generator, context.crypto)? {
             errors.push(BlockError::Signature);
         }
         if header.version != milestone.block.version {
@@ -143,8 +143,8 @@ impl Block {
         if found > limit {
             errors.push(BlockError::PayloadSize { found, limit });
         }
-        SignedTransaction::verify_all(&self.transactions);
-        let unverified: Vec<&Arc<SignedTransaction>> = self.unverified().collect();
+        SignedTransaction::verify_all(&self.transactions, context.crypto);
+        let unverified: Vec<&Arc<SignedTransaction>> = self.unverified(context.crypto).collect();
         if !unverified.is_empty() {
             let contains_multi_signatures =
                 unverified.iter().any(|transaction| !transaction.transaction().signatures.is_empty());

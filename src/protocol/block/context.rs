@@ -2,6 +2,7 @@
 
 use crate::protocol::{
     Height, Milestone, Milestones, TransactionId,
+    crypto::CryptoMode,
     network::Exceptions,
     transaction::{Dialect, TransactionContext},
 };
@@ -17,12 +18,19 @@ pub struct BlockContext<'a> {
     pub genesis_ids: &'a BTreeSet<TransactionId>,
     pub exceptions: &'a Exceptions,
     pub dialect: Dialect,
+    /// The treatment of signatures.
+    pub crypto: CryptoMode,
 }
 
 impl<'a> BlockContext<'a> {
     /// Without exceptions and strict.
-    pub fn new(network: u8, milestones: &'a Milestones, genesis_ids: &'a BTreeSet<TransactionId>) -> Self {
-        Self { network, milestones, genesis_ids, exceptions: Exceptions::none(), dialect: Dialect::Strict }
+    pub fn new(
+        network: u8,
+        milestones: &'a Milestones,
+        genesis_ids: &'a BTreeSet<TransactionId>,
+        crypto: CryptoMode,
+    ) -> Self {
+        Self { network, milestones, genesis_ids, exceptions: Exceptions::none(), dialect: Dialect::Strict, crypto }
     }
 
     pub fn with_dialect(self, dialect: Dialect) -> Self {

@@ -38,7 +38,7 @@ impl Block {
             generator: *keys.public(),
             signature: Vec::new(),
         };
-        header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys.private());
+        header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys);
         Self::new(header.id(milestones), header, transactions)
     }
 }
@@ -46,12 +46,14 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Nonce, Transaction};
+    use crate::protocol::{Nonce, Transaction, crypto::CryptoMode};
+
+    const REAL: CryptoMode = CryptoMode::Real;
 
     /// The two worked blocks of protocol.md.
     #[test]
     fn the_contract_examples_are_reproduced() {
-        let (forger, milestones) = (KeyPair::from_passphrase("spec forger"), Milestones::testnet());
+        let (forger, milestones) = (KeyPair::from_passphrase("spec forger", REAL), Milestones::testnet());
         let (timestamp, height) = (Timestamp(8), Height(2));
         let previous = Some(BlockId::Numeric(17_184_958_558_311_101_492));
         let (reward, version, transactions) = (Arktoshi::ZERO, 0, vec![]);
@@ -62,10 +64,10 @@ mod tests {
             ("36184660ba824eac", "3897942858749071020")
         );
 
-        let recipient = KeyPair::from_passphrase("spec recipient").public().address(23);
+        let recipient = KeyPair::from_passphrase("spec recipient", REAL).public().address(23);
         let transfer = Transaction::transfer(recipient, Arktoshi::new(123_456_789).unwrap());
         let transfer = transfer.nonce(Nonce(7)).expiration(1000).vendor_field("hi");
-        let transfer = Arc::new(transfer.sign(&KeyPair::from_passphrase("spec sender")));
+        let transfer = Arc::new(transfer.sign(&KeyPair::from_passphrase("spec sender", REAL)));
         let (timestamp, height, previous) = (Timestamp(16), Height(3), Some(empty.id));
         let full = BlockDraft { timestamp, height, previous, transactions: vec![transfer], ..draft };
         let full = Block::forge(full, &forger, &milestones);

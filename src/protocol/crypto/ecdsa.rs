@@ -1,7 +1,7 @@
 //! ECDSA over a digest: RFC 6979 nonces, low S, strict DER. Source: protocol.md 2.1.
 
-use super::{curve, mode};
-use crate::protocol::{PrivateKey, PublicKey};
+use super::{CryptoMode, curve, mode};
+use crate::protocol::{KeyPair, PublicKey};
 use secp256k1::{Message, ecdsa::Signature};
 
 /// An error in the structure of a DER signature, which makes it unreadable.
@@ -16,24 +16,24 @@ pub enum DerError {
 }
 
 /// The signature in DER, 70 to 72 bytes and rarely less; the same every time.
-pub fn sign(hash: &[u8; 32], private: &PrivateKey) -> Vec<u8> {
-    if mode::is_modelled() {
-        return modelled(&mode::model_by(hash, private));
+pub fn sign(hash: &[u8; 32], keys: &KeyPair) -> Vec<u8> {
+    if keys.crypto().is_modelled() {
+        return modelled(&mode::model(hash, keys.public().as_bytes()));
     }
-    let signature = curve().sign_ecdsa(Message::from_digest(*hash), &private.to_secret());
+    let signature = curve().sign_ecdsa(Message::from_digest(*hash), &keys.private().to_secret());
     signature.serialize_der().to_vec()
 }
 
 /// Returns true if a signature holds. One that cannot be read does not; see [`check`] to tell the two apart.
-pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> bool {
-    check(hash, signature, public).unwrap_or(false)
+pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey, crypto: CryptoMode) -> bool {
+    check(hash, signature, public, crypto).unwrap_or(false)
 }
 
 /// Returns true if a signature holds. False also for a key off the curve, a high S, and numbers that are padded, negative or
 /// followed by bytes; an error only if the DER structure itself does not hold together.
-pub fn check(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> Result<bool, DerError> {
+pub fn check(hash: &[u8; 32], signature: &[u8], public: &PublicKey, crypto: CryptoMode) -> Result<bool, DerError> {
     let (r, s) = split(signature)?;
-    if mode::is_modelled() {
+    if crypto.is_modelled() {
         return Ok(signature == modelled(&mode::model(hash, public.as_bytes())));
     }
     if !is_strict(signature, r, s) {
@@ -91,39 +91,38 @@ fn is_strict(der: &[u8], r: &[u8], s: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{
-        KeyPair,
-        crypto::{CryptoMode, sha256},
-    };
+    use crate::protocol::crypto::sha256;
+
+    const REAL: CryptoMode = CryptoMode::Real;
 
     #[test]
     fn the_contract_example_is_reproduced_and_holds() {
-        let keys = KeyPair::from_passphrase("spec sender");
-        let signature = sign(&sha256(b"hello"), keys.private());
+        let keys = KeyPair::from_passphrase("spec sender", REAL);
+        let signature = sign(&sha256(b"hello"), &keys);
         assert_eq!(
             hex::encode(&signature),
             "30440220474a1884a532fbbcfa528f8211ecbd92882fe1dbdf3fae00f50ae1f779c67bf902205bce9f797725531123e50547015b6336418ffabbf57c3510c5586b4eb12572c5"
         );
-        assert!(verify(&sha256(b"hello"), &signature, keys.public()));
-        assert!(!verify(&sha256(b"hullo"), &signature, keys.public()));
+        assert!(verify(&sha256(b"hello"), &signature, keys.public(), REAL));
+        assert!(!verify(&sha256(b"hullo"), &signature, keys.public(), REAL));
     }
 
     #[test]
     fn padding_and_trailing_bytes_are_false_and_nonsense_is_an_error() {
-        let keys = KeyPair::from_passphrase("spec sender");
+        let keys = KeyPair::from_passphrase("spec sender", REAL);
         let hash = sha256(b"hello");
-        let signature = sign(&hash, keys.private());
+        let signature = sign(&hash, &keys);
         let mut trailing = signature.clone();
         trailing.push(0);
-        assert_eq!(check(&hash, &trailing, keys.public()), Ok(false));
+        assert_eq!(check(&hash, &trailing, keys.public(), REAL), Ok(false));
         let mut padded = signature.clone();
         padded.insert(4, 0);
         padded[1] += 1;
         padded[3] += 1;
-        assert_eq!(check(&hash, &padded, keys.public()), Ok(false));
-        assert!(check(&hash, &[0x31; 70], keys.public()).is_err());
-        assert!(check(&hash, &signature[..40], keys.public()).is_err());
-        assert!(check(&hash, &[], keys.public()).is_err());
+        assert_eq!(check(&hash, &padded, keys.public(), REAL), Ok(false));
+        assert!(check(&hash, &[0x31; 70], keys.public(), REAL).is_err());
+        assert!(check(&hash, &signature[..40], keys.public(), REAL).is_err());
+        assert!(check(&hash, &[], keys.public(), REAL).is_err());
         let shortest = [0x30, 6, 2, 1, 1, 2, 1, 1];
         assert_eq!(check_structure(&shortest), Ok(()));
         assert_eq!(check_structure(&shortest[..7]), Err(DerError::Length { found: 7 }));
@@ -132,18 +131,17 @@ mod tests {
 
     #[test]
     fn models_look_like_signatures_and_hold_for_one_key() {
-        let (keys, other) = (KeyPair::from_passphrase("spec sender"), KeyPair::from_passphrase("another"));
-        CryptoMode::Modelled.during(|| {
-            for number in 0..100_u8 {
-                let hash = sha256(&[number]);
-                let signature = sign(&hash, keys.private());
-                assert_eq!(check(&hash, &signature, keys.public()), Ok(true));
-                assert_eq!(check(&hash, &signature, other.public()), Ok(false));
-                // The stand-in for a number has 32 bytes and needs no sign: the curve's order is greater.
-                let (r, s) = split(&signature).expect("its structure is that of DER");
-                assert!(r == s && r.len() == 32 && (1..=0x7f).contains(&r[0]), "{r:?}");
-                assert!(!CryptoMode::Real.during(|| verify(&hash, &signature, keys.public())));
-            }
-        });
+        let modelled = CryptoMode::Modelled;
+        let [keys, other] = ["spec sender", "another"].map(|text| KeyPair::from_passphrase(text, modelled));
+        for number in 0..100_u8 {
+            let hash = sha256(&[number]);
+            let signature = sign(&hash, &keys);
+            assert_eq!(check(&hash, &signature, keys.public(), modelled), Ok(true));
+            assert_eq!(check(&hash, &signature, other.public(), modelled), Ok(false));
+            // The stand-in for a number has 32 bytes and needs no sign: the curve's order is greater.
+            let (r, s) = split(&signature).expect("its structure is that of DER");
+            assert!(r == s && r.len() == 32 && (1..=0x7f).contains(&r[0]), "{r:?}");
+            assert!(!verify(&hash, &signature, keys.public(), REAL));
+        }
     }
 }

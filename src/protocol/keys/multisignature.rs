@@ -1,6 +1,7 @@
 //! The key a multisignature wallet is known by. Source: protocol.md 1.1.
 
 use super::{KeyPair, PublicKey};
+use crate::protocol::crypto::CryptoMode;
 use std::sync::OnceLock;
 
 /// The reason why keys and a minimum give no wallet.
@@ -33,7 +34,7 @@ pub fn derive(min: u8, keys: &[PublicKey]) -> Result<PublicKey, MultiSignatureEr
 fn of_minimum(min: u8) -> &'static secp256k1::PublicKey {
     static POINTS: [OnceLock<secp256k1::PublicKey>; 256] = [const { OnceLock::new() }; 256];
     POINTS[usize::from(min)].get_or_init(|| {
-        let key = *KeyPair::from_passphrase(&format!("{min:02x}")).public();
+        let key = *KeyPair::from_passphrase(&format!("{min:02x}"), CryptoMode::Real).public();
         key.to_point().expect("the key of a passphrase is on the curve")
     })
 }
@@ -44,7 +45,8 @@ mod tests {
 
     #[test]
     fn the_contract_example_is_reproduced_in_any_order() {
-        let mut keys = ["ms one", "ms two", "ms three"].map(|text| *KeyPair::from_passphrase(text).public());
+        let mut keys =
+            ["ms one", "ms two", "ms three"].map(|text| *KeyPair::from_passphrase(text, CryptoMode::Real).public());
         let wallet = derive(2, &keys).unwrap();
         assert_eq!(wallet.to_string(), "02de409a6d19c23e77555e8bf01ca454695b33ca892ca0e5cbc018a3257469b2f0");
         assert_eq!(wallet.address(23).to_string(), "AXpzVLRZYEWD6araDEPcXYAtWWHwBjQHwP");
@@ -54,7 +56,7 @@ mod tests {
 
     #[test]
     fn impossible_minimums_and_points_are_refused() {
-        let key = *KeyPair::from_passphrase("ms one").public();
+        let key = *KeyPair::from_passphrase("ms one", CryptoMode::Real).public();
         assert_eq!(derive(0, &[key]), Err(MultiSignatureError::Minimum { min: 0, keys: 1 }));
         assert_eq!(derive(2, &[key]), Err(MultiSignatureError::Minimum { min: 2, keys: 1 }));
         let off = PublicKey::from_bytes([0xff; 33]);

@@ -3,7 +3,7 @@
 use super::{Exceptions, Genesis, Network, NetworkConfig};
 use crate::{
     files::{self, TEXT_LIMIT},
-    protocol::{Milestones, block::BlockDecodeError, coercion, milestones::MilestoneError},
+    protocol::{Milestones, block::BlockDecodeError, coercion, crypto::CryptoMode, milestones::MilestoneError},
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -26,22 +26,23 @@ pub enum NetworkError {
 }
 
 impl NetworkConfig {
-    /// The network a directory describes. The files are read whole; everything is checked before it returns.
-    pub fn load(directory: &Path) -> Result<Self, NetworkError> {
-        Self::of(|name| read(&directory.join(name)))
+    /// The network a directory describes, with its signatures treated in this way. The files are read whole; everything
+    /// is checked before it returns.
+    pub fn load(directory: &Path, crypto: CryptoMode) -> Result<Self, NetworkError> {
+        Self::of(|name| read(&directory.join(name)), crypto)
     }
 
     /// The network of its four files, each asked for by its name.
     ///
     /// # Errors
     /// As [`NetworkConfig::load`].
-    pub fn of(file: impl Fn(&str) -> Result<Value, NetworkError>) -> Result<Self, NetworkError> {
+    pub fn of(file: impl Fn(&str) -> Result<Value, NetworkError>, crypto: CryptoMode) -> Result<Self, NetworkError> {
         let network = Network::from_json(&file("network.json")?)?;
         let milestones = Milestones::from_json(&file("milestones.json")?)?;
         let exceptions = Exceptions::from_json(&file("exceptions.json")?)
             .map_err(|error| wrong("exceptions.json", &error.key, error.found, error.allowed))?;
-        let genesis = Genesis::from_json(&file("genesisBlock.json")?, &network, &milestones, &exceptions)?;
-        Self::new(network, milestones, exceptions, genesis)
+        let genesis = Genesis::from_json(&file("genesisBlock.json")?, &network, &milestones, &exceptions, crypto)?;
+        Self::new(network, milestones, exceptions, genesis, crypto)
     }
 
     /// A network of parts that must belong together: the hash of the genesis payload is the name of the network.
@@ -50,6 +51,7 @@ impl NetworkConfig {
         milestones: Milestones,
         exceptions: Exceptions,
         genesis: Genesis,
+        crypto: CryptoMode,
     ) -> Result<Self, NetworkError> {
         let payload = hex::encode(genesis.block.header.payload_hash);
         if network.nethash != payload {
@@ -57,7 +59,7 @@ impl NetworkConfig {
             return Err(wrong("network.json", "nethash", format!("{:?}", network.nethash), allowed));
         }
         let milestones = milestones.of_network(&network.name);
-        Ok(Self { network, milestones, exceptions, genesis })
+        Ok(Self { network, milestones, exceptions, genesis, crypto })
     }
 }
 
@@ -180,10 +182,10 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let directory = tempfile::tempdir().unwrap();
-        let error = NetworkConfig::load(directory.path()).unwrap_err().to_string();
+        let error = NetworkConfig::load(directory.path(), CryptoMode::Real).unwrap_err().to_string();
         assert!(error.contains("network.json"), "{error}");
         std::fs::write(directory.path().join("network.json"), "{").unwrap();
-        let error = NetworkConfig::load(directory.path()).unwrap_err().to_string();
+        let error = NetworkConfig::load(directory.path(), CryptoMode::Real).unwrap_err().to_string();
         assert!(error.contains("network.json: not JSON"), "{error}");
     }
 }

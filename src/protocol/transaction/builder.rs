@@ -1,33 +1,33 @@
 //! Making transactions: one constructor a type, in its module of `types`, then what all share, then signatures. Source: protocol.md 2.4, 3.5.
 //!
 //! ```
-//! use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+//! use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real};
 //!
-//! let (sender, recipient) = (KeyPair::from_passphrase("spec sender"), KeyPair::from_passphrase("spec recipient"));
+//! let [sender, recipient] = ["spec sender", "spec recipient"].map(|text| KeyPair::from_passphrase(text, Real));
 //! let transfer = Transaction::transfer(recipient.public().address(23), Arktoshi::new(123456789).unwrap())
 //!     .nonce(Nonce(7))
 //!     .expiration(1000)
 //!     .vendor_field("hi")
 //!     .sign(&sender);
 //! assert_eq!(transfer.id().to_string(), "7531ad9424ddc0976189ab3149a9b00bc215d951db90fefe05978f48424b3998");
-//! assert!(transfer.verified());
+//! assert!(transfer.verified(Real));
 //! ```
 //!
 //! A multisignature wallet names itself first, then its participants sign:
 //!
 //! ```
-//! # use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, keys::multisignature_key};
-//! let participants = ["ms one", "ms two", "ms three"].map(KeyPair::from_passphrase);
+//! # use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real, keys::multisignature_key};
+//! let participants = ["ms one", "ms two", "ms three"].map(|text| KeyPair::from_passphrase(text, Real));
 //! let keys = participants.clone().map(|keys| *keys.public());
-//! let recipient = KeyPair::from_passphrase("spec recipient").public().address(23);
+//! let recipient = KeyPair::from_passphrase("spec recipient", Real).public().address(23);
 //! let transfer = Transaction::transfer(recipient, Arktoshi::new(1).unwrap())
 //!     .sender(multisignature_key(2, &keys).unwrap())
 //!     .multi_sign(0, &participants[0])
 //!     .multi_sign(2, &participants[2])
 //!     .finish();
 //! assert_eq!(transfer.id().to_string(), "77097ed0d5c3d918d5d2d4c880fa0a9c83eb79c506f0f7004f7f8d521655358e");
-//! assert!(!transfer.verified());
-//! assert_eq!(transfer.verify_multi(2, &keys), Ok(true));
+//! assert!(!transfer.verified(Real));
+//! assert_eq!(transfer.verify_multi(2, &keys, Real), Ok(true));
 //! ```
 
 use super::{Asset, IndexedSignature, SignedTransaction, StaticFees, Transaction, Version};
@@ -142,7 +142,7 @@ impl From<Transaction> for UnsignedTransaction {
 impl UnsignedTransaction {
     /// Adds a participant's signature. These come first: `signature` covers them.
     pub fn multi_sign(mut self, index: u8, keys: &KeyPair) -> Self {
-        let signature = schnorr::sign(&self.0.hash_for_signatures(), keys.private());
+        let signature = schnorr::sign(&self.0.hash_for_signatures(), keys);
         self.0.signatures.push(IndexedSignature { index, signature });
         self
     }
@@ -155,7 +155,7 @@ impl UnsignedTransaction {
 
     /// Sets `signature` with ECDSA.
     pub fn sign_ecdsa(mut self, keys: &KeyPair) -> Self {
-        self.0.signature = Some(ecdsa::sign(&self.0.hash_for_signature(), keys.private()));
+        self.0.signature = Some(ecdsa::sign(&self.0.hash_for_signature(), keys));
         self
     }
 
@@ -163,7 +163,7 @@ impl UnsignedTransaction {
     pub fn second_sign(mut self, keys: &KeyPair) -> Self {
         let hash = self.0.hash_for_second_signature();
         self.0.second_signature = Some(match &self.0.signature {
-            Some(first) if first.len() != 64 => ecdsa::sign(&hash, keys.private()),
+            Some(first) if first.len() != 64 => ecdsa::sign(&hash, keys),
             _ => sign(&self.0, &hash, keys),
         });
         self
@@ -195,7 +195,7 @@ impl SignedTransaction {
 
 fn sign(transaction: &Transaction, hash: &[u8; 32], keys: &KeyPair) -> Vec<u8> {
     match transaction.version {
-        Version::One(_) => ecdsa::sign(hash, keys.private()),
-        Version::Two(_) => schnorr::sign(hash, keys.private()).to_vec(),
+        Version::One(_) => ecdsa::sign(hash, keys),
+        Version::Two(_) => schnorr::sign(hash, keys).to_vec(),
     }
 }

@@ -50,11 +50,11 @@ impl StaticFees {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::KeyPair;
+    use crate::protocol::{KeyPair, crypto::CryptoMode};
 
     #[test]
     fn a_multisignature_registration_pays_for_each_participant_and_once_more() {
-        let key = *KeyPair::from_passphrase("ms one").public();
+        let key = *KeyPair::from_passphrase("ms one", CryptoMode::Real).public();
         let fees = StaticFees::default();
         let asset = Asset::MultiSignature { min: 1, public_keys: vec![key] };
         assert_eq!(fees.of_asset(&asset), Arktoshi::coins(10));

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::{
     PublicKey,
-    crypto::{CryptoMode, ecdsa, mode, schnorr},
+    crypto::{CryptoMode, ecdsa, schnorr},
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ pub enum MultiSignatureCheckError {
 impl SignedTransaction {
     /// Returns true if the transaction holds by itself: its signature is there and is the sender's, and its type is in force
     /// where it was read. False for a multisignature wallet's, see [`Self::verify_multi`]. Computed once.
-    pub fn verified(&self) -> bool {
+    pub fn verified(&self, crypto: CryptoMode) -> bool {
         match self.standing() {
             Standing::Exempt => true,
             Standing::Gated => false,
-            Standing::Judged if !mode::remembers() => self.verify_signature(),
-            Standing::Judged => *self.verified_once().get_or_init(|| self.verify_signature()),
+            Standing::Judged if !crypto.remembers() => self.verify_signature(crypto),
+            Standing::Judged => *self.verified_once().get_or_init(|| self.verify_signature(crypto)),
         }
     }
 
@@ -43,15 +43,15 @@ impl SignedTransaction {
     }
 
     /// Returns true if the second signature is there and is this key's. Computed once for one key.
-    pub fn verify_second(&self, key: &PublicKey) -> bool {
+    pub fn verify_second(&self, key: &PublicKey, crypto: CryptoMode) -> bool {
         let Some(second) = &self.transaction().second_signature else { return false };
         if let Some((known, outcome)) = self.known().second.get()
             && known == key
-            && mode::remembers()
+            && crypto.remembers()
         {
             return *outcome;
         }
-        let outcome = self.holds(&self.transaction().hash_for_second_signature(), second, key);
+        let outcome = self.holds(&self.transaction().hash_for_second_signature(), second, key, crypto);
         // The first answer stays.
         let _ = self.known().second.set((*key, outcome));
         outcome
@@ -59,20 +59,30 @@ impl SignedTransaction {
 
     /// Returns true if at least `min` of `signatures` hold for the keys they name. Signatures after the last one needed are
     /// not looked at. Computed once for one minimum and list of keys.
-    pub fn verify_multi(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
+    pub fn verify_multi(
+        &self,
+        min: u8,
+        keys: &[PublicKey],
+        crypto: CryptoMode,
+    ) -> Result<bool, MultiSignatureCheckError> {
         if let Some(known) = self.known().multi.get()
             && (known.min, known.keys.as_slice()) == (min, keys)
-            && mode::remembers()
+            && crypto.remembers()
         {
             return known.outcome;
         }
-        let outcome = self.count_signatures(min, keys);
+        let outcome = self.count_signatures(min, keys, crypto);
         // The first answer stays.
         let _ = self.known().multi.set(Counted { min, keys: keys.to_vec(), outcome });
         outcome
     }
 
-    fn count_signatures(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
+    fn count_signatures(
+        &self,
+        min: u8,
+        keys: &[PublicKey],
+        crypto: CryptoMode,
+    ) -> Result<bool, MultiSignatureCheckError> {
         let signatures = &self.transaction().signatures;
         let hash = self.transaction().hash_for_signatures();
         let (mut seen, mut valid) = ([false; 256], 0);
@@ -83,7 +93,7 @@ impl SignedTransaction {
             }
             let last = keys.len().saturating_sub(1);
             let key = keys.get(index).ok_or(MultiSignatureCheckError::Index { index: signature.index, last })?;
-            valid += usize::from(schnorr::verify(&hash, &signature.signature, key));
+            valid += usize::from(schnorr::verify(&hash, &signature.signature, key, crypto));
             if valid >= usize::from(min) {
                 return Ok(true);
             }
@@ -95,40 +105,36 @@ impl SignedTransaction {
     }
 
     /// Computes the flag of many, faster than one by one. Asking each afterwards gives the same answers as without.
-    pub fn verify_together(transactions: &[Arc<Self>]) {
+    pub fn verify_together(transactions: &[Arc<Self>], crypto: CryptoMode) {
         let (open, items): (Vec<_>, Vec<_>) =
             transactions.iter().filter_map(|one| Some((&**one, one.open_item()?))).unzip();
-        Self::settle(&open, &items);
+        Self::settle(&open, &items, crypto);
     }
 
     /// As [`Self::verify_together`], over all cores, and for every kind of signature: afterwards each flag is known.
     /// For where transactions enter, before one actor takes them one by one.
-    pub fn verify_all(transactions: &[Arc<Self>]) {
+    pub fn verify_all(transactions: &[Arc<Self>], crypto: CryptoMode) {
         let open: Vec<Arc<Self>> = transactions.iter().filter(|one| one.is_open()).cloned().collect();
         let share = open.len().div_ceil(rayon::current_num_threads()).clamp(LEAST_BATCH, GREATEST_BATCH);
-        // The mode is the calling thread's, the work that of others.
-        let mode = CryptoMode::current();
         open.par_chunks(share).for_each(|batch| {
-            mode.during(|| {
-                Self::verify_together(batch);
-                for transaction in batch {
-                    transaction.verified();
-                }
-            });
+            Self::verify_together(batch, crypto);
+            for transaction in batch {
+                transaction.verified(crypto);
+            }
         });
     }
 
     /// Sets the flags of a batch that holds; one that does not is halved until the faulty ones are among few.
-    fn settle(open: &[&Self], items: &[schnorr::Item]) {
-        if schnorr::verify_batch(items) {
+    fn settle(open: &[&Self], items: &[schnorr::Item], crypto: CryptoMode) {
+        if schnorr::verify_batch(items, crypto) {
             // One that another thread has answered meanwhile has the same answer.
             for transaction in open {
                 let _ = transaction.verified_once().set(true);
             }
         } else if open.len() >= LEAST_BATCH {
             let middle = open.len() / 2;
-            Self::settle(&open[..middle], &items[..middle]);
-            Self::settle(&open[middle..], &items[middle..]);
+            Self::settle(&open[..middle], &items[..middle], crypto);
+            Self::settle(&open[middle..], &items[middle..], crypto);
         }
     }
 
@@ -148,17 +154,17 @@ impl SignedTransaction {
         })
     }
 
-    fn verify_signature(&self) -> bool {
+    fn verify_signature(&self, crypto: CryptoMode) -> bool {
         let transaction = self.transaction();
         let Some(signature) = &transaction.signature else { return false };
-        self.holds(&transaction.hash_for_signature(), signature, &transaction.sender)
+        self.holds(&transaction.hash_for_signature(), signature, &transaction.sender, crypto)
     }
 
     /// The rule that tells the schemes apart: in version 2, 64 bytes are Schnorr.
-    fn holds(&self, hash: &[u8; 32], signature: &[u8], key: &PublicKey) -> bool {
+    fn holds(&self, hash: &[u8; 32], signature: &[u8], key: &PublicKey, crypto: CryptoMode) -> bool {
         match self.transaction().version {
-            Version::Two(_) if signature.len() == 64 => schnorr::verify(hash, signature, key),
-            _ => ecdsa::verify(hash, signature, key),
+            Version::Two(_) if signature.len() == 64 => schnorr::verify(hash, signature, key, crypto),
+            _ => ecdsa::verify(hash, signature, key, crypto),
         }
     }
 }
@@ -169,41 +175,40 @@ mod tests {
     use crate::protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Transaction, crypto::CryptoMode};
     use std::sync::Arc;
 
+    const REAL: CryptoMode = CryptoMode::Real;
+
     /// An answer for one wallet does not hold for another.
     #[test]
     fn an_answer_that_is_remembered_is_that_of_its_question() {
-        let people = ["first", "second", "third"].map(KeyPair::from_passphrase);
+        let people = ["first", "second", "third"].map(|text| KeyPair::from_passphrase(text, REAL));
         let keys: [PublicKey; 3] = people.each_ref().map(|keys| *keys.public());
         let others = [keys[1], keys[0], keys[2]];
         let transfer = Transaction::transfer(keys[0].address(23), Arktoshi::new(1).unwrap());
         let shared = transfer.clone().sender(keys[0]).multi_sign(0, &people[0]).multi_sign(1, &people[1]).finish();
         let twice = transfer.sign(&people[0]).second_sign(&people[1]);
         for _ in 0..2 {
-            assert_eq!(shared.verify_multi(2, &keys), Ok(true));
-            assert_eq!(shared.verify_multi(2, &others), Ok(false));
-            assert_eq!(shared.verify_multi(3, &keys), Ok(false));
-            assert!(twice.verify_second(&keys[1]) && !twice.verify_second(&keys[2]));
+            assert_eq!(shared.verify_multi(2, &keys, REAL), Ok(true));
+            assert_eq!(shared.verify_multi(2, &others, REAL), Ok(false));
+            assert_eq!(shared.verify_multi(3, &keys, REAL), Ok(false));
+            assert!(twice.verify_second(&keys[1], REAL) && !twice.verify_second(&keys[2], REAL));
         }
-        let every_node =
-            CryptoMode::EveryNode.during(|| (shared.verify_multi(2, &keys), twice.verify_second(&keys[1])));
-        assert_eq!(every_node, (Ok(true), true));
+        assert_eq!(shared.verify_multi(2, &keys, CryptoMode::EveryNode), Ok(true));
+        assert!(twice.verify_second(&keys[1], CryptoMode::EveryNode));
     }
 
     /// More than one batch, so that other threads than this one are asked, on any number of cores.
     #[test]
-    fn many_are_verified_in_the_mode_of_the_thread_that_asks() {
-        let keys = KeyPair::from_passphrase("many");
-        let transfer = |nonce| {
-            let builder = Transaction::transfer(keys.public().address(23), Arktoshi::new(1).unwrap());
-            Arc::new(builder.nonce(Nonce(nonce)).sign(&keys))
-        };
-        for mode in [CryptoMode::Modelled, CryptoMode::Real] {
-            let sound = mode.during(|| {
-                let signed: Vec<Arc<SignedTransaction>> = (0..2 * GREATEST_BATCH as u64).map(transfer).collect();
-                SignedTransaction::verify_all(&signed);
-                signed.iter().all(|one| one.verified())
-            });
-            assert!(sound, "{mode:?}");
+    fn many_hold_as_their_keys_sign_and_not_otherwise() {
+        const MODES: [CryptoMode; 2] = [CryptoMode::Modelled, REAL];
+        for (by, asked) in MODES.into_iter().flat_map(|by| MODES.map(|asked| (by, asked))) {
+            let keys = KeyPair::from_passphrase("many", by);
+            let transfer = |nonce| {
+                let builder = Transaction::transfer(keys.public().address(23), Arktoshi::new(1).unwrap());
+                Arc::new(builder.nonce(Nonce(nonce)).sign(&keys))
+            };
+            let signed: Vec<Arc<SignedTransaction>> = (0..2 * GREATEST_BATCH as u64).map(transfer).collect();
+            SignedTransaction::verify_all(&signed, asked);
+            assert!(signed.iter().all(|one| one.verified(asked) == (by == asked)), "{by:?}, {asked:?}");
         }
     }
 }

@@ -155,7 +155,7 @@ fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
     for (index, cell) in sweep.cells.iter().enumerate() {
         let scenario = &cell.scenario;
         if sweep.cells[..index].iter().all(|before| before.scenario.assertions != scenario.assertions) {
-            let judged = scenario.crypto.during(|| judge(scenario, &scenario.plan(&scenario.testnet(seeds), seeds)));
+            let judged = judge(scenario, &scenario.plan(&scenario.testnet(seeds), seeds));
             judged.map_err(|why| SweepError::Assertion { file: sweep.manifest.scenario.clone(), why })?;
         }
     }
@@ -220,5 +220,5 @@ fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
             digest: outcome.digest.0,
         }
     };
-    catch_unwind(AssertUnwindSafe(|| scenario.crypto.during(play))).unwrap_or_else(|_| died())
+    catch_unwind(AssertUnwindSafe(play)).unwrap_or_else(|_| died())
 }

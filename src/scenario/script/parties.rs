@@ -1,7 +1,7 @@
 //! The parties of a script by name, and their keys.
 
 use crate::{
-    protocol::{Address, KeyPair, PublicKey, keys::multisignature_key},
+    protocol::{Address, KeyPair, PublicKey, crypto::CryptoMode, keys::multisignature_key},
     scenario::Testnet,
 };
 use dashmap::DashMap;
@@ -9,13 +9,20 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Keys of passphrases, derived once for all runs on a network: a search plays hundreds of scripts in which the same
 /// wallets act.
-#[derive(Default)]
-pub struct DerivedKeys(DashMap<String, KeyPair>);
+pub struct DerivedKeys {
+    crypto: CryptoMode,
+    known: DashMap<String, KeyPair>,
+}
 
 impl DerivedKeys {
+    /// No keys yet, for a network that treats signatures in this way.
+    pub(in crate::scenario) fn new(crypto: CryptoMode) -> Self {
+        Self { crypto, known: DashMap::new() }
+    }
+
     pub(super) fn of(&self, passphrase: String) -> KeyPair {
-        let derive = || KeyPair::from_passphrase(&passphrase);
-        self.0.entry(passphrase.clone()).or_insert_with(derive).clone()
+        let derive = || KeyPair::from_passphrase(&passphrase, self.crypto);
+        self.known.entry(passphrase.clone()).or_insert_with(derive).clone()
     }
 }
 

@@ -70,7 +70,7 @@ impl Spammer {
         let amount = Arktoshi::new(1 + self.random.random_range(0..1_000_000))?;
         let transfer = Transaction::transfer(account.public().address(byte), amount).network(byte);
         Some(match self.made % 3 {
-            0 => transfer.sign(&KeyPair::from_private(self.random.random()).ok()?),
+            0 => transfer.sign(&KeyPair::from_private(self.random.random(), self.network.tree.config().crypto).ok()?),
             1 => transfer.nonce(Nonce(1_000_000 + self.made as u64)).sign(account),
             _ => {
                 let mut content = transfer.nonce(Nonce(1)).sign(account).into_transaction();

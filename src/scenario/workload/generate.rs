@@ -64,12 +64,13 @@ impl Wallets {
     /// Makes as many wallets as a generator wants.
     pub fn new(network: &SourceContext, plan: &Generate) -> Self {
         let mut random = network.seeds.stream("generate");
+        let crypto = network.tree.config().crypto;
         let mut draw = || loop {
             if let Ok(key) = PrivateKey::new(random.random()) {
                 return key;
             }
         };
-        let keys = (0..plan.wallets).map(|_| (KeyPair::from(draw()), draw())).collect();
+        let keys = (0..plan.wallets).map(|_| (KeyPair::new(draw(), crypto), draw())).collect();
         Self { keys, random }
     }
 }
@@ -97,10 +98,10 @@ enum Funding {
 impl Generator {
     /// A generator that has done nothing yet.
     pub fn new(network: SourceContext, (plan, wallets): (Generate, Wallets)) -> Self {
-        let byte = network.tree.config().network.pub_key_hash;
+        let (byte, crypto) = (network.tree.config().network.pub_key_hash, network.tree.config().crypto);
         let sender = |(number, (keys, second)): (u32, &(KeyPair, PrivateKey))| {
             let (keys, second) = (keys.clone(), second.clone());
-            let second: LazyPair = Arc::new(LazyLock::new(Box::new(|| KeyPair::from(second))));
+            let second: LazyPair = Arc::new(LazyLock::new(Box::new(move || KeyPair::new(second, crypto))));
             let address = keys.address(byte);
             (Sender { keys, address, second, number, made: 0 }, Pending::default())
         };

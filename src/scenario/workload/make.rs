@@ -206,8 +206,9 @@ impl Maker<'_> {
     }
 
     fn keys(&mut self) -> KeyPair {
+        let crypto = self.network.tree.config().crypto;
         loop {
-            if let Ok(keys) = KeyPair::from_private(self.bytes()) {
+            if let Ok(keys) = KeyPair::from_private(self.bytes(), crypto) {
                 return keys;
             }
         }

@@ -8,7 +8,7 @@ use super::{NetworkEvent, Observer, World, faults::State};
 use crate::{
     actors::{Deviation, Event, Hosted, NodeId, SimTime, Stimulus},
     ledger::{BlockTree, Rules},
-    protocol::{KeyPair, NetworkConfig, Timestamp},
+    protocol::{KeyPair, NetworkConfig, Timestamp, crypto::CryptoMode},
     sim::{
         Fault, FaultKind, NodePlan, Plan, SeedTree, Trigger,
         fault::{Lasting, NodeRef, Nodes},
@@ -37,13 +37,13 @@ const WAYS: [[u32; 4]; 7] = [
 
 static TREE: LazyLock<Arc<BlockTree>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings/network");
-    let config = NetworkConfig::load(&folder).expect("it is there");
+    let config = NetworkConfig::load(&folder, CryptoMode::Real).expect("it is there");
     Arc::new(BlockTree::new(Arc::new(config), Arc::new(Rules::reference())).expect("its genesis block holds"))
 });
 
 /// One of each kind at the node, and a second one of those that differ by more than numbers.
 static KINDS: LazyLock<Vec<FaultKind>> = LazyLock::new(|| {
-    let sender = KeyPair::from_passphrase("a sender").public().address(23);
+    let sender = KeyPair::from_passphrase("a sender", CryptoMode::Real).public().address(23);
     let more = ["kind = 'crash'\nnodes = [1]", "kind = 'restart'\nnodes = [1]\nkeep_pool = false"];
     let more = more.into_iter().chain(["kind = 'forge-out-of-turn'\ndelegates = [1]\nevery = 2"]);
     let all = FaultKind::EXAMPLES.iter().copied().chain(more);
@@ -102,7 +102,8 @@ fn at(second: u32) -> SimTime {
 
 impl Stand {
     fn new(kinds: &[&FaultKind]) -> Self {
-        let forger = |node| NodePlan { forger: Some(KeyPair::from_passphrase(&format!("forger {node}"))) };
+        let forger =
+            |node| NodePlan { forger: Some(KeyPair::from_passphrase(&format!("forger {node}"), CryptoMode::Real)) };
         let (tip, nodes) = (TREE.genesis().clone(), (0..NODES).map(forger).collect());
         let mut plan = Plan::new(TREE.clone(), tip, nodes, SeedTree::new(1), at(0));
         let never = || Trigger::Slot(u32::MAX / 16);

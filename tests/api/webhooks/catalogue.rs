@@ -9,6 +9,7 @@ use dposlab::{
     ledger::{BlockTree, Link},
     protocol::{
         Address, Arktoshi, Asset, KeyPair, Kind, Nonce, SignedTransaction, Slot, Transaction, Vote,
+        crypto::CryptoMode::Real,
         transaction::{Payment, TransactionBuilder},
     },
     sim::LiveHandle,
@@ -125,7 +126,7 @@ fn chain() -> (Play, Vec<Arc<Link>>) {
 
 /// Two blocks that name nine addresses, some more than once: in one transaction, in two of a block, in both blocks.
 fn strangers(play: &Play) -> [Vec<Arc<SignedTransaction>>; 2] {
-    let stranger = |number: usize| KeyPair::from_passphrase(&format!("stranger {number}")).public().address(23);
+    let stranger = |number: usize| KeyPair::from_passphrase(&format!("stranger {number}"), Real).public().address(23);
     let amount = Arktoshi::coins(1);
     let transfer = |to| Transaction::transfer(stranger(to), amount);
     let payments = |to: &[usize]| {

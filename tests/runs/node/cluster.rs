@@ -8,7 +8,10 @@ use dposlab::{
         BlockTree, Link, Rules,
         rules::{Gossip, NodeRules},
     },
-    protocol::{Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Timestamp, Transaction},
+    protocol::{
+        Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Timestamp, Transaction,
+        crypto::CryptoMode::Real,
+    },
     scenario::{Testnet, run::on_current_thread},
     sim::{
         Fault, FaultKind, Intervention, Latency, NetworkEvent, NetworkModel, NodePlan, Observer, Plan, SeedTree, Stage,
@@ -123,7 +126,7 @@ impl Default for Setup {
 impl Setup {
     pub fn build(self) -> Cluster {
         let seeds = SeedTree::new(self.seed);
-        let testnet = Testnet::generate(seeds, self.delegates);
+        let testnet = Testnet::generate(seeds, self.delegates, Real);
         let tree = testnet.tree(self.rules).expect("it has its delegates");
         let nodes = self.delegates + self.others;
         let plans = (0..nodes).map(|node| NodePlan {

@@ -7,7 +7,7 @@ use dposlab::{
         message::{Inquiry, Reorganisation},
     },
     ledger::{Link, Rules, rules::NodeRules},
-    protocol::{Block, BlockDraft, BlockId, Height, KeyPair, Slot},
+    protocol::{Block, BlockDraft, BlockId, Height, KeyPair, Slot, crypto::CryptoMode::Real},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -302,7 +302,7 @@ impl Claim {
         let own = cluster.chain(&shared, Slot(200), 3).pop().expect("three blocks");
         // Not in the tree: what the other node has is known from what it says only.
         let mut his: Vec<Arc<Block>> = Vec::new();
-        let stranger = KeyPair::from_passphrase("nobody's delegate");
+        let stranger = KeyPair::from_passphrase("nobody's delegate", Real);
         for step in 0..more {
             let height = Height(common + 1 + step);
             let strange = stranger_from.is_some_and(|from| height.0 >= from);

@@ -68,15 +68,13 @@ pub fn play(scenario: &Scenario, seed: u64, extent: Extent) -> Facts {
         pushing: None,
         facts,
     })));
-    scenario.crypto.during(|| {
-        let mut stage = InlineStage::new(&plan, vec![Box::new(recorder.clone())]);
-        for second in 0..=extent.lasts as u64 {
-            stage.run_until(begins + Duration::from_secs(second));
-            let mut record = recorder.0.lock().expect("no thread died");
-            (0..nodes).for_each(|node| record.sample(second as f64, node, &stage));
-        }
-        stage.run_until(begins + Duration::from_secs_f64(extent.lasts));
-    });
+    let mut stage = InlineStage::new(&plan, vec![Box::new(recorder.clone())]);
+    for second in 0..=extent.lasts as u64 {
+        stage.run_until(begins + Duration::from_secs(second));
+        let mut record = recorder.0.lock().expect("no thread died");
+        (0..nodes).for_each(|node| record.sample(second as f64, node, &stage));
+    }
+    stage.run_until(begins + Duration::from_secs_f64(extent.lasts));
     let record = recorder.0.lock().expect("no thread died");
     record.facts.clone()
 }

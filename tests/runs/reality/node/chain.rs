@@ -9,6 +9,7 @@ use dposlab::{
     ledger::{BlockTree, Link, Rules},
     protocol::{
         Block, BlockDraft, BlockId, Height, KeyPair, NetworkConfig, Slot, Timestamp,
+        crypto::CryptoMode::Real,
         genesis::Genesis,
         milestones::Milestones,
         network::{Exceptions, Network as NetworkNames},
@@ -37,12 +38,12 @@ impl Network {
         let names = NetworkNames::from_json(&config["network"]).map_err(|why| format!("config.network: {why}"))?;
         let milestones =
             Milestones::from_json(&config["milestones"]).map_err(|why| format!("config.milestones: {why}"))?;
-        let genesis = Genesis::from_json(&config["genesisBlock"], &names, &milestones, Exceptions::none())
+        let genesis = Genesis::from_json(&config["genesisBlock"], &names, &milestones, Exceptions::none(), Real)
             .map_err(|why| format!("config.genesisBlock: {why}"))?;
         let secrets = json["secrets"].as_array().map(Vec::as_slice).unwrap_or_default();
         let owned: BTreeMap<String, KeyPair> = secrets
             .iter()
-            .filter_map(|secret| secret.as_str().map(KeyPair::from_passphrase))
+            .filter_map(|secret| secret.as_str().map(|text| KeyPair::from_passphrase(text, Real)))
             .map(|keys| (keys.public().to_string(), keys))
             .collect();
         let delegates = json["delegates"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -128,8 +129,13 @@ impl<'a> Chain<'a> {
             blocks_transactions: made.iter().map(|block| (block.id, Vec::new())).collect(),
             ..Exceptions::default()
         };
-        let config =
-            NetworkConfig::new(network.names.clone(), network.milestones.clone(), exceptions, network.genesis.clone());
+        let config = NetworkConfig::new(
+            network.names.clone(),
+            network.milestones.clone(),
+            exceptions,
+            network.genesis.clone(),
+            Real,
+        );
         let mut rules = Rules { minimum_network_reach: facts.minimum_network_reach, ..Rules::reference() };
         // What is not recorded does not happen, and what is recorded happens at once.
         rules.node.rate_limits = false;

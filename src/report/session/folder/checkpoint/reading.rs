@@ -12,10 +12,7 @@ use crate::{
         saved::{LoadError, Saved},
         tree::NotAgain,
     },
-    protocol::{
-        Block, BlockId, Height,
-        crypto::{CryptoMode, sha256},
-    },
+    protocol::{Block, BlockId, Height, crypto::sha256},
     sim::{
         Intervention, Plan,
         fault::AddedFault,
@@ -189,10 +186,9 @@ impl Quick {
     fn read(folder: &Path, log: &Path, body: &Body, plan: &Plan) -> Result<Option<Self>, String> {
         let Some(name) = &body.base else { return Ok(None) };
         let Some(records) = body.known.rest(log).map_err(|why| why.to_string())? else { return Ok(None) };
-        let mode = CryptoMode::current();
         let (states, blocks) = rayon::join(
-            || mode.during(|| Self::states(&name.file(folder), name.sum, plan)),
-            || Self::blocks(log, &body.places.0, plan, mode),
+            || Self::states(&name.file(folder), name.sum, plan),
+            || Self::blocks(log, &body.places.0, plan),
         );
         let (states, mut blocks) = (states?, blocks?);
         // A run that went back may have written a block again, after those that stand on it.
@@ -221,12 +217,12 @@ impl Quick {
         StartStates::load(&mut from).and_then(|states| from.finish().map(|()| states)).map_err(text)
     }
 
-    fn blocks(log: &Path, spots: &[Spot], plan: &Plan, mode: CryptoMode) -> Result<Vec<(Arc<Block>, Spot)>, String> {
+    fn blocks(log: &Path, spots: &[Spot], plan: &Plan) -> Result<Vec<(Arc<Block>, Spot)>, String> {
         let (reader, context) = (Reader::new(log), plan.tree.config().block_context());
         let block = |spot: &Spot| {
             let record = reader.read(*spot).map_err(|why| why.to_string())?;
             let bytes = record.strip_prefix(&[BLOCK]).ok_or("found no block")?;
-            let block = mode.during(|| Block::from_bytes(bytes, &context)).map_err(|why| why.to_string())?;
+            let block = Block::from_bytes(bytes, &context).map_err(|why| why.to_string())?;
             Ok((Arc::new(block), *spot))
         };
         spots.par_iter().map(block).collect()

@@ -20,18 +20,15 @@ fn proof(seed: u64, fault: Option<Planted>) -> Result<Shown, String> {
     let frame = Frame { rules, crypto: Some(CryptoMode::Modelled), ..Frame::default() };
     let scenario = Search { frame, runs: 1, seed, jobs: 1 }.scenario(0);
     let _sound = plant(None);
-    scenario.crypto.during(|| {
-        let plan = scenario.plan(&Networks::default().of(&scenario), SeedTree::new(RUN_SEED));
-        let asked = liveness(&scenario).expect("the network is whole in the end");
-        let round = plan.tree.applied(&plan.tip).state.round().position.delegates * plan.tree.slots().blocktime();
-        let mut stage = InlineStage::new(&plan, Vec::new());
-        let time =
-            Duration::from_secs_f64(asked.from_seconds) + Duration::from_secs((asked.within_rounds * round).into());
-        stage.run_until(plan.start + time);
-        let keys: Vec<_> = plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public())).collect();
-        let _planted = plant(fault);
-        held(&stage, &keys)
-    })
+    let plan = scenario.plan(&Networks::default().of(&scenario), SeedTree::new(RUN_SEED));
+    let asked = liveness(&scenario).expect("the network is whole in the end");
+    let round = plan.tree.applied(&plan.tip).state.round().position.delegates * plan.tree.slots().blocktime();
+    let mut stage = InlineStage::new(&plan, Vec::new());
+    let time = Duration::from_secs_f64(asked.from_seconds) + Duration::from_secs((asked.within_rounds * round).into());
+    stage.run_until(plan.start + time);
+    let keys: Vec<_> = plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public())).collect();
+    let _planted = plant(fault);
+    held(&stage, &keys)
 }
 
 /// Runs of the search in which several chains grow.
