@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
 import dposlab
-from conftest import wait_until_gone
+from conftest import PATIENCE, wait_until_gone
 
 
 def test_a_testnet_does_what_it_is_told() -> None:
-    with dposlab.Testnet(delegates=5, seed=3) as net:
+    with dposlab.Testnet(delegates=5, seed=3, pace="manual") as net:
         assert net.url.startswith("http://127.0.0.1:") and net.ready["seed"] == 3
         assert net.advance(10)["height"] == net.height == 11
         snapshot = net.snapshot("before")
@@ -31,16 +34,36 @@ def test_a_testnet_does_what_it_is_told() -> None:
         with pytest.raises(dposlab.HttpError, match="allowed is 1 to") as refused:
             net.reorg(10_000)
         assert refused.value.status == 422
-        pid = net.process.pid
+        assert (net.seed, net.nethash, net.pid) == (3, net.ready["nethash"], net.process.pid)
+        assert net.version == dposlab.version()
+        assert [delegate.username for delegate in net.delegates] == [f"genesis_{number}" for number in range(1, 6)]
+        pid = net.pid
     wait_until_gone(pid)
 
 
-def test_chains_do_not_see_each_other() -> None:
-    with dposlab.Testnet(delegates=5) as net:
-        with net.chain(delegates=3, set={"network.reward": 0}) as one, net.chain(delegates=3) as other:
+def test_it_forges_on_demand_where_no_pace_is_given() -> None:
+    with dposlab.Testnet(delegates=5) as net, net.chain() as chain:
+        for network in (net, chain):
+            assert (network.pace()["pace"], network.height, network.status["stage"]) == ("on-demand", 2, "inline")
+            [paid] = network.new_accounts(1, 500_000_000)
+            assert network.get(f"wallets/{paid.address}")["data"]["balance"] == "500000000"
+            assert network.height == 3
+            assert network.pace("manual")["pace"] == "manual"
+
+
+def test_chains_do_not_see_each_other(tmp_path: Path) -> None:
+    with dposlab.Testnet(delegates=5, pace="manual") as net:
+        reward, scenario = {"network.reward": 7}, tmp_path / "s.toml"
+        scenario.write_text("version = 1\nrounds = 1\n[network]\ndelegates = 4\n")
+        with net.chain(delegates=3, set=reward, pace="manual") as one, net.chain(scenario=scenario, pace="manual", seed=9) as other:
             one.advance(7)
             assert (one.height, other.height, net.height) == (8, 1, 1)
             assert len(one.accounts) == 10 and one.accounts[0].passphrase
+            assert one.get("blocks/8")["data"]["forged"]["reward"] == "7"
+            assert (one.seed, other.seed, len(other.status["nodes"])) == (1, 9, 4)
+            assert one.nethash != other.nethash != net.nethash
+            assert [chain.id for chain in net.chains] == [one.id, other.id]
+        assert net.chains == []
         with pytest.raises(dposlab.HttpError):
             one.advance(1)
 
@@ -81,7 +104,13 @@ try:
 except dposlab.UsageError:
     pass
 with dposlab.Testnet(delegates=3) as net, net.chain() as chain:
-    chain.advance(1)
+    streams = [chain.events(), net.events(limit=1), net.events("block.applied")]
+    chain.advance(3)
+    net.advance(3)
+    assert next(streams[1]) and [*streams[1]] == [] and next(streams[0])
+    streams.append(net.events())
+    streams.pop()
+    net.view().close()
 with ThreadPoolExecutor(1) as pool:
     dposlab.check(runs=2, delegates=4, budget=0, executor=pool)
     folders = [dposlab.run("s.toml").folder, dposlab.sweep("s.toml", seeds=(0, 2), executor=pool).folder]
@@ -98,18 +127,20 @@ gc.collect()
 
 
 def test_a_reorganisation_goes_back_to_a_block() -> None:
-    with dposlab.Testnet(delegates=3) as net:
+    with dposlab.Testnet(delegates=3, pace="manual") as net:
         net.advance(8)
         done = net.reorg(to=5)
         assert (done["common"]["height"], len(done["reverted"])) == (5, 4)
         again = net.reorg(to=done["common"]["id"], transactions="drop")
         assert again["common"] == done["common"]
+        net.advance(1)
+        assert net.reorg(1, node=2)["node"] == 2
         with pytest.raises(dposlab.HttpError, match="keys 'depth' and 'to': found both"):
             net.reorg(1, to=5)
 
 
 def test_a_pending_transaction_is_dropped_and_a_wrong_block_is_refused() -> None:
-    with dposlab.Testnet(delegates=5) as net:
+    with dposlab.Testnet(delegates=5, pace="manual") as net:
         net.advance(3)
         [paid] = net.faucet(net.accounts[0].address, 7)
         dropped = net.drop_pending(paid)
@@ -123,7 +154,7 @@ def test_a_pending_transaction_is_dropped_and_a_wrong_block_is_refused() -> None
 
 
 def test_submit_says_why_a_transaction_is_refused() -> None:
-    with dposlab.Testnet(delegates=3) as net, net.chain(pace="on-demand") as one, net.chain(pace="on-demand") as other:
+    with dposlab.Testnet(delegates=3) as net, net.chain() as one, net.chain() as other:
         [id_] = one.faucet(one.accounts[3].address, 5)
         signed = one.get(f"transactions/{id_}?transform=false")["data"]
         # Both chains are of one seed: what was signed on one is valid on the other.
@@ -141,12 +172,134 @@ def test_submit_says_why_a_transaction_is_refused() -> None:
         assert one.submissions == [], "the faucet is no client"
 
 
+def test_submit_takes_what_an_sdk_signs() -> None:
+    class Transfer:
+        """As the reference's library: a text, with null for what has no value."""
+
+        def __init__(self, members: dict[str, object]) -> None:
+            self.members = members
+
+        def to_json(self) -> str:
+            return json.dumps({**self.members, "vendorField": None, "secondSignature": None})
+
+    with dposlab.Testnet(delegates=3) as net, net.chain() as other:
+        ids = net.faucet([{"recipient": net.accounts[at].address, "amount": 5} for at in (3, 4)])
+        [signed] = [net.get(f"transactions/{id_}?transform=false")["data"] for id_ in ids]
+        assert other.submit(Transfer(signed)) == ids
+
+
+def test_answers_go_wrong() -> None:
+    with dposlab.Testnet(delegates=3) as net, net.chain() as chain:
+        rule = chain.chaos.add(route="/api/blocks", status=503, count=1)
+        with pytest.raises(dposlab.HttpError) as failed:
+            chain.get("blocks")
+        assert failed.value.status == 503
+        assert net.get("blocks") and net.chaos.list() == [], "only there"
+        assert chain.chaos.list()[0]["applied"] == 1
+        assert chain.chaos.end(rule)["matched"] == 1
+        chain.chaos.add(delay_ms=1)
+        other = chain.chaos.add(cut=True, share=0)
+        assert chain.chaos.end(other["id"])["applied"] == 0
+        assert (chain.chaos.clear(), chain.chaos.list()) == (1, [])
+
+
+def test_nodes_go_down_and_come_back() -> None:
+    with dposlab.Testnet(delegates=5) as net:
+        net.crash(3)
+        assert [node["cause"] for node in net.status["nodes"]] == [None, None, None, "crash", None]
+        net.restart(3, keep_pool=False)
+        fault = net.crash(4, keep_pool=False)
+        net.heal(fault)
+        assert all(node["live"] for node in net.status["nodes"])
+
+
+def test_any_route_of_the_lab_can_be_asked() -> None:
+    with dposlab.Testnet(delegates=3, pace="manual") as net:
+        assert net.lab("POST", "/advance", {"slots": 3})["height"] == 4
+        assert net.lab("GET") == net.status
+        assert net.lab("GET", "?peers=true")["nodes"][0]["peers"] == [1, 2]
+        assert net.lab("GET", "round")["height"] == 4
+        number = net.snapshot("here")
+        assert [snapshot["name"] for snapshot in net.snapshots] == ["here"]
+        assert net.lab("DELETE", f"snapshots/{number}") is None
+        again = net.snapshot()
+        net.delete_snapshot(again)
+        assert net.snapshots == []
+
+
+def test_events_are_heard_from_the_moment_the_stream_is_there() -> None:
+    with dposlab.Testnet(delegates=3) as net, net.chain() as chain:
+        with chain.events("block.applied", node=0) as events:
+            height = chain.advance(until={"height": 4})["height"]
+            heard = [next(events), next(events)]
+        assert [event["block"]["height"] for event in heard] == [height - 1, height]
+        assert all(event["kind"] == "block.applied" and event["node"] == 0 for event in heard)
+        assert list(events) == [], "it is closed"
+        after = chain.events(["block.applied", "block.forged"], node=[0, 1], last_event_id=heard[0]["id"], limit=1)
+        assert next(after)["id"] > heard[0]["id"]
+        assert list(after) == [], "its limit is reached"
+        with pytest.raises(dposlab.HttpError, match="allowed"):
+            chain.events("no-such-kind")
+
+
+def test_a_reader_that_comes_too_late_is_told_what_it_missed() -> None:
+    with dposlab.Testnet(delegates=3) as net, net.events(last_event_id=10**9) as events:
+        gap = next(events)
+        assert (gap["kind"], gap["id"]) == ("gap", None) and "missed" in gap
+
+
+def test_a_stream_ends_with_its_chain_its_testnet_or_by_another_thread() -> None:
+    net = dposlab.Testnet(delegates=3)
+    chain = net.chain()
+    of_chain, of_net, closed, killed = chain.events(), net.events(), net.events("node.down"), net.events("node.down")
+    heard: list[list[object]] = []
+    reader = threading.Thread(target=lambda: heard.append(list(closed)))
+    reader.start()
+    closed.close()
+    reader.join(PATIENCE)
+    assert heard == [[]]
+    chain.close()
+    assert list(of_chain) == []
+    net.process.kill()
+    assert list(killed) == [] and list(of_net) == []
+    with pytest.raises(dposlab.RunDied, match="signal 9"):
+        net.events()
+    with pytest.raises(dposlab.RunDied):
+        net.stop()
+
+
+def test_the_past_can_be_looked_at() -> None:
+    with dposlab.Testnet(delegates=5, pace="manual") as net:
+        net.advance(30)
+        with net.view(88_000_000) as view:
+            assert (view.at, view.height, view.made["slot"]) == (88_000_000, 11, 11)
+            assert view.get("node/syncing")["data"]["height"] == 11
+            assert view.lab("round")["height"] == 11
+            before = view.step("slot", back=True)
+            assert (before.height, net.height) == (10, 31)
+            assert [each.id for each in net.views] == [view.id, before.id]
+            with before.chain() as chain:
+                assert chain.height == 10
+                chain.advance(3)
+                assert (chain.height, before.height) == (13, 10)
+            before.close()
+            before.close()  # harmless
+        assert net.views == []
+        place = {name: view.made[name] for name in ("delivered", "inputs")}
+        with net.view(view.at, node=4, **place) as again:
+            assert (again.made["node"], again.height) == (4, 11)
+        with net.view() as now:
+            assert now.height == 31
+        with pytest.raises(dposlab.HttpError, match="which is now"):
+            net.view(999_000_000)
+
+
 FAILING = """
 import dposlab
 import pytest
 
 def test_pays({network}):
-    {network}.advance(2)
+    {network}.advance(1)
     {network}.faucet({network}.accounts[0].address, 5)
     {network}.fault("delay", by_ms=7, messages=["block"])
     with pytest.raises(dposlab.HttpError):
@@ -180,7 +333,7 @@ def test_a_failing_test_prints_its_recording_and_the_command(pytester: pytest.Py
         "handed in:",
         "  at height 3, node 0: a request: refused: should NOT have fewer than 1 items",
         "newest blocks:",
-        "  3: * by genesis_?, transactions: 0, fees: 0",
+        "  3: * by genesis_?, transactions: 1, fees: 10000000",
         "faults in force:",
         "  0, since second *: *\"by_ms\": 7*",
     ])
@@ -193,7 +346,7 @@ import pytest
 
 @pytest.mark.parametrize("number", range(20))
 def test_each_has_a_chain(chain, number):
-    assert chain.height == 1
+    assert chain.height == 2
     chain.advance(5)
     assert chain.height == 6
 """
@@ -205,3 +358,25 @@ def test_twenty_tests_have_a_chain_each(pytester: pytest.Pytester, workers: list
         pytest.importorskip("xdist")
     pytester.makepyfile(TWENTY)
     pytester.runpytest_subprocess(*workers).assert_outcomes(passed=20)
+
+
+OWN_OPTIONS = """
+import pytest
+
+@pytest.fixture(scope="session")
+def testnet_options():
+    return {"delegates": 4, "pace": "manual"}
+
+@pytest.fixture
+def chain_options():
+    return {"delegates": 3, "pace": "manual", "seed": 8}
+
+def test_they_are_what_was_asked_for(testnet, chain):
+    assert (len(testnet.delegates), testnet.height) == (4, 1)
+    assert (len(chain.status["nodes"]), chain.height, chain.seed) == (3, 1, 8)
+"""
+
+
+def test_fixtures_take_the_options_of_the_tests(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(OWN_OPTIONS)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)

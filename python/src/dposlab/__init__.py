@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from ._check import Check, Finding, check
 from ._errors import DposlabError, HttpError, MissingExtra, Refused, RunDied, UsageError
+from ._events import EventStream
 from ._explain import explain
+from ._lab import Account
 from ._process import binary, version
 from ._run import Report, Run, run
 from ._sweep import Sweep, sweep
-from ._testnet import Account, Chain, Testnet
+from ._testnet import Chain, Delegate, Testnet, View
 
 __all__ = [
     "Account",
     "Chain",
     "Check",
+    "Delegate",
     "DposlabError",
+    "EventStream",
     "Finding",
     "HttpError",
     "MissingExtra",
@@ -29,6 +33,7 @@ __all__ = [
     "Sweep",
     "Testnet",
     "UsageError",
+    "View",
     "binary",
     "check",
     "explain",

@@ -6,6 +6,7 @@ A failing test that used one prints the file of its recording, the commands that
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 
 from ._errors import DposlabError
-from ._testnet import Chain, Lab, Testnet
+from ._lab import Lab
+from ._testnet import Chain, Testnet
 
 _RECORDINGS: pytest.StashKey[Path] = pytest.StashKey()
 
@@ -34,19 +36,36 @@ def _number(config: pytest.Config, name: str) -> int:
 
 
 @pytest.fixture(scope="session")
-def testnet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testnet]:
-    """A testnet for the session, or for each worker of pytest-xdist. Its clock stands until ``testnet.advance``."""
+def testnet_options() -> dict[str, Any]:
+    """What ``testnet`` is made with; a fixture of this name in your own tests says it: ``{"pace": "manual", "delegates": 7}``."""
+    return {}
+
+
+@pytest.fixture
+def chain_options() -> dict[str, Any]:
+    """What ``chain`` is made with; a fixture of this name in your own tests says it: ``{"pace": "manual"}``."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def testnet(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, testnet_options: dict[str, Any]
+) -> Iterator[Testnet]:
+    """A testnet for the session, or for each worker of pytest-xdist. It forges on demand."""
     config = request.config
     record = tmp_path_factory.mktemp("dposlab") / "testnet.jsonl"
-    with Testnet(delegates=_number(config, "delegates"), seed=_number(config, "seed"), record=record) as net:
-        config.stash[_RECORDINGS] = record
+    given = {"delegates": _number(config, "delegates"), "seed": _number(config, "seed"), "record": record}
+    if "scenario" in testnet_options:
+        del given["delegates"]
+    with Testnet(**{**given, **testnet_options}) as net:
+        config.stash[_RECORDINGS] = Path(os.fsdecode(net.record)) if net.record is not None else record
         yield net
 
 
 @pytest.fixture
-def chain(testnet: Testnet) -> Iterator[Chain]:
-    """An isolated chain for one test, at the beginning of its time; it is deleted afterwards."""
-    with testnet.chain() as chain:
+def chain(testnet: Testnet, chain_options: dict[str, Any]) -> Iterator[Chain]:
+    """An isolated chain for one test. It forges on demand, and is deleted afterwards."""
+    with testnet.chain(**chain_options) as chain:
         yield chain
 
 

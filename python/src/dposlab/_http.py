@@ -1,0 +1,26 @@
+"""Requests to a testnet, straight to this machine, whatever proxy the environment names."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+
+from ._errors import HttpError
+
+#: How long an answer may take [s]; an advance of many slots takes its time.
+TIMEOUT = 300.0
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def asked(method: str, url: str, body: object) -> bytes:
+    """The bytes of an answer. Raises :class:`HttpError` for an error of the testnet."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"}, method=method)
+    try:
+        with _OPENER.open(request, timeout=TIMEOUT) as response:
+            content: bytes = response.read()
+            return content
+    except urllib.error.HTTPError as error:
+        raise HttpError(method, url, error.code, error.read().decode(errors="replace")) from None

@@ -1,0 +1,288 @@
+"""What can be done to a network: each method is a request of docs/lab.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any, Literal, Protocol
+from weakref import WeakSet
+
+from ._errors import DposlabError, Refused
+from ._events import EventStream, query
+from ._http import asked
+
+Pace = Literal["manual", "on-demand", "max"] | float
+
+
+class Signed(Protocol):
+    """A signed transaction of an SDK."""
+
+    def to_json(self) -> object:
+        """Its JSON, as a text or a dict."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A funded account, for tests only. ``balance`` is in arktoshi."""
+
+    address: str
+    passphrase: str
+    public_key: str
+    balance: int
+
+
+class Chaos:
+    """What goes wrong between a network and its clients: answers that are late, cut or 503, posts that are lost."""
+
+    def __init__(self, network: Lab) -> None:
+        self._network = network
+
+    def add(self, **members: Any) -> dict[str, Any]:
+        """Adds a rule, such as ``add(route="/api/blocks", share=0.5, status=503)``; the rule, with its ``id``."""
+        rule: dict[str, Any] = self._network.lab("POST", "chaos", members)
+        return rule
+
+    def list(self) -> list[dict[str, Any]]:
+        """The rules in force, with how many requests or posts each has ``matched``, and to how many it was ``applied``."""
+        rules: list[dict[str, Any]] = self._network.lab("GET", "chaos")
+        return rules
+
+    def end(self, rule: int | Mapping[str, Any]) -> dict[str, Any]:
+        """Ends a rule; what it did."""
+        ended: dict[str, Any] = self._network.lab("DELETE", f"chaos/{_number(rule)}")
+        return ended
+
+    def clear(self) -> int:
+        """Ends all rules; how many there were."""
+        deleted: int = self._network.lab("DELETE", "chaos")["deleted"]
+        return deleted
+
+
+class Asked:
+    """Something of a testnet that has a public API and a lab of its own."""
+
+    def __init__(self, url: str, lab_url: str) -> None:
+        #: The base URL for an SDK: ``http://127.0.0.1:PORT/api``.
+        self.url = url
+        #: The URL of the lab.
+        self.lab_url = lab_url
+
+    def get(self, path: str) -> Any:
+        """``GET`` of a path of the public API, such as ``"node/status"``; the answer's JSON."""
+        return self._request("GET", f"{self.url}/{path.lstrip('/')}", None)
+
+    def _lab(self, method: str, path: str, body: object = None) -> Any:
+        path = path.lstrip("/")
+        between = "" if not path or path.startswith("?") else "/"
+        answer = self._request(method, f"{self.lab_url}{between}{path}", body)
+        return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
+
+    def _request(self, method: str, url: str, body: object) -> Any:
+        content = self._bytes(method, url, body)
+        return json.loads(content) if content else None
+
+    def _bytes(self, method: str, url: str, body: object) -> bytes:
+        try:
+            return asked(method, url, body)
+        except (OSError, HTTPException) as error:
+            raise self._gone() or error
+
+    def _gone(self) -> DposlabError | None:
+        """How the process has ended, if it has."""
+        raise NotImplementedError
+
+
+class Lab(Asked):
+    """What can be done to a network, be it a testnet's own or a chain's. Errors of the network are :class:`HttpError`."""
+
+    def __init__(self, url: str, lab_url: str, seed: int, nethash: str, accounts: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(url, lab_url)
+        #: The seed of its keys and choices.
+        self.seed = seed
+        #: The payload hash of its genesis block.
+        self.nethash = nethash
+        #: Funded accounts.
+        self.accounts: list[Account] = [_account(account) for account in accounts]
+        #: Rules that make answers go wrong.
+        self.chaos = Chaos(self)
+        self._streams: WeakSet[EventStream] = WeakSet()
+
+    def lab(self, method: Literal["GET", "POST", "DELETE"], path: str = "", body: object = None) -> Any:
+        """The ``data`` of any route of the lab: ``lab("POST", "advance", {"slots": 3})``; ``None`` where the answer is empty."""
+        return self._lab(method, path, body)
+
+    def post(self, path: str, body: object) -> Any:
+        """``POST`` of JSON to a path of the public API, such as ``"transactions"``; the answer's JSON."""
+        return self._request("POST", f"{self.url}/{path.lstrip('/')}", body)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The whole network at once: the clock, every node, faults, snapshots."""
+        status: dict[str, Any] = self._lab("GET", "")
+        return status
+
+    def advance(self, slots: int | None = None, *, until: Mapping[str, Any] | None = None, limit: int | None = None) -> Any:
+        """Plays so many slots of eight seconds, or ``until`` something has come, such as ``{"height": 100}``, within ``limit``
+        slots. Answers ``slots``, ``height`` and ``now`` [s]."""
+        body: dict[str, Any] = {"slots": slots} if until is None else {"until": dict(until)}
+        if limit is not None:
+            body["limit"] = limit
+        return self._lab("POST", "advance", body)
+
+    def pace(self, pace: Pace | None = None) -> Any:
+        """Sets how fast the clock goes, if that is said: virtual seconds a real second, ``"max"``, ``"manual"`` or ``"on-demand"``.
+        Answers ``pace`` and ``now`` [s]."""
+        return self._lab("GET", "pace") if pace is None else self._lab("POST", "pace", {"pace": pace})
+
+    def faucet(self, recipient: str | Iterable[Mapping[str, Any]], amount: int | None = None) -> list[str]:
+        """Pays so many arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``; the ids of the transactions."""
+        to_one = {"recipient": recipient, "amount": amount}
+        payments = to_one if isinstance(recipient, str) else [dict(payment) for payment in recipient]
+        ids: list[str] = self._lab("POST", "faucet", payments)["transactions"]
+        return ids
+
+    def new_accounts(self, count: int, balance: int) -> list[Account]:
+        """Makes accounts and has each paid so many arktoshi."""
+        made = self._lab("POST", "accounts", {"count": count, "balance": balance})["accounts"]
+        return [_account(account) for account in made]
+
+    def submit(self, *transactions: Mapping[str, Any] | Signed) -> list[str]:
+        """Hands in signed transactions, each as the dict of its JSON or as an object with ``to_json()``, whose members without a
+        value are left out; their ids. At the pace on demand they are in blocks then. Raises :class:`Refused`, with the reason, where
+        the node refuses one of them."""
+        answer = self.post("transactions", {"transactions": [_signed(transaction) for transaction in transactions]})
+        accepted: list[str] = answer["data"]["accept"]
+        errors = (answer.get("errors") or {}).items()
+        refusals = [(id_, error["type"], error["message"]) for id_, reasons in errors for error in reasons]
+        told = {id_ for id_, _, _ in refusals}
+        # The pool has no room for more of their sender. They are in no error.
+        why = "its sender has as many pending transactions as the node keeps"
+        excess = [id_ for id_ in answer["data"]["excess"] if id_ not in told and id_ not in accepted]
+        refusals += [(id_, "excess", why) for id_ in excess]
+        if refusals:
+            raise Refused(refusals, accepted)
+        return accepted
+
+    @property
+    def submissions(self) -> list[dict[str, Any]]:
+        """What was handed in, by whomever, and what the nodes answered: the newest 1,000, the oldest first."""
+        submissions: list[dict[str, Any]] = self._lab("GET", "submissions")
+        return submissions
+
+    def snapshot(self, name: str = "") -> int:
+        """Keeps the whole network as it is; its number, for :meth:`revert`."""
+        number: int = self._lab("POST", "snapshots", {"name": name} if name else {})["id"]
+        return number
+
+    @property
+    def snapshots(self) -> list[dict[str, Any]]:
+        """All snapshots, the oldest first."""
+        snapshots: list[dict[str, Any]] = self._lab("GET", "snapshots")
+        return snapshots
+
+    def revert(self, snapshot: int) -> Any:
+        """Puts all back as it was."""
+        return self._lab("POST", f"snapshots/{snapshot}/revert")
+
+    def delete_snapshot(self, snapshot: int) -> None:
+        """Deletes a snapshot."""
+        self._lab("DELETE", f"snapshots/{snapshot}")
+
+    def reorg(
+        self,
+        depth: int | None = None,
+        transactions: Literal["return", "drop"] | Sequence[str] = "return",
+        *,
+        to: int | str | None = None,
+        node: int | None = None,
+    ) -> Any:
+        """Makes the network leave its newest blocks for others: so many, or those above a block, by its height or its id. ``node``
+        names the node whose chain is left."""
+        what = transactions if isinstance(transactions, str) else list(transactions)
+        back = {name: value for name, value in (("depth", depth), ("to", to), ("node", node)) if value is not None}
+        return self._lab("POST", "reorg", {**back, "transactions": what})
+
+    def push_block(self, block: Mapping[str, Any] | str, *, node: int | None = None) -> Any:
+        """Hands in a block, as the API shows one with its transactions or as wire bytes in hex; what the node made of it."""
+        return self._lab("POST", "blocks", {"block": block} if node is None else {"block": block, "node": node})
+
+    def drop_pending(self, transaction: str) -> Any:
+        """Takes a pending transaction out of all pools, with what its sender has pending after it."""
+        return self._lab("DELETE", f"pool/{transaction}")
+
+    def fault(self, kind: str, **members: Any) -> int:
+        """Makes something go wrong, as a ``[[fault]]`` of a scenario does; a member named like a word of Python has a ``_`` behind
+        it (``from_``). Its number, for :meth:`heal`."""
+        body = {name.rstrip("_"): value for name, value in members.items()}
+        number: int = self._lab("POST", "faults", {"kind": kind, **body})["id"]
+        return number
+
+    @property
+    def faults(self) -> list[dict[str, Any]]:
+        """All faults, each ``waiting``, ``in-force`` or ``over``."""
+        faults: list[dict[str, Any]] = self._lab("GET", "faults")
+        return faults
+
+    def heal(self, fault: int) -> None:
+        """Ends a fault."""
+        self._lab("DELETE", f"faults/{fault}")
+
+    def crash(self, node: int, *, keep_pool: bool = True) -> int:
+        """Crashes a node, which is down until it is restarted; the number of the fault."""
+        number: int = self._lab("POST", f"nodes/{node}/crash", {"keep_pool": keep_pool})["id"]
+        return number
+
+    def restart(self, node: int, *, keep_pool: bool = True) -> None:
+        """Restarts a node, whatever crash kept it down."""
+        self._lab("POST", f"nodes/{node}/restart", {"keep_pool": keep_pool})
+
+    def events(
+        self,
+        kind: str | Iterable[str] | None = None,
+        *,
+        node: int | Iterable[int] | None = None,
+        last_event_id: int | None = None,
+        limit: int | None = None,
+    ) -> EventStream:
+        """What happens from now on, of these kinds and on these nodes, or after an event; the stream listens once it is there."""
+        try:
+            stream = EventStream(f"{self.lab_url}/events{query(kind, node, last_event_id, limit)}")
+        except (OSError, HTTPException) as error:
+            raise self._gone() or error
+        self._streams.add(stream)
+        return stream
+
+    @property
+    def height(self) -> int:
+        """The height of the chain of the node that answers."""
+        height: int = self.get("node/syncing")["data"]["height"]
+        return height
+
+    def recording(self) -> bytes:
+        """All that has come in so far, as ``dposlab replay`` takes it."""
+        return self._bytes("GET", f"{self.lab_url}/recording", None)
+
+    def _close_streams(self) -> None:
+        for stream in list(self._streams):
+            stream.close()
+
+
+def _account(account: Mapping[str, Any]) -> Account:
+    balance = int(account.get("balance", 0))
+    return Account(account["address"], account["passphrase"], account.get("publicKey", ""), balance)
+
+
+def _signed(transaction: Mapping[str, Any] | Signed) -> dict[str, Any]:
+    if isinstance(transaction, Mapping):
+        return dict(transaction)
+    members = transaction.to_json()
+    parsed: dict[str, Any] = json.loads(members) if isinstance(members, (str, bytes)) else members  # type: ignore[assignment]
+    # The reference's library writes null for a member without a value, and a node refuses null.
+    return {name: value for name, value in parsed.items() if value is not None}
+
+
+def _number(of: int | Mapping[str, Any]) -> int:
+    number: int = of if isinstance(of, int) else of["id"]
+    return number
