@@ -7,3 +7,4 @@ export type { EventStream } from "./events.js";
 export { Network, type Snapshot } from "./network.js";
 export { Testnet } from "./testnet.js";
 export type * from "./types.js";
+export { View } from "./view.js";

@@ -10,7 +10,8 @@ import { GoneError, inWords, StartError, type Ending } from "./errors.js";
 import { Client } from "./http.js";
 import { Network } from "./network.js";
 import { settings } from "./settings.js";
-import type { Account, ChainOptions, Delegate, StartOptions } from "./types.js";
+import type { Account, ChainOptions, Delegate, StartOptions, ViewData, ViewOptions } from "./types.js";
+import { View } from "./view.js";
 
 /** The first line that `dposlab up --json` prints. */
 interface Ready {
@@ -85,6 +86,17 @@ export class Testnet extends Network {
     async chains(): Promise<Chain[]> {
         const all = await this.lab<ChainData[]>("GET", "/chains");
         return all.map((data) => new Chain(this.client, this.labUrl, data));
+    }
+
+    /** Opens a view of the network as it was when its clock last showed an instant; as it is now, if none is given. */
+    async view(options: ViewOptions = {}): Promise<View> {
+        return new View(this.client, this.labUrl, await this.lab<ViewData>("POST", "/views", options));
+    }
+
+    /** The views that are open. */
+    async views(): Promise<View[]> {
+        const { views } = await this.lab<{ views: ViewData[] }>("GET", "/views");
+        return views.map((data) => new View(this.client, this.labUrl, data));
     }
 
     /**

@@ -214,6 +214,40 @@ export interface Status {
     snapshots: SnapshotData[];
 }
 
+/** The instant of a view. */
+export interface ViewOptions {
+    /** In microseconds since the network's epoch; now, if it is not given. */
+    at?: number;
+    /** Inputs that actors had been given within the instant, as views tell them. */
+    delivered?: number;
+    /** Inputs from outside within the instant, as views tell them. */
+    inputs?: number;
+    /** The node whose API it has; the observed one, if it is not given. */
+    node?: number;
+}
+
+/** What lies between two views. */
+export type ViewStep = "event" | "slot" | "block" | "round";
+
+/** What the API tells of a view. */
+export interface ViewData {
+    id: number;
+    url: string;
+    lab: string;
+    node: number;
+    /** Microseconds since the network's epoch. */
+    at: number;
+    /** Seconds since then. */
+    now: number;
+    delivered: number;
+    inputs: number;
+    slot: number;
+    round: number;
+    height: number;
+    /** The id of the newest block. */
+    tip: string;
+}
+
 /** Which events are wanted. */
 export interface EventsOptions {
     /** Only these kinds, such as `"block.applied"`. */

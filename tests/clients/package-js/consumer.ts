@@ -1,5 +1,5 @@
 // Types as a user's compiler sees them; it is compiled and never run.
-import { ApiError, Testnet, type Account, type Advanced, type Chain, type LabEvent, type Snapshot } from "dposlab";
+import { ApiError, Testnet, type Account, type Advanced, type Chain, type LabEvent, type Snapshot, type View } from "dposlab";
 import { test as base, type Fixtures } from "dposlab/vitest";
 import type { DposlabOptions } from "dposlab/jest";
 
@@ -21,6 +21,11 @@ export async function use(): Promise<void> {
     await chain.pace("fast");
     // @ts-expect-error accounts are only read
     chain.accounts = [];
+    const view: View = await testnet.view({ at: 88_000_000 });
+    const [goesOn, earlier]: [Chain, View] = [await view.chain(), await view.step("round", { back: true })];
+    console.log(await goesOn.status(), earlier.data.tip);
+    // @ts-expect-error there is no such step
+    await view.step("year");
     // @ts-expect-error a method of chaos rules
     await chain.chaos.add({ method: "PATCH" });
 }

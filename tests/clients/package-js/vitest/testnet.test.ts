@@ -174,6 +174,31 @@ test("chains are alone, and end", async () => {
     await expect(other.status()).rejects.toMatchObject({ status: 404 });
 });
 
+test("the past can be looked at", async () => {
+    await using other = await Testnet.start({ delegates: 5, pace: "manual" });
+    await other.advance(30);
+    const view = await other.view({ at: 88_000_000 });
+    expect(view).toMatchObject({ at: 88_000_000, height: 11, data: { slot: 11 } });
+    expect(await view.api("/node/syncing")).toMatchObject({ height: 11 });
+    expect(await view.lab("/round")).toMatchObject({ height: 11 });
+    const before = await view.step("slot", { back: true });
+    expect(before.height).toBe(10);
+    expect((await other.views()).map(({ id }) => id)).toEqual([view.id, before.id]);
+    const goesOn = await before.chain();
+    expect(await goesOn.advance(3)).toMatchObject({ height: 13 });
+    expect(await other.api("/node/syncing")).toMatchObject({ height: 31 });
+    const { delivered, inputs } = view.data;
+    {
+        await using again = await other.view({ at: view.at, delivered, inputs, node: 4 });
+        expect(again).toMatchObject({ height: 11, data: { node: 4 } });
+    }
+    await before.delete();
+    await view.delete();
+    expect(await other.views()).toEqual([]);
+    expect((await other.view()).height).toBe(31);
+    await expect(other.view({ at: 999_000_000 })).rejects.toThrow("which is now");
+});
+
 test("a chain plays a scenario file", async () => {
     const scenario = new URL("../scenario.toml", import.meta.url);
     await using other = await testnet.chain({ scenario });
