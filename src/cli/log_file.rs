@@ -1,10 +1,21 @@
-//! A log on disk: opened so that it cannot be turned against its owner, and never larger than two files.
+//! A log on disk: opened so that it cannot be turned against its owner, never larger than two files, and opened anew where a
+//! program that rotates logs asks for it.
 
+use super::output::{Printer, aside};
+use signal_hook::consts::SIGHUP;
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    io::{self, ErrorKind, Read, Write},
+    os::unix::{
+        fs::{FileTypeExt, OpenOptionsExt},
+        net::UnixStream,
+    },
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
 /// Appends lines to a file. When the file is full it becomes `FILE.1`, and the one of that name before is gone.
@@ -13,6 +24,36 @@ pub struct LogFile {
     file: File,
     length: u64,
     length_max: u64,
+    anew: Anew,
+}
+
+/// Asks a log to open its file anew, which it does at its next flush: between two lines.
+#[derive(Clone, Debug, Default)]
+pub struct Anew(Arc<AtomicBool>);
+
+impl Anew {
+    /// Has the log of `printer` open its file anew at each SIGHUP. A thread that does nothing else waits for them.
+    ///
+    /// # Errors
+    /// The system takes no handler.
+    pub fn at_hang_up(self, printer: Printer) -> io::Result<()> {
+        let (mut signals, told) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(SIGHUP, told)?;
+        thread::spawn(move || {
+            let mut came = [0; 64];
+            loop {
+                match signals.read(&mut came) {
+                    Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                    Ok(1..) => {
+                        self.0.store(true, Ordering::Release);
+                        printer.flush_soon();
+                    }
+                    Ok(0) | Err(_) => break,
+                }
+            }
+        });
+        Ok(())
+    }
 }
 
 impl LogFile {
@@ -24,13 +65,35 @@ impl LogFile {
     pub fn open(path: &Path, length_max: u64) -> io::Result<Self> {
         let file = open(path)?;
         let length = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), file, length, length_max })
+        Ok(Self { path: path.to_owned(), file, length, length_max, anew: Anew::default() })
+    }
+
+    /// The way to ask for the file to be opened anew.
+    pub fn anew(&self) -> Anew {
+        self.anew.clone()
+    }
+
+    /// Goes on in the file that has the name now. Where that cannot be, the log goes on where it is, which loses nothing.
+    fn reopen(&mut self) {
+        match Self::open(&self.path, self.length_max) {
+            Ok(Self { file, length, .. }) => (self.file, self.length) = (file, length),
+            Err(why) => {
+                let path = self.path.display();
+                let text = format!("dposlab: --log {path}: {why}. The log goes on in the file that was open");
+                // A reader that does not read must not hold the log up.
+                thread::spawn(move || aside(&text));
+            }
+        }
     }
 
     fn rotate(&mut self) -> io::Result<()> {
         let mut old = self.path.clone().into_os_string();
         old.push(".1");
-        fs::rename(&self.path, old)?;
+        match fs::rename(&self.path, old) {
+            // Another program has moved it away, and is about to say so.
+            Err(why) if why.kind() == ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
         (self.file, self.length) = (open(&self.path)?, 0);
         Ok(())
     }
@@ -73,7 +136,11 @@ impl Write for LogFile {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.flush()?;
+        if self.anew.0.swap(false, Ordering::Acquire) {
+            self.reopen();
+        }
+        Ok(())
     }
 }
 
@@ -96,6 +163,50 @@ mod tests {
         let (old, new) = (fs::read_to_string(folder.path().join("log.1")).unwrap(), fs::read_to_string(&path).unwrap());
         assert_eq!((old.lines().count(), new.lines().count()), (10, 3));
         assert!(old.starts_with("line 0020") && new.ends_with("line 0032\n"), "{old}{new}");
+    }
+
+    #[test]
+    fn a_log_that_was_moved_away_is_opened_anew_when_it_is_asked_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, old) = (folder.path().join("log"), folder.path().join("log.old"));
+        let mut log = LogFile::open(&path, 100).unwrap();
+        lines(&mut log, 0..2);
+        fs::rename(&path, &old).unwrap();
+        log.flush().unwrap();
+        lines(&mut log, 2..3);
+        assert!(!path.exists(), "nobody has asked");
+        log.anew().0.store(true, Ordering::Relaxed);
+        log.flush().unwrap();
+        lines(&mut log, 3..5);
+        let (old, new) = (fs::read_to_string(old).unwrap(), fs::read_to_string(&path).unwrap());
+        assert_eq!((old.as_str(), new.as_str()), ("line 0000\nline 0001\nline 0002\n", "line 0003\nline 0004\n"));
+        // What was counted is the new file's length.
+        lines(&mut log, 5..12);
+        assert_eq!(fs::read_to_string(folder.path().join("log.1")).unwrap().lines().count(), 10);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_opened_anew_goes_on_where_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, old) = (folder.path().join("log"), folder.path().join("log.old"));
+        let mut log = LogFile::open(&path, 100).unwrap();
+        fs::rename(&path, &old).unwrap();
+        fs::create_dir(&path).unwrap();
+        log.anew().0.store(true, Ordering::Relaxed);
+        log.flush().unwrap();
+        lines(&mut log, 0..2);
+        assert_eq!(fs::read_to_string(old).unwrap(), "line 0000\nline 0001\n");
+    }
+
+    #[test]
+    fn a_log_that_is_full_after_it_was_moved_away_begins_a_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut log = LogFile::open(&path, 100).unwrap();
+        lines(&mut log, 0..10);
+        fs::rename(&path, folder.path().join("log.old")).unwrap();
+        lines(&mut log, 10..11);
+        assert_eq!(fs::read_to_string(path).unwrap(), "line 0010\n");
     }
 
     #[test]

@@ -124,6 +124,12 @@ impl Printer {
         }
     }
 
+    /// Has all lines so far written and flushed, soon. Waits for nothing but room, and leaves a failure to [`Self::flush`].
+    pub fn flush_soon(&self) {
+        // Nobody waits for the answer. The thread lives as long as a sender does.
+        drop(self.lines.send(Line::Flush(mpsc::channel().0)));
+    }
+
     /// Is ready when a line could not be written: the reader has gone, or the disk is full.
     pub async fn closed(&self) {
         self.shared.gone.notified().await;

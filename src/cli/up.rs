@@ -120,7 +120,7 @@ pub struct Up {
     /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Append the first node's log to a file. Without, its end is kept for GET /api/node/debug only.
+    /// Append the first node's log to a file, which SIGHUP opens anew. Without, its end is kept for GET /api/node/debug only.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Megabytes after which the log goes to FILE.1, and what was there is gone.
@@ -137,6 +137,9 @@ pub struct Up {
     /// Print JSON, one object a line, for scripts.
     #[arg(long)]
     json: bool,
+    /// Print the network at the start and the end, and no line a block.
+    #[arg(long)]
+    quiet: bool,
     #[command(flatten)]
     keep: Keep,
     #[command(flatten)]
@@ -238,6 +241,7 @@ impl Up {
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), plan.tree.clone());
+        let announcer = announcer.quiet(self.quiet);
         let announcer = match &self.scenario {
             Some(file) => announcer.of_scenario(file, &network.scenario, was_modelled),
             None => announcer,
@@ -338,7 +342,10 @@ impl Up {
         let Some(path) = &self.log else { return Ok(None) };
         let file = LogFile::open(path, u64::from(self.log_size) << 20);
         let file = file.map_err(|why| Failure::usage(format!("--log {}: {why}", path.display())))?;
-        Ok(Some(Printer::new(BufWriter::new(file), Manner::Wait)))
+        let anew = file.anew();
+        let printer = Printer::new(BufWriter::new(file), Manner::Wait);
+        anew.at_hang_up(printer.clone()).map_err(Failure::broken)?;
+        Ok(Some(printer))
     }
 
     /// The journal that was asked for. `history` has come in before it begins.

@@ -33,6 +33,7 @@ mod lab;
 mod layering;
 mod ledger_laws;
 mod lived;
+mod logged;
 mod mathematics;
 mod milestones;
 mod missed_slots;

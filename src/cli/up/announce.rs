@@ -25,6 +25,8 @@ use std::{
 pub struct Announcer {
     printer: Printer,
     json: bool,
+    /// No line a block.
+    quiet: bool,
     node: NodeId,
     tree: Arc<BlockTree>,
     blocks: Arc<AtomicU64>,
@@ -47,7 +49,13 @@ impl Announcer {
     /// Prints to `printer`, for people or as JSON.
     pub fn new(printer: Printer, json: bool, node: NodeId, tree: Arc<BlockTree>) -> Self {
         let early = Arc::new(Mutex::new(Some(Vec::new())));
-        Self { printer, json, node, tree, blocks: Arc::default(), scenario: None, early }
+        Self { printer, json, quiet: false, node, tree, blocks: Arc::default(), scenario: None, early }
+    }
+
+    /// Counts blocks, and prints them if it is not quiet.
+    #[must_use]
+    pub fn quiet(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
     }
 
     /// Tells of the scenario as well, and when its last round is over.
@@ -144,6 +152,17 @@ impl Announcer {
 
     fn block(&self, link: &Arc<Link>) {
         self.blocks.fetch_add(1, Ordering::Relaxed);
+        if !self.quiet {
+            self.tell(self.block_line(link));
+        }
+        if let Some(of) = &self.scenario
+            && link.height() == of.last
+        {
+            self.last_round_is_over(of);
+        }
+    }
+
+    fn block_line(&self, link: &Arc<Link>) -> String {
         let block = link.block();
         let header = &block.header;
         let slot = self.tree.slots().slot(header.timestamp);
@@ -151,7 +170,7 @@ impl Announcer {
         let delegate = applied.state.delegate_of(&header.generator);
         let forger = delegate.map_or_else(|| header.generator.to_string(), |delegate| delegate.username.to_string());
         let missed = link.missing().len();
-        let line = if self.json {
+        if self.json {
             let json = json!({
                 "event": "block",
                 "height": header.height,
@@ -171,12 +190,6 @@ impl Announcer {
                 block.id.to_string(),
                 block.transactions.len()
             )
-        };
-        self.tell(line);
-        if let Some(of) = &self.scenario
-            && link.height() == of.last
-        {
-            self.last_round_is_over(of);
         }
     }
 
