@@ -7,6 +7,7 @@ mod chains;
 mod keep;
 mod lists;
 pub(super) mod network;
+mod open_files;
 mod progress;
 mod ready_file;
 #[doc(hidden)]

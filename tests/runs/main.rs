@@ -38,6 +38,7 @@ mod mathematics;
 mod milestones;
 mod missed_slots;
 mod node;
+mod open_files;
 mod pool;
 mod pool_laws;
 mod pool_refusals;

@@ -1,6 +1,6 @@
 //! The servers of `dposlab up`: the API of one node or of several, and their webhooks.
 
-use super::{announce::LogWriter, lists};
+use super::{announce::LogWriter, lists, open_files};
 use crate::{
     actors::NodeId,
     api::{
@@ -176,7 +176,7 @@ impl ApiOptions {
 
     fn limits(&self) -> Limits {
         Limits {
-            connections: self.max_connections as usize,
+            connections: open_files::connections_that_fit(self.max_connections, self.api_nodes) as usize,
             idle: Duration::from_secs(self.idle_timeout),
             body: Duration::from_secs(self.body_timeout),
             receiving: (self.max_receiving as usize) << 20,

@@ -1,0 +1,51 @@
+//! Open files: enough for all connections, and some that clients cannot take from the testnet. Without them a kept testnet could
+//! not open the next file of its log, and would end because of its clients.
+
+use crate::cli::output::aside;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Files beside the connections. A testnet with a folder has 31 open while nobody asks anything; posts of webhooks, new segments and
+/// lists take more.
+const OWN: u64 = 128;
+
+/// The connections that each of so many servers may have. Raises the limit of this process to what they need, as far as the system
+/// lets it. If that does not suffice, fewer are allowed, and standard error tells so.
+pub fn connections_that_fit(asked: u32, servers: u16) -> u32 {
+    let wanted = u64::from(asked) * u64::from(servers) + OWN;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| current < wanted) {
+        let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+        // What counts is what is allowed in the end.
+        let _raised_or_not = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+    }
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let fitting = fitting(allowed, asked, servers);
+    if fitting < asked {
+        aside(&format!(
+            "dposlab: the system allows {allowed} open files, {wanted} are needed for --max-connections {asked}: {fitting} \
+             connections are allowed"
+        ));
+    }
+    fitting
+}
+
+/// Half of the files at most are kept from the connections, and one connection is always allowed.
+fn fitting(allowed: u64, asked: u32, servers: u16) -> u32 {
+    let left = allowed - OWN.min(allowed / 2);
+    u32::try_from(left / u64::from(servers)).unwrap_or(u32::MAX).clamp(1, asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_for_the_testnet() {
+        assert_eq!(fitting(u64::MAX, 1_000, 1), 1_000);
+        assert_eq!(fitting(1_128, 1_000, 1), 1_000);
+        assert_eq!(fitting(1_127, 1_000, 1), 999);
+        assert_eq!(fitting(1_024, 1_000, 3), 298);
+        assert_eq!(fitting(100, 1_000, 1), 50, "half of few files are kept");
+        assert_eq!(fitting(20, 1_000, 50), 1);
+    }
+}
