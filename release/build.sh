@@ -6,7 +6,7 @@
 #
 #   --profile  release, if it is not given; optimised is built in half the time, for trying this script
 #   --out      where the artefacts go; target/release-artefacts, if it is not given
-#   --binary   packs this program and compiles nothing; then there is no wheel and no bill of materials, which need the sources
+#   --binary   packs this program and compiles nothing; then there is no bill of materials, since nobody knows what is in the program
 #
 # What packing needs is installed into target/release-tools (release/tools.sh). RELEASE_TOOLS names another folder.
 set -euo pipefail
@@ -49,7 +49,10 @@ archive() {
     step "an archive: the program, its manual, completions of shells, scenarios"
     local folder=$work/$name
     mkdir "$folder"
-    cp -r LICENSE README.md CHANGELOG.md scenarios "$folder"
+    cp -r LICENSE CHANGELOG.md scenarios "$folder"
+    # That of the sources leads to files that are not in the archive.
+    cp release/archive.md "$folder/README.md"
+    python3 release/links.py cut "$folder"
     install -m 755 "$work/dposlab" "$folder/dposlab"
     "$work/dposlab" pages "$folder"
     tar --create --directory "$work" --format ustar --sort name --owner 0 --group 0 --numeric-owner \
@@ -82,6 +85,13 @@ if wheel.read(packed) != program:
 END
 }
 
+# Of a program that is there. No packer has to be installed.
+wheel_of_program() {
+    step "a wheel"
+    python3 -c 'import tomllib' 2> /dev/null || missing "Python 3.11 or newer" "apt-get install python3"
+    python3 release/wheel.py --program "$work/dposlab" --out "$out"
+}
+
 bill_of_materials() {
     step "a bill of materials"
     # It writes beside Cargo.toml, and names the folder.
@@ -96,6 +106,7 @@ if [ -n "$program" ]; then
     strip -o "$work/dposlab" "$program"
     archive
     npm_packages
+    wheel_of_program
 else
     step "compiled with profile $profile for $target"
     # The compiler strips it.

@@ -32,6 +32,10 @@ sources_suffice() {
     version=$(sed -n 's/^FROM rust:\([0-9.]*\)-.*/\1/p' Dockerfile)
     grep -q "^rust-version = \"$version\"$" Cargo.toml || { echo "Dockerfile: found Rust $version, not that of Cargo.toml" >&2 && exit 1; }
     ! grep -qE '^(root|0)?(:|$)' <<< "$user"
+    # What the README has people type is what stands here.
+    sed -n '/^docker /p' README.md | while read -r line; do
+        grep -qxF "#   $line" Dockerfile || { echo "README.md: found '$line', which the Dockerfile does not name" >&2 && exit 1; }
+    done
 }
 
 # ready FILE: waits for it to have a line, and answers the port of the API in it.

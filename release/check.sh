@@ -17,7 +17,8 @@ places=(one two/deeper)
 pack() {
     umask "$2"
     mkdir -p "$folder/$1"
-    cp -a Cargo.toml Cargo.lock LICENSE README.md CHANGELOG.md release scenarios "$folder/$1"
+    cp -a Cargo.toml Cargo.lock LICENSE CHANGELOG.md release scenarios "$folder/$1"
+    mkdir "$folder/$1/python" && cp -a python/{pyproject.toml,README.md,src} "$folder/$1/python"
     mkdir "$folder/$1/js" && cp -a js/{package.json,package-lock.json,tsconfig.json,pack.mjs,README.md,src} "$folder/$1/js"
     ln -s "$PWD/js/node_modules" "$folder/$1/js/node_modules"
     (cd "$folder/$1" && SOURCE_DATE_EPOCH=1700000000 bash release/build.sh --binary "$program" --out artefacts)
@@ -38,6 +39,7 @@ archive_works() {
     tar xzf dposlab-*.tar.gz && cd dposlab-*/
     ./dposlab run scenarios/healthy.toml > /dev/null
     for page in dposlab dposlab-up; do test -s "man/$page.1"; done
+    python3 "$root/release/links.py" check .
     bash -n completions/dposlab.bash
 }
 
@@ -100,6 +102,7 @@ packed() {
     cd "$folder/${places[0]}/artefacts"
     sha256sum --check --quiet SHA256SUMS
     (archive_works)
+    # The suite of the Python package installs such a wheel.
     echo "a release packed twice is the same, and works"
 }
 

@@ -13,10 +13,10 @@ unset DPOSLAB_BIN
 export PYTHONDONTWRITEBYTECODE=1
 pip() { "$folder/$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}"; }
 
-echo "the wheel"
+echo "the wheel, as pip makes it from the checkout"
 python3 -m venv "$folder/tools"
-pip tools 'maturin>=1.7,<2'
-(cd "$root/python" && "$folder/tools/bin/maturin" build --quiet --profile dev --strip --locked --out "$folder/wheels")
+MATURIN_PEP517_ARGS="--profile dev --strip --locked" "$folder/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps \
+    --wheel-dir "$folder/wheels" "$root/python"
 wheel=$(ls "$folder"/wheels/dposlab-*.whl)
 
 echo "the first result in a fresh environment"
@@ -36,6 +36,13 @@ pip venv -r requirements.txt
 echo "tests"
 cp -r "$root/python/tests" "$folder/tests"
 (cd "$folder/tests" && DPOSLAB_SOURCES=$root ../venv/bin/python -m pytest -q -n 2 -p no:cacheprovider .)
+
+echo "a wheel of a program that is there has the same files, but for the bill of the program"
+python3 "$root/release/wheel.py" --program "$folder/venv/bin/dposlab" --out "$folder/packed"
+python3 "$here/wheels.py" "$wheel" "$folder"/packed/dposlab-*.whl
+python3 -m venv "$folder/other"
+pip other "$folder"/packed/dposlab-*.whl
+(cd "$folder" && other/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))')
 
 echo "the examples of the README and docs/python.md"
 (cd "$folder" && venv/bin/python "$here/snippets.py" "$root")
