@@ -27,6 +27,7 @@ OUTSIDE = [
     ("Test data", "tests/data/README.md", "test-data.md"),
     ("Fuzzing", "fuzz/README.md", "fuzzing.md"),
 ]
+IMAGE = re.compile(r"!\[([^\[\]]*)\]\((docs/[^()\s]+)\)")
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 
 
@@ -53,6 +54,14 @@ def rewritten(text, file, path, pages):
             return f"[{shown}]({there}{'#' + anchor if anchor else ''})"
         return shown if wanted in shown else f"{shown} (`{wanted}`)"
 
+    def image(found):
+        shown, target = found.groups()
+        if not (ROOT / target).exists():
+            sys.exit(f"{file}: {target} is not there")
+        # mdBook copies what lies in docs/.
+        return f"![{shown}]({posixpath.relpath(posixpath.relpath(target, 'docs'), posixpath.dirname(path) or '.')})"
+
+    text = IMAGE.sub(image, text)
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
     return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
 

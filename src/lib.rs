@@ -29,7 +29,8 @@ pub mod scenario;
 pub mod sim;
 pub mod statistics;
 
-/// The snippets of the README, compiled and run with the doc tests.
+/// The snippets of the README and of docs/library.md, compiled and run with the doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/library.md")]
 struct Readme;
