@@ -46,6 +46,7 @@ npx --offline tsc -p .
 step "vitest, and the examples of the documents"
 node example.mjs "$root/README.md" wallet.test.js > wallet.test.js
 node example.mjs "$root/docs/javascript.md" transfer.test.js > transfer.test.js
+node example.mjs "$root/docs/javascript.md" reorganised.test.js > reorganised.test.js
 node example.mjs "$root/docs/javascript.md" down.test.js > jest/down.test.js
 npx --offline vitest run
 step "jest"
