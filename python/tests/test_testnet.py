@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -292,6 +294,23 @@ def test_the_past_can_be_looked_at() -> None:
             assert now.height == 31
         with pytest.raises(dposlab.HttpError, match="which is now"):
             net.view(999_000_000)
+
+
+def test_the_table_of_methods_names_all_of_them() -> None:
+    page = (Path(os.environ["DPOSLAB_SOURCES"]) / "docs/javascript.md").read_text()
+    table = page.partition("### Methods")[2].partition("\n`events`")[0]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    told = {name for row in rows for code in re.findall(r"`([^`]+)`", row[1]) for name in [re.split(r"[(\[]", code)[0]]}
+    with dposlab.Testnet(delegates=3) as net, net.chain() as chain, net.view() as view:
+        things = {"Testnet": dposlab, "net": net, "chain": chain, "view": view, "chaos": net.chaos}
+        for name in told:
+            owner, _, member = name.rpartition(".")
+            assert hasattr(things[owner] if owner else dposlab if name == "Testnet" else net, member), name
+    kinds = (*dposlab.Testnet.__mro__[:3], dposlab.Chain, dposlab.View)
+    methods = {kind: {name for name in vars(kind) if not name.startswith("_")} for kind in kinds}
+    known = {name.rpartition(".")[2] for name in told}
+    for kind, names in methods.items():
+        assert names - known == set(), kind
 
 
 FAILING = """

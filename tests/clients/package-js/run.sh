@@ -41,6 +41,9 @@ rm -rf node_modules
 npm ci --prefer-offline
 npm install --offline --no-save "$folder"/packages/*.tgz
 
+step "the table of methods names all of them"
+node methods.mjs "$root/docs/javascript.md"
+
 step "types"
 npx --offline tsc -p .
 step "vitest, and the examples of the documents"
