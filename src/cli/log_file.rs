@@ -181,7 +181,7 @@ mod tests {
         let (old, new) = (fs::read_to_string(old).unwrap(), fs::read_to_string(&path).unwrap());
         assert_eq!((old.as_str(), new.as_str()), ("line 0000\nline 0001\nline 0002\n", "line 0003\nline 0004\n"));
         // What was counted is the new file's length.
-        lines(&mut log, 5..12);
+        lines(&mut log, 5..14);
         assert_eq!(fs::read_to_string(folder.path().join("log.1")).unwrap().lines().count(), 10);
     }
 
