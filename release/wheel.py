@@ -80,7 +80,6 @@ def main():
     files[f"{info}/METADATA"] = metadata(project, version).encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: dposlab release/wheel.py\nRoot-Is-Purelib: false\n{all_tags}".encode()
     files[f"{info}/entry_points.txt"] = entry_points(project).encode()
-    files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     record = ""
     for name, content in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

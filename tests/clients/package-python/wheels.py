@@ -17,6 +17,10 @@ def contents(path):
 
 
 built, packed = map(contents, sys.argv[1:3])
-for ours, theirs in zip(packed, built):
-    assert ours == theirs, f"packed {ours}\nbuilt  {theirs}"
+names = set(built[0]) ^ set(packed[0])
+assert not names, f"only one of them has {sorted(names)}"
+other = [name for name in built[0] if built[0][name] != packed[0][name]]
+assert not other, f"they differ in {other}"
+assert built[1] == packed[1], f"facts that only one of them has: {sorted(set(built[1]) ^ set(packed[1]))}"
+assert built[2] == packed[2], "they differ in the description"
 print(f"{len(packed[0])} files and {len(packed[1])} facts are the same")
