@@ -24,7 +24,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The live page.
 static LIVE: LazyLock<SiteFile> = LazyLock::new(|| SiteFile::new("index.html", include_str!("../live/index.html")));
 /// The parts of the live page. `drawing` holds `drawing.js` and `drawing.css`.
-static PARTS: LazyLock<[SiteFile; 17]> = LazyLock::new(|| {
+static PARTS: LazyLock<[SiteFile; 18]> = LazyLock::new(|| {
     [
         SiteFile::new("drawing.js", drawing::module()),
         SiteFile::new("drawing.css", drawing::STYLE),
@@ -32,6 +32,7 @@ static PARTS: LazyLock<[SiteFile; 17]> = LazyLock::new(|| {
         SiteFile::new("main.js", include_str!("../live/main.js")),
         SiteFile::new("ask.js", include_str!("../live/ask.js")),
         SiteFile::new("show.js", include_str!("../live/show.js")),
+        SiteFile::new("words.js", include_str!("../live/words.js")),
         SiteFile::new("network.js", include_str!("../live/network.js")),
         SiteFile::new("feed.js", include_str!("../live/feed.js")),
         SiteFile::new("ring.js", include_str!("../live/ring.js")),

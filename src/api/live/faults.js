@@ -2,6 +2,7 @@
 import { drop, post } from "./ask.js";
 import { duration, element, number, plural } from "./show.js";
 import { nodesOf } from "./network.js";
+import { place } from "./steer.js";
 
 const NODES = ["nodes", "Nodes", "0-3, 7 or names"];
 /** The kinds that the form knows, with what each asks for; all others are given as JSON. */
@@ -102,7 +103,8 @@ export class Faults {
       this.lasts,
       element("button", { type: "submit", class: "act" }, "Begin"),
     );
-    this.node = element("div", {}, this.form, this.list);
+    this.told = place();
+    this.node = element("div", {}, this.form, this.told, this.list);
     this.ask();
   }
 
@@ -117,11 +119,26 @@ export class Faults {
   }
 
   begin() {
-    const fields = Object.fromEntries([...this.fields.querySelectorAll("input")].map((field) => [field.name, field.value]));
+    const inputs = [...this.fields.querySelectorAll("input")];
+    const names = Object.fromEntries(inputs.map((field) => [field.name, field.getAttribute("aria-label")]));
+    const empty = inputs.find((field) => !field.value.trim());
+    if (empty) {
+      this.deeds.say(this.told, "wrong", `${names[empty.name]}: give something like ${empty.placeholder}.`);
+      return;
+    }
+    let body;
+    try {
+      body = bodyOf(this.kind.value, Object.fromEntries(inputs.map((field) => [field.name, field.value])), Number(this.seconds.value));
+    } catch {
+      this.deeds.say(this.told, "wrong", `This is no JSON: give something like ${inputs[0].placeholder}.`);
+      return;
+    }
     this.deeds.do(
+      this.told,
       "The fault",
-      () => post("lab/faults", bodyOf(this.kind.value, fields, Number(this.seconds.value))),
+      () => post("lab/faults", body),
       ({ id, state, fault }) => `Fault ${id}, ${fault.kind}, ${state === "in-force" ? "is in force" : `is ${state}`}.`,
+      names,
     );
   }
 
@@ -134,6 +151,7 @@ export class Faults {
         "aria-label": `End fault ${id}, ${fault.kind}`,
         onclick: () =>
           this.deeds.do(
+            this.told,
             `Ending fault ${id}`,
             () => drop(`lab/faults/${id}`),
             () => `Fault ${id} has ended.`,

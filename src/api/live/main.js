@@ -9,10 +9,11 @@ import { Network } from "./network.js";
 import { Nodes, nodeKeys } from "./nodes.js";
 import { Ring, ringKeys } from "./ring.js";
 import { card, element, inFrame, network as named, number, plural, say, setText } from "./show.js";
-import { Clock, Deeds, Tools } from "./steer.js";
+import { Clock, Deeds, Tools, place } from "./steer.js";
 import { THINGS, about, search } from "./things.js";
 import { Travel } from "./travel.js";
 import { Branches, Tree } from "./tree.js";
+import { inWords } from "./words.js";
 
 const page = document.getElementById("page");
 const banner = document.getElementById("banner");
@@ -34,16 +35,16 @@ const legend = (all) =>
 
 class Live {
   constructor() {
-    const [ring, tree, nodes, flow, outcome] = [
+    const [ring, tree, nodes, flow, ofNode] = [
       canvas("ringing"),
       canvas("growing"),
       canvas("standing"),
       element("div", { class: "plot" }),
-      element("p", { class: "outcome", role: "status" }),
+      place(),
     ];
     const feedBox = element("div", {});
-    this.deeds = new Deeds(network, outcome);
-    this.clock = new Clock(this.deeds, outcome);
+    this.deeds = new Deeds(network);
+    this.clock = new Clock(this.deeds);
     this.tools = new Tools(this.deeds);
     this.faults = new Faults(this.deeds);
     this.feed = new Feed(feedBox);
@@ -58,7 +59,7 @@ class Live {
       element("section", { class: "card control", "aria-label": "Clock" }, this.clock.node),
       this.tiles,
       card("Round", "third", null, ring, legend(ringKeys())),
-      card("Nodes", "third", null, nodes, this.branchKeys),
+      card("Nodes", "third", null, nodes, ofNode, this.branchKeys),
       element("div", { class: "third stack" }, card("Faults", "", null, this.faults.node), card("Tools", "", null, this.tools.node)),
       card("Blocks", "", null, tree),
       card("Throughput and pool", "half", null, flow),
@@ -69,6 +70,7 @@ class Live {
     this.tree = new Tree(tree, show);
     this.nodes = new Nodes(nodes, (node, what) =>
       this.deeds.do(
+        ofNode,
         `${what === "crash" ? "Crashing" : "Restarting"} node ${node}`,
         () => post(`lab/nodes/${node}/${what}`),
         () => `Node ${node} ${what === "crash" ? "has crashed" : "is up again"}.`,
@@ -224,6 +226,8 @@ let live = null;
 let shown = null;
 let turn = 0;
 
+const noAnswer = (why) => card("No answer", "", null, element("p", {}, inWords(why.message)));
+
 /** Shows what the address says. */
 async function route(event) {
   const mine = (turn += 1);
@@ -242,7 +246,7 @@ async function route(event) {
     made = await viewOf(view, rest.join("/"), query);
   } catch (why) {
     if (!(why instanceof Refused)) throw why;
-    made = { title: "No answer", nodes: [card("No answer", "", null, element("p", {}, why.message))], loads: [] };
+    made = { title: "No answer", nodes: [noAnswer(why)], loads: [] };
   }
   if (mine !== turn) return;
   shown?.stop?.();
@@ -254,7 +258,7 @@ async function route(event) {
   if (made.live) {
     made.live.open();
     shown = { isLive: true, stop: () => made.live.close() };
-  } else shown = new Fresh(made.loads, (why) => page.replaceChildren(card("No answer", "", null, element("p", {}, why.message))));
+  } else shown = new Fresh(made.loads, (why) => page.replaceChildren(noAnswer(why)));
   if (event) {
     page.focus({ preventScroll: true });
     scrollTo(0, 0);

@@ -1,6 +1,7 @@
 // The buttons that steer: pace, advance, snapshots, reorganisations and the faucet. Each calls a route of /lab and says what came of it.
-import { drop, post } from "./ask.js";
+import { Refused, drop, post } from "./ask.js";
 import { arktoshi, clock, coins, element, number, plural } from "./show.js";
+import { inWords } from "./words.js";
 
 const PACES = [
   ["manual", "Manual"],
@@ -21,8 +22,8 @@ const select = (name, options) =>
     { "aria-label": name },
     options.map(([value, words]) => element("option", { value }, words)),
   );
-/** A row: its name, and what is in it, as a form that Enter submits. */
-const row = (name, act, ...parts) =>
+/** A row: its name, and what is in it, as a form that Enter submits, with the answer below. */
+const row = (name, act, told, ...parts) =>
   element(
     "form",
     {
@@ -34,36 +35,47 @@ const row = (name, act, ...parts) =>
     },
     element("span", { class: "name" }, name),
     element("span", { class: "parts" }, parts),
+    told,
   );
 
-/** Carries out what a button asks for: `done` says what came of it. Buttons are off meanwhile. */
+/** Where the answer to a button stands: beside it. */
+export const place = () => element("p", { class: "outcome", role: "status" });
+
+/** Carries out what a button asks for. What came of it is said at a place beside the button, and at no other. */
 export class Deeds {
-  constructor(network, told) {
-    Object.assign(this, { network, told });
+  constructor(network) {
+    this.network = network;
   }
 
-  async do(what, act, done) {
-    this.say("doing", `${what} …`);
+  /** `done` says what came of it; `names` are those that the form has for the keys of the API. */
+  async do(told, what, act, done, names) {
+    this.say(told, "doing", `${what} …`);
     try {
       const came = await act();
-      this.say("done", done(came));
+      this.say(told, "done", done(came));
     } catch (why) {
-      this.say("wrong", `${what}: ${why.message}`);
+      if (!(why instanceof Refused)) throw why;
+      this.say(told, "wrong", inWords(why.message, names));
     }
     await this.network.look();
   }
 
   /** Texts and links. */
-  say(how, what) {
-    this.told.className = `outcome ${how}`;
-    this.told.replaceChildren(...[what].flat());
+  say(told, how, what) {
+    if (this.last !== told) this.last?.replaceChildren();
+    this.last = told;
+    told.className = `outcome ${how}`;
+    told.replaceChildren(...[what].flat());
+    // Whoever presses a button at the edge of a small screen sees what it says.
+    if (how !== "done") told.scrollIntoView({ block: "nearest" });
   }
 }
 
 /** Pace and advance, which stand above everything. */
 export class Clock {
-  constructor(deeds, outcome) {
+  constructor(deeds) {
     this.deeds = deeds;
+    this.told = place();
     this.now = element("b", { class: "now" }, "–");
     this.below = element("span", { class: "soft" });
     this.paces = PACES.map(([pace, name]) =>
@@ -96,12 +108,13 @@ export class Clock {
       element("div", { class: "time" }, this.now, this.below),
       this.group,
       this.form,
-      outcome,
+      this.told,
     );
   }
 
   setPace(pace) {
     return this.deeds.do(
+      this.told,
       `Pace ${pace}`,
       () => post("lab/pace", { pace }),
       (came) => `The pace is ${typeof came.pace === "number" ? `${number(came.pace)}×` : came.pace}.`,
@@ -110,6 +123,7 @@ export class Clock {
 
   advance(body) {
     return this.deeds.do(
+      this.told,
       "Advancing",
       async () => {
         const came = await post("lab/advance", body);
@@ -163,26 +177,29 @@ export class Tools {
     this.amount = input("Amount in coins", { value: "10", class: "few", inputmode: "decimal" });
     this.list = element("ol", { class: "snapshots", "aria-label": "Snapshots" });
     const submit = (name) => element("button", { type: "submit", class: "act" }, name);
+    this.told = { snapshot: place(), reorg: place(), faucet: place() };
     this.node = element(
       "div",
       { class: "tools" },
-      row("Snapshot", () => this.take(), this.name, submit("Take")),
+      row("Snapshot", () => this.take(), this.told.snapshot, this.name, submit("Take")),
       this.list,
       row(
         "Reorganise",
         () => this.reorganise(),
+        this.told.reorg,
         this.depth,
         element("span", { class: "soft" }, "blocks,"),
         this.fate,
         submit("Reorganise"),
       ),
-      row("Faucet", () => this.pay(), this.payee, this.amount, submit("Pay")),
+      row("Faucet", () => this.pay(), this.told.faucet, this.payee, this.amount, submit("Pay")),
     );
   }
 
   take() {
     const name = this.name.value.trim();
     this.deeds.do(
+      this.told.snapshot,
       "Taking a snapshot",
       () => post("lab/snapshots", name ? { name } : {}),
       (taken) => {
@@ -195,6 +212,7 @@ export class Tools {
   reorganise() {
     const body = { depth: Math.floor(Number(this.depth.value)), transactions: this.fate.value };
     this.deeds.do(
+      this.told.reorg,
       "Reorganising",
       () => post("lab/reorg", body),
       (done) =>
@@ -205,11 +223,16 @@ export class Tools {
   pay() {
     const amount = arktoshi(this.amount.value);
     if (amount === null) {
-      this.deeds.say("wrong", `The amount: found '${this.amount.value}', allowed are coins such as 10 or 1.5`);
+      this.deeds.say(this.told.faucet, "wrong", `“${this.amount.value}” is no amount: give coins such as 10 or 1.5.`);
       return;
     }
     const recipient = this.payee.value.trim();
+    if (!recipient) {
+      this.deeds.say(this.told.faucet, "wrong", "Give the address to pay.");
+      return;
+    }
     this.deeds.do(
+      this.told.faucet,
       "Paying",
       () => post("lab/faucet", { recipient, amount }),
       ({ transactions: [id] }) => [
@@ -223,7 +246,7 @@ export class Tools {
     const key = JSON.stringify(lab.snapshots);
     if (key === this.key) return;
     this.key = key;
-    const act = (id, how, does, done) => button(how, () => this.deeds.do(`${how} ${id}`, does, done), { "aria-label": `${how} ${id}` });
+    const act = (id, how, does, done) => button(how, () => this.deeds.do(this.told.snapshot, `${how} ${id}`, does, done), { "aria-label": `${how} ${id}` });
     this.list.replaceChildren(
       ...lab.snapshots
         .slice(-20)

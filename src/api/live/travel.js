@@ -2,6 +2,7 @@
 // by playing the network again from a moment that it kept; the live network goes on meanwhile.
 import { Refused, drop, ask, post, setBase } from "./ask.js";
 import { clock, element, number, plural, setText } from "./show.js";
+import { inWords } from "./words.js";
 
 /** Isolated chains and views have no past of their own to go to. */
 const HAS_PAST = !/\/(?:chains|views)\/\d+\/?$/.test(location.pathname);
@@ -163,7 +164,7 @@ export class Travel {
       this.range();
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
-      this.wrong = why.message;
+      this.wrong = inWords(why.message);
       // A node that is not there is not asked for again.
       if (old) [this.node, this.seen.value] = [old.node, old.node];
       if (why.status !== 404 || !wanted.step || !old || isAgain) return;
@@ -230,7 +231,7 @@ export class Travel {
       location.assign(`chains/${id}/`);
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
-      this.wrong = why.message;
+      this.wrong = inWords(why.message);
       this.draw();
     }
   }

@@ -43,7 +43,7 @@ after(async () => {
 });
 
 const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
-const outcome = async (page, text) => until(page, (text) => document.querySelector(".outcome").textContent.includes(text), text);
+const outcome = async (page, text) => until(page, (text) => [...document.querySelectorAll(".outcome")].some((told) => told.textContent.includes(text)), text);
 const heights = async (net) => (await net.get("/lab")).nodes.map((node) => node.height);
 
 test("the live view follows a partition, which a button begins, and its end", async () => {
@@ -138,9 +138,54 @@ test("pace, advance, snapshots, reorganisations, the faucet, crashes: the button
     await page.getByLabel("Kind of fault").selectOption("");
     await page.getByLabel("Fault", { exact: true }).fill('{"kind": "crash", "nodes": ["nobody"]}');
     await press(page, "Begin");
-    await outcome(page, "found 'nobody', allowed is 'genesis_1' to 'genesis_5'");
+    await outcome(page, "nodes: “nobody” is not possible, genesis_1 to genesis_5 is.");
     assert.deepEqual(told.filter((line) => !line.includes("422")), []);
     await close();
+});
+
+test("the answer to a button stands beside it, in words of people, also on a small screen", async () => {
+    for (const [width, height] of [[390, 844], [1440, 900]]) {
+        const { page, told, close } = await open(browser, small, "/", { width, height });
+        await page.waitForSelector(".tile");
+        const field = async (name, text) => page.getByLabel(name, { exact: true }).fill(text);
+        const answered = async (button, text) => {
+            const pressed = page.getByRole("button", { name: button, exact: true });
+            await pressed.click();
+            await outcome(page, text);
+            const answer = page.locator(".outcome", { hasText: text });
+            const [from, to] = [await pressed.boundingBox(), await answer.boundingBox()];
+            const away = Math.max(0, to.y - (from.y + from.height), from.y - (to.y + to.height));
+            assert.ok(away < 40, `${width} px: '${text}' stands ${away} px from ${button}`);
+            assert.ok(to.y >= 0 && to.y + to.height <= height && to.x >= 0 && to.x + to.width <= width, `${width} px: '${text}' is outside`);
+            assert.equal(await page.locator(".outcome:not(:empty)").count(), 1, "the answer to an earlier button is gone");
+            assert.doesNotMatch(await answer.textContent(), /key '|found |arktoshi|byte|undefined/);
+        };
+        await answered("Pay", "Give the address to pay.");
+        await field("Address to pay", "nonsense");
+        await answered("Pay", "“nonsense” is no address of this network.");
+        await field("Address to pay", small.ready.accounts[0].address);
+        await field("Amount in coins", "much");
+        await answered("Pay", "“much” is no amount: give coins such as 10 or 1.5.");
+        await field("Amount in coins", "99999999999");
+        await answered("Pay", "99,999,999,999\u00a0TARK cannot be paid.");
+        await field("Blocks to leave", "4000");
+        await answered("Reorganise", "4,000 blocks cannot be left: 1 to ");
+        await answered("Begin", "Cut off: give something like 0-3, 7");
+        await page.getByLabel("Kind of fault").selectOption({ label: "Crash" });
+        await field("Nodes", "nobody");
+        await answered("Begin", "Nodes: “nobody” is not possible, genesis_1 to genesis_5 is.");
+        await page.getByLabel("Kind of fault").selectOption("");
+        await field("Fault", "{kind");
+        await answered("Begin", "This is no JSON");
+        await field("Name of the snapshot", "here");
+        await answered("Take", "keeps height");
+        await page.locator("svg.nodes").focus();
+        await page.keyboard.press("Home");
+        await answered("Crash", "Node 0 has crashed.");
+        await answered("Restart", "Node 0 is up again.");
+        assert.deepEqual(told.filter((line) => !line.includes("422")), []);
+        await close();
+    }
 });
 
 test("every pace, every advance, every kind of fault of the form, and every other button acts", async () => {
@@ -497,7 +542,7 @@ test("who goes back to now stays there, whatever is on its way, and a node that 
     await back.click();
     await page.getByLabel("Node whose explorer is shown").fill("9");
     await page.keyboard.press("Enter");
-    await until(page, () => document.querySelector(".when").textContent.includes("key 'node': found 9, allowed is 0 to 4"));
+    await until(page, () => document.querySelector(".when").textContent.includes("There is no node 9: they have the numbers 0 to 4."));
     assert.equal(await page.getByLabel("Node whose explorer is shown").inputValue(), "0");
     await back.click();
     await figure(page, "Height", 12);

@@ -1,0 +1,64 @@
+// What the server refuses, in the words of the page: the names of its fields, coins, and times as people read them.
+import { clock, coins, number } from "./show.js";
+
+/** What an answer quotes, as it was given. */
+const bare = (text) => text.replace(/^["'](.*)["']$/s, "$1");
+const given = (text) => (bare(text) === "" ? "nothing" : `“${bare(text)}”`);
+
+/** Answers that the page knows better words for, beside those about one field. */
+const KNOWN = [
+  [
+    /^(\d+) arktoshi were asked for, and the funded accounts have (\d+) besides fees$/,
+    ([, asked, there]) => `The faucet has ${coins(there)}, and ${coins(asked)} were asked for.`,
+  ],
+  [
+    /^the funded accounts have as many transactions pending/,
+    () => "As many payments of the faucet are pending as a pool takes. Let a few slots pass, then pay again.",
+  ],
+  [/where transactions of version 2 are not taken yet/, () => "Nobody can pay before the second block. Let a slot pass first."],
+  [
+    /^no account's passphrase is known/,
+    () => "There is no faucet here: the network was loaded, and nobody's passphrase is known.",
+  ],
+  [/^there is no view of this number/, () => "This instant was shown long ago and is closed. Choose it again."],
+  [/^Rate limit exceeded$/, () => "You asked too often. Wait a little."],
+  [/^An internal server error occurred$/, () => "The run has ended, or something broke; the log says what."],
+];
+
+/** Answers about one field, by its key: what was found, and what is allowed. */
+const FIELDS = {
+  recipient: (found) => `${given(found)} is no address of this network.`,
+  amount: (found) => `${/^"?\d+"?$/.test(found) ? coins(bare(found)) : given(found)} cannot be paid.`,
+  depth: (found, allowed) => {
+    const range = /^(\d+) to (\d+)/.exec(allowed);
+    if (!range) return null;
+    return Number(range[2]) < 1
+      ? "There is no block above the first that could be left."
+      : `${number(Number(found))} blocks cannot be left: 1 to ${number(Number(range[2]))} can.`;
+  },
+  node: (found, allowed) => `There is no node ${found}: they have the numbers ${allowed}.`,
+  at: (found, allowed) => {
+    const range = /^(\d+) to (\d+)/.exec(allowed);
+    return range
+      ? `${instant(found)} cannot be shown: the past that is kept goes from ${instant(range[1])} to ${instant(range[2])}.`
+      : null;
+  },
+};
+const instant = (micros) => clock(Number(micros) / 1e6);
+
+/** A refusal for people. `names` tells what the form calls the keys of the API. */
+export function inWords(message, names = {}) {
+  for (const [form, words] of KNOWN) {
+    const found = form.exec(message);
+    if (found) return words(found);
+  }
+  const field = /^key '([^']+)': found (.*), allowed (?:is|are) (.*)$/s.exec(message);
+  if (field) {
+    const [, key, found, allowed] = field;
+    return FIELDS[key]?.(found, allowed) ?? `${names[key] ?? key}: ${given(found)} is not possible, ${allowed.replace(/'/g, "")} is.`;
+  }
+  const other = /^key '([^']+)': (.*)$/s.exec(message);
+  const text = other ? `${names[other[1]] ?? other[1]}: ${other[2]}` : message;
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
