@@ -36,6 +36,7 @@ pub use http::{
 };
 pub use lab::{
     Chaos, EventFeed, LabBoard, Submissions,
+    faucet::PublicFaucet,
     funds::{self, Funds},
 };
 pub use server::{BindError, Listener, Server, answer_bytes};

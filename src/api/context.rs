@@ -15,6 +15,7 @@ use super::{
         board::LabBoard,
         chains::{self, Running},
         chaos::Chaos,
+        faucet::{FaucetCounts, PublicFaucet},
         feed::EventFeed,
         funds::Funds,
         submissions::Submissions,
@@ -84,6 +85,8 @@ pub struct ApiContext {
     pub connections: Arc<Connections>,
     /// The rules of chaos between the node and its clients.
     pub chaos: Chaos,
+    /// Counts what the faucet for everybody pays.
+    pub faucet: Arc<FaucetCounts>,
     /// What clients handed in to the nodes of this network.
     pub submissions: Submissions,
     /// The head to answer from, where that is not the view's newest.
@@ -124,6 +127,7 @@ impl ApiContext {
             requests: Arc::default(),
             connections,
             chaos,
+            faucet: Arc::default(),
             submissions: Submissions::default(),
             pinned: None,
         }
@@ -137,6 +141,7 @@ impl ApiContext {
             settings: self.settings.clone(),
             report: self.report.clone(),
             limiter: self.limiter.clone(),
+            faucet: self.faucet.clone(),
             receiving: self.receiving.clone(),
             sending: self.sending.clone(),
             requests: self.requests.clone(),
@@ -197,6 +202,8 @@ pub struct Settings {
     pub webhook_whitelist: Whitelist,
     /// The clients that `/lab` answers.
     pub lab: LabAccess,
+    /// The faucet that everybody may use, if there is one.
+    pub public_faucet: Option<PublicFaucet>,
     /// The limits of what clients may hold of the server.
     pub limits: Limits,
     /// The proxies in front of the server, if there are any.
@@ -213,6 +220,7 @@ impl Default for Settings {
             rate_limit,
             webhook_whitelist: Whitelist::loopback(),
             lab: LabAccess::default(),
+            public_faucet: None,
             limits: Limits::default(),
             proxies: None,
         }

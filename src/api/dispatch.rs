@@ -245,7 +245,8 @@ async fn handle(
         _ => read_and_respond(context, request, path, found, body).await,
     };
     let reply = outcome.unwrap_or_else(|error| failed(context, request, &error));
-    Ok(Reply { quota, ..reply })
+    // That of the faucet goes before that of all requests.
+    Ok(Reply { quota: reply.quota.or(quota), ..reply })
 }
 
 async fn read_and_respond(

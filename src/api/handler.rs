@@ -16,6 +16,7 @@ pub mod locks;
 pub mod metrics;
 pub mod node;
 pub mod peers;
+pub mod public;
 pub mod recording;
 pub mod reorg;
 pub mod routes;

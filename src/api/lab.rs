@@ -12,10 +12,12 @@ pub mod board;
 pub mod chains;
 pub mod chaos;
 pub mod cut;
+pub mod faucet;
 pub mod feed;
 pub mod funds;
 pub mod stream;
 pub mod submissions;
+pub mod told;
 pub mod views;
 
 pub use board::{BoardState, Counts, FaultInForce, LabBoard};

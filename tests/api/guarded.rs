@@ -1,7 +1,10 @@
 //! The clients that may change the run, and what clients may hold of the server: each trick over a real socket.
 
 use crate::live::Network;
-use dposlab::api::{LabAccess, LabToken, Limits, Proxies, RateLimit, Settings, Whitelist, proxy};
+use dposlab::{
+    api::{LabAccess, LabToken, Limits, Proxies, PublicFaucet, RateLimit, Settings, Whitelist, proxy},
+    protocol::Arktoshi,
+};
 use serde_json::json;
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -350,4 +353,65 @@ fn what_is_refused_for_its_head_has_no_body_read() {
     assert_eq!(first_line("/lab/advance", "content-type: text/plain\r\n"), "HTTP/1.1 415 Unsupported Media Type");
     assert_eq!(first_line("/lab/advance", &format!("{JSON}origin: null\r\n")), "HTTP/1.1 403 Forbidden");
     assert_eq!(first_line("/api/nothing", JSON), "HTTP/1.1 404 Not Found");
+}
+
+/// Everybody may watch, and is told whether they may do more; the seed, from which all keys follow, is nobody's.
+#[test]
+fn the_picture_is_for_everybody_and_tells_no_seed() {
+    let token = LabToken::new("0123456789abcdef").expect("long enough");
+    for (lab, header, wanted) in [
+        (LabAccess::Off, "", "closed"),
+        (LabAccess::Token(token.clone()), "", "token"),
+        (LabAccess::Token(token.clone()), "authorization: Bearer 0123456789abcdee\r\n", "token"),
+        (LabAccess::Token(token), "authorization: Bearer 0123456789abcdef\r\n", "open"),
+        (LabAccess::Loopback, "", "open"),
+        (LabAccess::Loopback, "origin: http://example.com\r\n", "closed"),
+        (LabAccess::Loopback, "x-forwarded-for: 198.51.100.7\r\n", "closed"),
+    ] {
+        let network = Network::with(43, Settings { lab, ..Settings::default() });
+        let host = network.address;
+        let get = |path: &str| {
+            network.send_raw(&format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{header}\r\n"))
+        };
+        let answer = get("/watch");
+        let body: serde_json::Value =
+            serde_json::from_str(answer.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON");
+        let picture = &body["data"];
+        assert_eq!((picture["lab"].as_str(), &picture["faucet"]), (Some(wanted), &json!(null)), "{header}");
+        assert_eq!((&picture["network"]["seed"], &picture["network"]["snapshots"]), (&json!(null), &json!([])));
+        assert_eq!(picture["network"]["nodes"].as_array().map(Vec::len), Some(5));
+        assert!(picture["network"]["nodes"][0].get("peers").is_none());
+        let steers =
+            status(&network, &format!("GET /lab HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{header}\r\n"));
+        assert_eq!(steers == 200, wanted == "open", "{header}: {steers}");
+    }
+}
+
+/// Pictures count as any other request.
+#[test]
+fn who_watches_too_often_is_told_to_wait() {
+    let rate_limit = Some(RateLimit { requests: 2, window_ms: 600_000 });
+    let network = Network::with(44, Settings { rate_limit, lab: LabAccess::Off, ..Settings::default() });
+    let statuses = [(); 3].map(|()| network.get("/watch").status);
+    assert_eq!(statuses, [200, 200, 429]);
+}
+
+/// Each client may ask the faucet so often, and nobody where there is none. This network has no coin to give, which is said.
+#[test]
+fn a_faucet_for_everybody_has_its_limits() {
+    let faucet = |network: &Network, recipient: &str| network.post("/faucet", &json!({"recipient": recipient}));
+    let closed = Network::start(45);
+    let payee = closed.testnet.accounts[0].keys.public().address(23).to_string();
+    assert_eq!(faucet(&closed, &payee).status, 404);
+    let limit = |requests| RateLimit { requests, window_ms: 600_000 };
+    let public_faucet = Some(PublicFaucet { amount: Arktoshi::coins(3), each: limit(2), all: limit(9) });
+    let network = Network::with(45, Settings { lab: LabAccess::Off, public_faucet, ..Settings::default() });
+    assert_eq!(
+        network.get("/watch").body["data"]["faucet"],
+        json!({"amount": "300000000", "payments": 2, "seconds": 600})
+    );
+    assert_eq!(faucet(&network, "nonsense").status, 422, "it counts for nothing");
+    assert_eq!(network.post("/faucet", &json!({"recipient": payee, "amount": "5"})).status, 422);
+    let statuses = [(); 3].map(|()| faucet(&network, &payee).status);
+    assert_eq!(statuses, [409, 409, 429]);
 }

@@ -10,7 +10,7 @@ use crate::{
     sim::{
         self, Fault, FaultKind, Intervention, Stage, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
-        world::FaultStatus,
+        world::{FaultState, FaultStatus},
     },
 };
 
@@ -84,6 +84,13 @@ fn node(call: &Call<'_>) -> Result<u32, ApiError> {
 
 fn keeps_pool(call: &Call<'_>) -> bool {
     call.parameters.flag("keep_pool").unwrap_or(true)
+}
+
+/// The newest that are waiting or in force; none if the run has ended.
+pub async fn newest(call: &Call<'_>, most: usize) -> Vec<FaultStatus> {
+    let mut all = statuses(call).await.unwrap_or_default();
+    all.retain(|status| status.state != FaultState::Over);
+    all.split_off(all.len().saturating_sub(most))
 }
 
 async fn statuses(call: &Call<'_>) -> Result<Vec<FaultStatus>, ApiError> {

@@ -119,6 +119,11 @@ type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 
 /// `GET /lab/tree?from=`.
 pub fn tree(call: &Call<'_>) -> Outcome {
+    Ok(call.show_row(TREE, &tree_of(call)))
+}
+
+/// The tree from the height on that is asked for.
+pub fn tree_of(call: &Call<'_>) -> Tree {
     let state = call.context.board.state();
     let winning = state.tips.leading().clone();
     let from = call.parameters.number("from").unwrap_or(winning.height().0.saturating_sub(DEPTH));
@@ -136,7 +141,7 @@ pub fn tree(call: &Call<'_>) -> Outcome {
         link: link.clone(),
     };
     let blocks = blocks.values().map(line).collect();
-    Ok(call.show_row(TREE, &Tree { from, tip: winning.clone(), blocks, left_off }))
+    Tree { from, tip: winning.clone(), blocks, left_off }
 }
 
 /// The blocks from a height on: all on the chain of a node, and those that nodes have left. Beside them, the number of those that
@@ -173,9 +178,15 @@ fn name(state: &State, key: &PublicKey) -> String {
 
 /// `GET /lab/round`: at the end of the chain that most live nodes stand on.
 pub async fn round(call: Call<'_>) -> Outcome {
+    let round = round_of(&call).await;
+    Ok(call.show_row(ROUND, &round))
+}
+
+/// The round at the end of the chain that most live nodes stand on.
+pub async fn round_of(call: &Call<'_>) -> RoundNow {
     let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
     let state = call.context.board.state();
-    let (tip, applied) = standing(&call, state.tips.leading());
+    let (tip, applied) = standing(call, state.tips.leading());
     let after = &applied.state;
     let slots = call.context.view.tree().slots();
     let (slot, round) = (slots.slot(now.seconds()), after.round());
@@ -185,7 +196,7 @@ pub async fn round(call: Call<'_>) -> Outcome {
         let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
         turn.owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
     }
-    Ok(call.show_row(ROUND, &RoundNow { tip, applied, slot, turns, left_off }))
+    RoundNow { tip, applied, slot, turns, left_off }
 }
 
 /// The end of the winning chain and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.

@@ -3,8 +3,8 @@
 use super::{
     blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, handed, home,
     lab::{self, money, until},
-    locks, metrics, node, peers, recording, reorg, snapshots, submissions, submit, transactions, types, views, votes,
-    wallets, watch, webhooks,
+    locks, metrics, node, peers, public, recording, reorg, snapshots, submissions, submit, transactions, types, views,
+    votes, wallets, watch, webhooks,
 };
 use crate::api::{
     http::{guard::Access, log::LINES_MAX},
@@ -131,6 +131,9 @@ pub static ROUTES: &[Route] = &[
     Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
     Route::get("/page/{file}", Query::Ignored, home::part).of(BY_FILE).shows("The parts of the page at `/`.", Shown::Site),
 
+    Route::later(Verb::Get, "/watch", Query::Only(&[public::FROM]), |call| Box::pin(public::watch(call))).shows("The picture of the whole network that everybody may see: the clock, the nodes, the blocks of all forks, the round, faults and the newest events.", Shown::Data(Shape::Table(&public::PICTURE))),
+    Route::later(Verb::Post, "/faucet", Query::Ignored, |call| Box::pin(public::faucet(call))).shows("Pays an address what the operator has set, if there is a faucet for everybody.", Shown::Data(Shape::Table(&money::PAID))).written(Shape::Own(public::faucet_schema)).or_missing().or_conflicting(),
+
     Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first. Those that serve an API are named by its address and port.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
@@ -143,6 +146,7 @@ pub static ROUTES: &[Route] = &[
 
     Route::later(Verb::Get, "/lab", Query::Only(&[watch::LAB]), |call| Box::pin(watch::lab(call))).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(Shape::Table(&watch::MEMBERS))).on_loopback(),
     Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events(watch::EVENTS_EXAMPLE)).on_loopback(),
+    Route::get("/lab/happened", Query::Ignored, watch::happened).shows("The newest events that the page lists, the newest last.", Shown::Data(Shape::List(&Shape::Any))).on_loopback(),
     Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(Shape::Table(&forks::TREE))).on_loopback(),
     Route::later(Verb::Get, "/lab/round", Query::Ignored, |call| Box::pin(forks::round(call))).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(Shape::Table(&forks::ROUND))).on_loopback(),
     Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),

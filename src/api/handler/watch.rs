@@ -8,9 +8,10 @@ use crate::{
         lab::{
             board::{BoardState, FaultInForce, LabBoard},
             stream::{Filter, Subscription},
+            told::Told,
         },
         table::{
-            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both,
+            Bound, Call, Frame, Member, Outcome, Parameter, Rule, Shape, both, json,
             parameter::ANY_TEXT,
             row::write_members,
             shape::{BLOCK_ID, TEXT_OR_NULL},
@@ -31,6 +32,8 @@ pub struct Lab {
     state: BoardState,
     peers: Option<Vec<Vec<NodeId>>>,
     snapshots: Vec<SnapshotInfo>,
+    /// Everybody sees it: the seed, from which all keys follow, is not told.
+    is_public: bool,
 }
 
 /// The whole network. Times are virtual: `now` in seconds since the network's epoch, `nowMicros`, `since` in
@@ -43,7 +46,9 @@ pub const MEMBERS: &[Member<Arc<Lab>>] = &[
     }),
     Member::new("now", Shape::Integer, |lab, _| lab.now.seconds().into()),
     Member::new("nowMicros", Shape::Integer, |lab, _| lab.now.micros().into()),
-    Member::new("seed", Shape::Either(&[Shape::Integer, Shape::Null]), |lab, _| lab.board.seed().into()),
+    Member::new("seed", Shape::Either(&[Shape::Integer, Shape::Null]), |lab, _| {
+        lab.board.seed().filter(|_| !lab.is_public).into()
+    }),
     Member::new("stage", TEXT_OR_NULL, |lab, _| lab.board.stage().into()),
     Member::by("nodes", Shape::List(&Shape::Table(&NODE)), |lab, frame, slot| {
         let nodes = (0..lab.state.tips.nodes()).map(|node| (lab.clone(), node));
@@ -56,6 +61,13 @@ pub const MEMBERS: &[Member<Arc<Lab>>] = &[
         slot.rows(snapshots::MEMBERS, &lab.snapshots, frame);
     }),
 ];
+
+impl Lab {
+    /// The newest events.
+    pub fn told(&self) -> &Told {
+        &self.state.told
+    }
+}
 
 const NODE: &[Member<(Arc<Lab>, usize)>] = &[
     Member::new("node", Shape::Integer, |(_, node), _| (*node).into()),
@@ -96,7 +108,28 @@ pub async fn lab(call: Call<'_>) -> Outcome {
         Some(true) => call.context.live.peers().await.ok(),
         _ => None,
     };
-    Ok(call.show_row(MEMBERS, &Arc::new(Lab { run, now, board, state, peers, snapshots })))
+    Ok(call.show_row(MEMBERS, &Arc::new(Lab { run, now, board, state, peers, snapshots, is_public: false })))
+}
+
+/// What of it everybody may see: no seed, no snapshots. It asks the run for nothing but its clock.
+pub async fn public(call: &Call<'_>) -> Arc<Lab> {
+    let run = call.context.live.now().await.ok();
+    let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
+    let board = call.context.board.clone();
+    let state = board.state();
+    Arc::new(Lab { run, now, board, state, peers: None, snapshots: Vec::new(), is_public: true })
+}
+
+/// `GET /lab/happened`: the newest events of the kinds that the page lists, the newest last.
+pub fn happened(call: &Call<'_>) -> Outcome {
+    let told = call.context.board.state().told;
+    Ok(call.show(|out, frame| write_told(out, &told, frame)))
+}
+
+/// The lines of events.
+pub fn write_told(out: &mut Vec<u8>, told: &Told, frame: &Frame<'_>) {
+    let slots = frame.view.tree().slots();
+    json::write_list(out, told.events(), |out, record| out.extend_from_slice(record.json(&slots).as_bytes()));
 }
 
 /// The parameters of a stream of events.

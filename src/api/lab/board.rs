@@ -1,5 +1,6 @@
 //! The tip of every node of the network, and the faults in force: a table that an observer keeps and requests read.
 
+use super::told::Told;
 use crate::{
     actors::{Event, NodeId, SimTime},
     api::view::View,
@@ -43,6 +44,8 @@ pub struct BoardState {
     pub counts: Counts,
     /// The highest blocks that nodes have taken off their chains; whoever takes one on again has it on the chain below its tip.
     pub left: OrdMap<(Height, BlockId), Arc<Link>>,
+    /// The newest events.
+    pub told: Told,
 }
 
 /// A fault that has begun and not ended.
@@ -89,6 +92,7 @@ impl LabBoard {
             faults: BTreeMap::new(),
             counts: Counts::default(),
             left: OrdMap::new(),
+            told: Told::default(),
         };
         Self(Arc::new(Shared { seed: None, stage: None, delegates, state: Mutex::new(state) }))
     }
@@ -208,7 +212,7 @@ impl BoardState {
 }
 
 impl Observer for BoardObserver {
-    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         let changes_nothing = matches!(
             event,
             Event::BlockReceived(_)
@@ -222,13 +226,22 @@ impl Observer for BoardObserver {
                 | Event::ForgerStarted { .. }
                 | Event::ForgerFailed { .. }
         );
-        if !changes_nothing {
-            self.0.lock().follow(node, event);
+        let is_told = Told::wants(event);
+        if !changes_nothing || is_told {
+            let mut state = self.0.lock();
+            if !changes_nothing {
+                state.follow(node, event);
+            }
+            if is_told {
+                state.told.hear(now, node, event);
+            }
         }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        self.0.lock().follow_network(now, event);
+        let mut state = self.0.lock();
+        state.follow_network(now, event);
+        state.told.hear_network(now, event);
     }
 }
 

@@ -79,6 +79,22 @@ enum Happened {
     Moved(NodeId, [Arc<Link>; 2], Option<Vec<Arc<SignedTransaction>>>),
 }
 
+impl Happened {
+    fn of_network(event: &NetworkEvent<'_>) -> Option<Self> {
+        Some(match event {
+            NetworkEvent::FaultBegan { index, kind } => Self::FaultBegan(*index, kind),
+            NetworkEvent::FaultEnded { index, kind } => Self::FaultEnded(*index, kind),
+            NetworkEvent::NodeDown { node, cause } => Self::NodeDown(*node, *cause),
+            NetworkEvent::NodeUp { node } => Self::NodeUp(*node),
+            NetworkEvent::PoolLost { node } => Self::PoolLost(*node),
+            NetworkEvent::Moved { node, from, to, pending, .. } => {
+                Self::Moved(*node, [Arc::clone(from), Arc::clone(to)], pending.map(<[_]>::to_vec))
+            }
+            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => return None,
+        })
+    }
+}
+
 impl EventFeed {
     /// The feed of a run that begins on this block.
     pub fn new(slots: Slots, tip: &Arc<Link>) -> Self {
@@ -192,6 +208,33 @@ impl Drop for Listening {
 }
 
 impl Record {
+    /// What happened on a node.
+    pub fn of_event(number: u64, at: SimTime, node: NodeId, event: &Event) -> Self {
+        Self::new(number, at, Happened::AtNode(node, event.clone()))
+    }
+
+    /// A round begins after this block.
+    pub fn of_round(number: u64, at: SimTime, after: &Arc<Link>) -> Self {
+        Self::new(number, at, Happened::Round(after.clone()))
+    }
+
+    /// What happened to the network; `None` of what is no event of a live run.
+    pub fn of_network(number: u64, at: SimTime, event: &NetworkEvent<'_>) -> Option<Self> {
+        Happened::of_network(event).map(|happened| Self::new(number, at, happened))
+    }
+
+    fn new(number: u64, at: SimTime, happened: Happened) -> Self {
+        Self { number, at, happened, json: OnceLock::new() }
+    }
+
+    /// The block after which a round begins, if it tells of that.
+    pub fn round_after(&self) -> Option<BlockId> {
+        match &self.happened {
+            Happened::Round(after) => Some(after.id()),
+            _ => None,
+        }
+    }
+
     /// The kind of its line.
     pub fn kind(&self) -> &'static str {
         match &self.happened {
@@ -218,7 +261,8 @@ impl Record {
         }
     }
 
-    fn json(&self, slots: &Slots) -> &str {
+    /// Its line, as JSON.
+    pub fn json(&self, slots: &Slots) -> &str {
         self.json.get_or_init(|| {
             let line = self.line(slots);
             debug_assert_eq!(line.payload.kind(), self.kind());
@@ -267,7 +311,7 @@ impl FeedObserver {
         let shared = &self.feed.0;
         shared.last.store(self.last, SeqCst);
         if shared.is_wanted.load(SeqCst) {
-            self.feed.push(Record { number: self.last, at, happened: happened(), json: OnceLock::new() });
+            self.feed.push(Record::new(self.last, at, happened()));
         }
     }
 }
@@ -284,17 +328,7 @@ impl Observer for FeedObserver {
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        let happened = match event {
-            NetworkEvent::FaultBegan { index, kind } => Happened::FaultBegan(*index, kind),
-            NetworkEvent::FaultEnded { index, kind } => Happened::FaultEnded(*index, kind),
-            NetworkEvent::NodeDown { node, cause } => Happened::NodeDown(*node, *cause),
-            NetworkEvent::NodeUp { node } => Happened::NodeUp(*node),
-            NetworkEvent::PoolLost { node } => Happened::PoolLost(*node),
-            NetworkEvent::Moved { node, from, to, pending, .. } => {
-                Happened::Moved(*node, [Arc::clone(from), Arc::clone(to)], pending.map(<[_]>::to_vec))
-            }
-            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => return,
-        };
+        let Some(happened) = Happened::of_network(event) else { return };
         self.tell(now, || happened);
     }
 }

@@ -5,8 +5,8 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
-        LogTail, Proxies, RateLimit, Recording, Server, Settings, Submissions, View, WebhookHosts, WebhookSettings,
-        WebhookThread, Webhooks, Whitelist, WriteState,
+        LogTail, Proxies, PublicFaucet, RateLimit, Recording, Server, Settings, Submissions, View, WebhookHosts,
+        WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
         proxy,
         views::{Observed, Views},
@@ -14,6 +14,7 @@ use crate::{
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
+    protocol::Arktoshi,
     report::session::{
         KeptSession, NotRecorded, Session,
         state::{self, NotWritten},
@@ -57,6 +58,15 @@ pub struct ApiOptions {
     /// A file that holds the token for --lab token. It is sent as 'Authorization: Bearer TOKEN'.
     #[arg(long, value_name = "FILE")]
     lab_token: Option<PathBuf>,
+    /// Let everybody have so many coins at a time, at POST /faucet and on the page, whoever may use /lab. Without it nobody has any.
+    #[arg(long, value_name = "COINS", value_parser = parse_coins)]
+    public_faucet: Option<Arktoshi>,
+    /// Payments of --public-faucet for each client: payments/seconds.
+    #[arg(long, value_name = "N/SECONDS", default_value = "3/3600", requires = "public_faucet")]
+    faucet_limit: RateLimit,
+    /// Payments of --public-faucet for all clients together: payments/seconds.
+    #[arg(long, value_name = "N/SECONDS", default_value = "100/3600", requires = "public_faucet")]
+    faucet_total: RateLimit,
     /// A reverse proxy stands before this server and names each client last in this header, such as X-Forwarded-For. Limits and
     /// --whitelist then take the client's address, /lab is closed unless --lab token opens it, and so are the webhooks.
     #[arg(long, value_name = "HEADER", value_parser = proxy::header)]
@@ -101,6 +111,19 @@ pub struct ApiOptions {
     #[arg(long, value_name = "MS", default_value_t = TIMEOUT.as_millis() as u32, help_heading = "Webhooks",
           value_parser = clap::value_parser!(u32).range(1..=60_000))]
     webhook_timeout: u32,
+}
+
+/// Coins, with up to eight digits after the point.
+fn parse_coins(text: &str) -> Result<Arktoshi, String> {
+    let wrong = || format!("'{text}' is no amount: give coins such as 10 or 0.5, up to 1000000");
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number =
+        |text: &str, most| (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole, 7) || !is_number(part, 8) {
+        return Err(wrong());
+    }
+    let amount = format!("{whole}{part:0<8}").parse().ok().and_then(Arktoshi::new);
+    amount.filter(|amount| (1..=Arktoshi::coins(1_000_000).value()).contains(&amount.value())).ok_or_else(wrong)
 }
 
 /// The clients that `/lab` answers.
@@ -240,6 +263,11 @@ impl ApiOptions {
             rate_limit: self.rate_limit,
             webhook_whitelist: self.webhook_whitelist.clone(),
             lab: self.lab()?,
+            public_faucet: self.public_faucet.map(|amount| PublicFaucet {
+                amount,
+                each: self.faucet_limit,
+                all: self.faucet_total,
+            }),
             limits: self.limits(),
             proxies: self.behind_proxy.clone().map(|header| Proxies { header, from: self.proxies.clone() }),
         };
@@ -379,4 +407,21 @@ pub fn serve(servers: Vec<Server>, stopped: &watch::Receiver<bool>) -> Result<()
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coins_are_read_exactly_or_refused() {
+        let read = |text: &str| parse_coins(text).map(|amount| amount.value());
+        assert_eq!(read("10"), Ok(1_000_000_000));
+        assert_eq!(read("0.5"), Ok(50_000_000));
+        assert_eq!(read("0.00000001"), Ok(1));
+        assert_eq!(read("1000000"), Ok(100_000_000_000_000));
+        for wrong in ["", "0", "0.0", "-1", "1.", ".5", "1.123456789", "1000000.1", "9999999", "ten", "1e3"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

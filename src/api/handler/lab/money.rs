@@ -38,7 +38,7 @@ const AT_ONCE: u32 = 1_000;
 
 /// `POST /lab/faucet {"recipient":..,"amount":..}`, or a list of such objects.
 pub async fn faucet(call: Call<'_>) -> Outcome {
-    let payments = read_payments(&call.body, call.context.view.tree().config().network.pub_key_hash)?;
+    let payments = read_payments(&call.body, network_byte(&call))?;
     let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
     Ok(call.show_row(PAID, &ids))
 }
@@ -69,7 +69,8 @@ fn amount_schema() -> Value {
     json!({"anyOf": [number, {"type": "string", "pattern": "^[1-9][0-9]{0,18}$"}]})
 }
 
-fn funds<'c>(call: &Call<'c>) -> Result<&'c Funds, ApiError> {
+/// The accounts that pay.
+pub fn funds<'c>(call: &Call<'c>) -> Result<&'c Funds, ApiError> {
     let none = || ApiError::Conflict("this API has no funded accounts".to_owned());
     call.context.funds.as_deref().ok_or_else(none)
 }
@@ -88,12 +89,27 @@ fn read_payments(body: &Value, byte: u8) -> Result<Vec<Payment>, ApiError> {
 
 fn read_payment(one: &Value, at: &str, byte: u8) -> Result<Payment, ApiError> {
     let members = members(one, at, ["recipient", "amount"])?;
-    let (recipient, amount) = (&members["recipient"], &members["amount"]);
-    let address = recipient.as_str().and_then(|text| text.parse().ok());
-    let address = address.filter(|address: &Address| address.network_byte() == byte).ok_or_else(|| {
-        refused(&format!("{at}recipient"), recipient, &format!("an address of this network, whose byte is {byte}"))
-    })?;
-    Ok(Payment { amount: read_amount(amount, &format!("{at}amount"))?, recipient: address })
+    let recipient = read_address(&members["recipient"], &format!("{at}recipient"), byte)?;
+    Ok(Payment { amount: read_amount(&members["amount"], &format!("{at}amount"))?, recipient })
+}
+
+/// An address of the network that is asked.
+///
+/// # Errors
+/// It is none.
+pub fn read_recipient(value: &Value, key: &str, call: &Call<'_>) -> Result<Address, ApiError> {
+    read_address(value, key, network_byte(call))
+}
+
+fn network_byte(call: &Call<'_>) -> u8 {
+    call.context.view.tree().config().network.pub_key_hash
+}
+
+fn read_address(value: &Value, key: &str, byte: u8) -> Result<Address, ApiError> {
+    let address = value.as_str().and_then(|text| text.parse().ok());
+    address
+        .filter(|address: &Address| address.network_byte() == byte)
+        .ok_or_else(|| refused(key, value, &format!("an address of this network, whose byte is {byte}")))
 }
 
 fn read_accounts(body: &Value) -> Result<(u32, Arktoshi), ApiError> {
