@@ -4,7 +4,7 @@ use crate::{
     api::{
         context::{Chain, Chains},
         http::{ApiError, Reply},
-        lab::chains::{ChainAccount, ChainWish, prefix},
+        lab::chains::{ChainAccount, ChainOrigin, ChainWish, prefix},
         table::{Bound, Call, Check, Member, Outcome, Parameter, Rule, Shape, both},
     },
     sim::Pace,
@@ -31,6 +31,14 @@ const ACCOUNT: &[Member<ChainAccount>] = &[
     Member::new("passphrase", Shape::Text, |account, _| (&*account.passphrase).into()),
 ];
 
+/// Where a chain went on from, as views say it.
+const ORIGIN: &[Member<ChainOrigin>] = &[
+    Member::new("at", Shape::Integer, |origin, _| origin.place.at.micros().into()),
+    Member::new("delivered", Shape::Integer, |origin, _| origin.place.delivered.into()),
+    Member::new("inputs", Shape::Integer, |origin, _| origin.place.inputs.into()),
+    Member::new("height", Shape::Integer, |origin, _| origin.height.into()),
+];
+
 /// A chain, as it is shown.
 pub struct ChainRow {
     id: u64,
@@ -46,7 +54,8 @@ impl ChainRow {
     }
 }
 
-/// The members of a chain. `url` is the base of its API, `lab` what it is steered by.
+/// The members of a chain. `url` is the base of its API, `lab` what it is steered by; `from` is the instant of the testnet's past from
+/// which it goes on, null if it began with a genesis block of its own.
 pub const MEMBERS: &[Member<ChainRow>] = &[
     Member::new("id", Shape::Integer, |row, _| row.id.into()),
     Member::new("url", Shape::Text, |row, _| format!("{}/api", row.at).into()),
@@ -55,6 +64,12 @@ pub const MEMBERS: &[Member<ChainRow>] = &[
     Member::new("delegates", Shape::Integer, |row, _| row.chain.delegates.into()),
     Member::new("nethash", Shape::Text, |row, _| (&*row.chain.nethash).into()),
     Member::new("height", Shape::Integer, |row, _| row.chain.context.view.head().height().into()),
+    Member::by("from", Shape::Either(&[Shape::Table(&ORIGIN), Shape::Null]), |row, frame, slot| {
+        match row.chain.origin {
+            Some(origin) => slot.members(ORIGIN, &origin, frame),
+            None => slot.put(&Value::Null),
+        }
+    }),
     Member::by("accounts", Shape::List(&Shape::Table(&ACCOUNT)), |row, frame, slot| {
         slot.rows(ACCOUNT, &row.chain.accounts, frame);
     }),

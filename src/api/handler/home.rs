@@ -24,7 +24,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The live page.
 static LIVE: LazyLock<SiteFile> = LazyLock::new(|| SiteFile::new("index.html", include_str!("../live/index.html")));
 /// The parts of the live page. `drawing` holds `drawing.js` and `drawing.css`.
-static PARTS: LazyLock<[SiteFile; 18]> = LazyLock::new(|| {
+static PARTS: LazyLock<[SiteFile; 21]> = LazyLock::new(|| {
     [
         SiteFile::new("drawing.js", drawing::module()),
         SiteFile::new("drawing.css", drawing::STYLE),
@@ -43,6 +43,9 @@ static PARTS: LazyLock<[SiteFile; 18]> = LazyLock::new(|| {
         SiteFile::new("travel.js", include_str!("../live/travel.js")),
         SiteFile::new("faults.js", include_str!("../live/faults.js")),
         SiteFile::new("explorer.js", include_str!("../live/explorer.js")),
+        SiteFile::new("bench.js", include_str!("../live/bench.js")),
+        SiteFile::new("front.js", include_str!("../live/front.js")),
+        SiteFile::new("origin.js", include_str!("../live/origin.js")),
         SiteFile::new("things.js", include_str!("../live/things.js")),
     ]
 });

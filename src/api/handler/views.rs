@@ -7,7 +7,7 @@ use crate::{
         context::{ApiContext, Chain, Views},
         http::{ApiError, Reply},
         lab::{
-            chains::ChainAccount,
+            chains::{ChainAccount, ChainOrigin},
             chaos::Chaos,
             views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
@@ -155,7 +155,9 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
     let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
     let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));
     let funds = beside.funds.as_ref().map(|funds| Arc::new(funds.apart()));
+    let height = board.state().tips.leading().height();
     Ok(Chain {
+        origin: Some(ChainOrigin { place, height }),
         seed,
         delegates: board.delegates().iter().flatten().count() as u32,
         nethash: tree.config().network.nethash.to_string(),

@@ -3,7 +3,12 @@
 //! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
 //! URL, so they need no change.
 
-use crate::{api::http::error::ApiError, scenario::Account, sim::Pace};
+use crate::{
+    api::http::error::ApiError,
+    protocol::Height,
+    scenario::Account,
+    sim::{Pace, past::RunPoint},
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -62,6 +67,16 @@ pub struct Chain<C> {
     pub delegates: u32,
     pub nethash: String,
     pub accounts: Vec<ChainAccount>,
+    /// Where it went on from the testnet's past; `None` of one that began with a genesis block of its own.
+    pub origin: Option<ChainOrigin>,
+}
+
+/// The instant of the testnet's past from which a chain goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainOrigin {
+    pub place: RunPoint,
+    /// Of the chain that most live nodes stood on.
+    pub height: Height,
 }
 
 /// Makes a chain beside the network of this context.

@@ -3,14 +3,15 @@
 const KEY = "dposlab-lab-token";
 let token = sessionStorage.getItem(KEY) ?? "";
 
-/** An answer that says no: its status, and why. */
+/** An answer that says no: its status, why, and after how many seconds it may be another. */
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, wait = 0) {
     super(message);
-    this.status = status;
+    Object.assign(this, { status, wait });
   }
 }
 
+export const hasToken = () => token !== "";
 /** Keeps the token of --lab-token for this tab. */
 export function setToken(text) {
   token = text.trim();
@@ -24,7 +25,8 @@ export function setBase(path, anew) {
   [base, again] = [path, anew];
 }
 
-const headersOf = (path, more = {}) => (token && path.startsWith("lab") ? { ...more, authorization: `Bearer ${token}` } : more);
+/** A token is shown where it is asked for, and nowhere else. */
+const headersOf = (path, more = {}) => (token && /(^|\/)(lab|watch)\b/.test(path) ? { ...more, authorization: `Bearer ${token}` } : more);
 
 async function answer(method, path, body, { live = false, isLast = false } = {}) {
   const asked = live ? "" : base;
@@ -48,7 +50,10 @@ async function answer(method, path, body, { live = false, isLast = false } = {})
     if (asked === base) base = await again();
     return answer(method, path, body, { isLast: true });
   }
-  if (!response.ok) throw new Refused(response.status, json.message ?? `Status ${response.status}`);
+  if (!response.ok) {
+    const wait = Number(response.headers.get("retry-after")) || 0;
+    throw new Refused(response.status, `${json.message ?? `Status ${response.status}`}${wait ? `; wait ${wait} s` : ""}`, wait);
+  }
   return json;
 }
 
@@ -68,10 +73,14 @@ export async function askSome(path) {
 export const post = async (path, body = {}, how) => (await answer("POST", path, body, how))?.data;
 export const drop = (path, how) => answer("DELETE", path, undefined, how);
 
-/** Reads server-sent events until the signal ends it: each as (event, id, data). A token needs a header, so this is no EventSource. */
-export async function follow(path, signal, heard) {
+/**
+ * Reads server-sent events until the signal ends it: each as (event, id, data). A token needs a header, so this is no EventSource.
+ * `opened` is waited for before the first of them.
+ */
+export async function follow(path, signal, opened, heard) {
   const response = await fetch(path, { headers: headersOf(path), signal });
   if (!response.ok) throw new Refused(response.status, `Status ${response.status}`);
+  await opened();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

@@ -34,7 +34,7 @@ export const timeOf = (stamp) =>
     ? element("time", { datetime: stamp.human, title: stamp.human.replace("T", " ").slice(0, 19) }, clock(stamp.unix - network.epoch))
     : "pending";
 
-/** What each table shows of its rows: columns of [name, cell, numeric]. */
+/** What each table shows of its rows: columns of [name, cell, numeric]; numbers of coins are "coin". */
 export const COLUMNS = {
   blocks: [
     ["Height", (block) => link("blocks", String(block.height), number(block.height))],
@@ -48,8 +48,8 @@ export const COLUMNS = {
           : idLink("wallets", block.generator.address ?? block.generator.publicKey),
     ],
     ["Transactions", (block) => number(block.transactions), true],
-    ["Fees", (block) => coins(block.forged.fee, false), true],
-    ["Reward", (block) => coins(block.forged.reward, false), true],
+    ["Fees", (block) => coins(block.forged.fee, false), "coin"],
+    ["Reward", (block) => coins(block.forged.reward, false), "coin"],
   ],
   transactions: [
     ["Id", (one) => idLink("transactions", one.id)],
@@ -57,8 +57,8 @@ export const COLUMNS = {
     ["Time", (one) => timeOf(one.timestamp)],
     ["Sender", (one) => idLink("wallets", one.sender)],
     ["Recipient", (one) => recipientOf(one)],
-    ["Amount", (one) => coins(amountOf(one), false), true],
-    ["Fee", (one) => coins(one.fee, false), true],
+    ["Amount", (one) => coins(amountOf(one), false), "coin"],
+    ["Fee", (one) => coins(one.fee, false), "coin"],
     ["Note", (one) => element("span", { class: "note" }, one.vendorField ?? "")],
   ],
   wallets: [
@@ -70,7 +70,7 @@ export const COLUMNS = {
         return name ? link("delegates", name) : "";
       },
     ],
-    ["Balance", (wallet) => coins(wallet.balance, false), true],
+    ["Balance", (wallet) => coins(wallet.balance, false), "coin"],
     ["Nonce", (wallet) => number(Number(wallet.nonce ?? 0)), true],
     [
       "Votes for",
@@ -83,11 +83,11 @@ export const COLUMNS = {
   delegates: [
     ["Rank", (one) => number(one.rank), true],
     ["Delegate", (one) => link("delegates", one.username)],
-    ["Votes", (one) => coins(one.votes, false), true],
+    ["Votes", (one) => coins(one.votes, false), "coin"],
     ["Share", (one) => `${number(one.production?.approval ?? 0, 2)} %`, true],
     ["Blocks", (one) => number(one.blocks?.produced ?? 0), true],
     ["Last block", (one) => (one.blocks?.last ? link("blocks", String(one.blocks.last.height), number(one.blocks.last.height)) : ""), true],
-    ["Forged", (one) => coins(one.forged?.total ?? 0, false), true],
+    ["Forged", (one) => coins(one.forged?.total ?? 0, false), "coin"],
     ["", (one) => (one.isResigned ? "resigned" : "")],
   ],
 };
@@ -119,7 +119,11 @@ export function rowsOf(columns, rows, title) {
   const head = element(
     "tr",
     {},
-    columns.map(([name, , numeric]) => (name ? element("th", { scope: "col", class: numeric ? "num" : null }, name) : element("td"))),
+    columns.map(([name, , numeric]) =>
+      name
+        ? element("th", { scope: "col", class: numeric ? "num" : null }, numeric === "coin" ? `${name}, ${network.token}` : name)
+        : element("td"),
+    ),
   );
   const body = rows.map((row) =>
     element(
@@ -135,10 +139,29 @@ export function rowsOf(columns, rows, title) {
   );
 }
 
+/** The transactions of a wallet: which way the coin went, and how much of it was this wallet's. */
+export function columnsOf(address) {
+  const isOut = (one) => one.sender === address;
+  const incoming = (one) =>
+    one.asset?.payments?.filter(({ recipientId }) => recipientId === address).reduce((sum, { amount }) => sum + BigInt(amount), 0n) ??
+    (one.recipient === address ? BigInt(one.amount) : 0n);
+  const way = (one) => (isOut(one) ? (incoming(one) > 0n ? "self" : "out") : "in");
+  const words = { in: "← in", out: "out →", self: "to itself" };
+  const signed = (one) => {
+    const amount = isOut(one) ? -BigInt(amountOf(one)) : incoming(one);
+    return element("span", { class: `way ${way(one)}` }, `${amount > 0n ? "+" : ""}${coins(amount, false)}`);
+  };
+  return [
+    ["Way", (one) => element("span", { class: `way ${way(one)}` }, words[way(one)])],
+    ...COLUMNS.transactions.map((column) => (column[0] === "Amount" ? ["Amount", signed, "coin"] : column)),
+  ];
+}
+
 /** A list with pages of its own: `address` gives the address of a page. Shown again as long as `seen` says so. */
 export class List {
-  constructor({ title, path, columns, rows = ROWS, empty = "Nothing here yet." }, page, address) {
-    Object.assign(this, { title, path, columns: COLUMNS[columns], rows, page, address, empty });
+  /** `all` is the address of the whole list, where this is but its beginning. */
+  constructor({ title, path, columns, rows = ROWS, empty = "Nothing here yet.", all = null }, page, address) {
+    Object.assign(this, { title, path, columns: COLUMNS[columns] ?? columns, rows, page, address, empty, all });
     this.count = element("span", { class: "soft" });
     this.body = element("div", {}, element("p", { class: "soft" }, "…"));
     this.pager = element("nav", { class: "pager", "aria-label": `Pages of ${title}` });
@@ -162,6 +185,7 @@ export class List {
   turn(pages) {
     if (pages === this.pages) return;
     this.pages = pages;
+    if (this.all) return this.pager.replaceChildren(element("a", { href: this.all }, "All of them"));
     const to = (page, words) =>
       page < 1 || page > pages || page === this.page
         ? element("span", { class: "off" }, words)
@@ -188,13 +212,16 @@ export class Fresh {
   }
 
   async go() {
+    let wait = AGAIN;
     try {
       if (!document.hidden) await Promise.all(this.loads.map((load) => load()));
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
-      if (!this.over) this.failed(why);
+      // Who asked too often is shown what there is, and asks later.
+      if (why.status === 429) wait = Math.max(AGAIN, why.wait * 1000);
+      else if (!this.over) this.failed(why);
     }
-    if (!this.over) this.timer = setTimeout(() => this.go(), AGAIN);
+    if (!this.over) this.timer = setTimeout(() => this.go(), wait);
   }
 
   stop() {

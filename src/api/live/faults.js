@@ -1,6 +1,6 @@
 // Faults in force, each with its end, and a form for another one.
 import { drop, post } from "./ask.js";
-import { duration, element, number, plural } from "./show.js";
+import { clock, duration, element, number, plural } from "./show.js";
 import { nodesOf } from "./network.js";
 import { place } from "./steer.js";
 
@@ -58,7 +58,11 @@ function told(fault, nodes) {
   if (fault.nodes) return named(fault.nodes);
   const { kind, from, until, ...rest } = fault;
   return Object.entries(rest)
-    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => {
+      const [, words, unit] = /^(.*?)(?:_(ms|seconds))?$/.exec(name);
+      const said = typeof value === "string" ? value : JSON.stringify(value);
+      return `${words.replaceAll("_", " ")} ${said}${unit ? ` ${unit === "ms" ? "ms" : "s"}` : ""}`;
+    })
     .join(", ");
 }
 
@@ -161,12 +165,12 @@ export class Faults {
     );
   }
 
-  draw({ faults, lab, isPast }) {
+  draw({ faults, lab, isSteered }) {
     const shown = faults
       .filter(({ state }) => state !== "over")
       .slice(-30)
       .reverse();
-    const key = JSON.stringify([shown, faults.length, isPast]);
+    const key = JSON.stringify([shown, faults.length, isSteered]);
     if (key === this.key) return;
     this.key = key;
     const over = faults.filter(({ state }) => state === "over").length;
@@ -179,9 +183,9 @@ export class Faults {
           {},
           element("b", {}, fault.kind),
           ` ${told(fault, lab.nodes)} `,
-          element("span", { class: "soft" }, state === "waiting" ? "waits" : `since ${number(since)} s`, `, ${ends(fault.until)}`),
+          element("span", { class: "soft" }, state === "waiting" ? "waits" : `since ${clock(since)}`, `, ${ends(fault.until)}`),
         ),
-        isPast ? null : this.ending(id, fault),
+        isSteered ? this.ending(id, fault) : null,
       ),
     );
     if (!shown.length) rows.push(element("li", { class: "soft" }, over ? `None in force; ${number(over)} over.` : "None in force."));

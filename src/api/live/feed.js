@@ -1,6 +1,7 @@
 // Events as they come: the newest first, so many as fit a list that nobody has to wait for.
-import { element, plural, short } from "./show.js";
-import { clock } from "./show.js";
+import { svg } from "./drawing.js";
+import { clock, coins, element, plural, short } from "./show.js";
+import { lookOf, marker } from "./tree.js";
 
 const SHOWN = 60;
 const GROUPS = {
@@ -19,7 +20,7 @@ const CAUSES = {
 };
 const WORDS = {
   "block.forged": ({ block, fees }) =>
-    `forged height ${block.height}${block.transactions ? ` with ${plural(block.transactions, "transaction")}, fees ${Number(fees) / 1e8}` : ""}`,
+    `forged height ${block.height}${block.transactions ? ` with ${plural(block.transactions, "transaction")}, fees ${coins(fees)}` : ""}`,
   "block.refused": ({ reason }) => `refused a block: ${reason}`,
   "forger.suspended": ({ reached, in_quorum: quorum }) => `did not forge: reaches ${plural(reached, "peer")}, ${quorum} of them agree`,
   "forger.failed": ({ reason }) => `cannot forge: ${reason}`,
@@ -75,35 +76,47 @@ export class Feed {
     if (!held) this.again?.();
   }
 
-  draw(network) {
-    this.again = () => this.draw(network);
+  draw(network, branches) {
+    this.again = () => this.draw(network, branches);
     const { events } = network.shown;
-    const state = `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)} ${network.isPast}`;
+    const state = `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)} ${network.isPast} ${branches.key}`;
     if (state === this.state || this.hold.getAttribute("aria-pressed") === "true") return;
     this.state = state;
     const hidden = new Set([...this.off].flatMap((group) => GROUPS[group][1]));
     const rows = [];
     for (let index = events.length - 1; index >= 0 && rows.length < SHOWN; index -= 1) {
       const event = events[index];
-      if (!hidden.has(event.kind)) rows.push(this.row(event, network.lab?.nodes));
+      if (!hidden.has(event.kind)) rows.push(this.row(event, network.lab?.nodes, branches));
     }
     this.rows.replaceChildren(
       ...(rows.length ? rows : [element(
               "li",
               { class: "soft" },
-              network.isPast ? "The page heard of no event before this instant." : "Nothing yet. Advance the clock, or let it run.",
+              network.isSteered ? "Nothing yet. Advance the clock, or let it run." : "Nothing has happened yet.",
             )]),
     );
   }
 
-  row(event, nodes) {
+  /** An event about a block has the colour of the branch that the block is on now, and a forged one the branch's shape. */
+  sign({ kind, block, to }, branches) {
+    const id = block?.id ?? to?.id;
+    const look = id === undefined ? undefined : branches.of(id);
+    const isKnown = look !== undefined;
+    const shown =
+      kind === "block.forged" && isKnown
+        ? svg("svg", { width: 12, height: 12, viewBox: "0 0 12 12" }, marker(look, 6, 6, 5))
+        : (SIGNS[kind] ?? "·");
+    return element("span", { class: "sign", "aria-hidden": "true", style: isKnown ? `color:var(--${lookOf(look)[0]})` : null }, shown);
+  }
+
+  row(event, nodes, branches) {
     const one = event.node === null ? "" : `${nodes?.[event.node]?.delegate ?? `node ${event.node}`} `;
     const who = event.nodes > 1 ? `${event.nodes} nodes: ` : one;
     return element(
       "li",
       { class: LOUD.has(event.kind) ? "loud" : null },
       element("time", {}, clock(event.at / 1e6)),
-      element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[event.kind] ?? "·"),
+      this.sign(event, branches),
       element("span", {}, who ? element("b", {}, who) : null, WORDS[event.kind]?.(event) ?? event.kind),
     );
   }

@@ -1,12 +1,15 @@
 // The page: which view an address shows, and the live view put together.
-import { Refused, post, setToken } from "./ask.js";
+import { Refused, hasToken, post, setToken } from "./ask.js";
 import { svg, textures } from "./drawing.js";
+import { bench } from "./bench.js";
 import { Fresh, LISTS, List } from "./explorer.js";
 import { Faults } from "./faults.js";
+import { front } from "./front.js";
 import { Feed } from "./feed.js";
 import { Flow } from "./flow.js";
 import { Network } from "./network.js";
 import { Nodes, nodeKeys } from "./nodes.js";
+import { CHAIN, tellOrigin } from "./origin.js";
 import { Ring, ringKeys } from "./ring.js";
 import { card, element, inFrame, network as named, number, plural, say, setText } from "./show.js";
 import { Clock, Deeds, Tools, place } from "./steer.js";
@@ -18,6 +21,7 @@ import { inWords } from "./words.js";
 const page = document.getElementById("page");
 const banner = document.getElementById("banner");
 const network = new Network();
+const deeds = new Deeds(network);
 const go = (address) => {
   location.hash = address;
 };
@@ -42,11 +46,11 @@ class Live {
       element("div", { class: "plot" }),
       place(),
     ];
-    const feedBox = element("div", {});
-    this.deeds = new Deeds(network);
-    this.clock = new Clock(this.deeds);
-    this.tools = new Tools(this.deeds);
-    this.faults = new Faults(this.deeds);
+    const feedBox = element("div", { class: "listed" });
+    this.clock = new Clock(deeds);
+    this.tools = new Tools(deeds);
+    this.faults = new Faults(deeds);
+    const tools = network.shared ? watching() : card("Tools", "", null, this.tools.node);
     this.feed = new Feed(feedBox);
     this.tiles = element("dl", { class: "tiles" });
     this.branchKeys = element("div", {});
@@ -60,16 +64,18 @@ class Live {
       this.tiles,
       card("Round", "third", null, ring, legend(ringKeys())),
       card("Nodes", "third", null, nodes, ofNode, this.branchKeys),
-      element("div", { class: "third stack" }, card("Faults", "", null, this.faults.node), card("Tools", "", null, this.tools.node)),
-      card("Blocks", "", null, tree),
-      card("Throughput and pool", "half", null, flow),
-      card("Events", "half", this.feed.bar, feedBox),
+      element("div", { class: "third stack" }, card("Faults", "", null, this.faults.node), tools),
+      card("Blocks", "growth", null, tree),
+      card("Throughput and pool", "half flowing", null, flow),
+      card("Events", "half eventful", this.feed.bar, feedBox),
     );
+    // Who only watches has nothing that steers.
+    for (const part of [this.clock.form, this.clock.group, this.faults.form]) part.hidden = Boolean(network.shared);
     this.steered = [this.clock.form, this.clock.group, this.tools.node, this.faults.form];
     this.ring = new Ring(ring, show);
     this.tree = new Tree(tree, show);
     this.nodes = new Nodes(nodes, (node, what) =>
-      this.deeds.do(
+      deeds.do(
         ofNode,
         `${what === "crash" ? "Crashing" : "Restarting"} node ${node}`,
         () => post(`lab/nodes/${node}/${what}`),
@@ -111,7 +117,7 @@ class Live {
       this.tools.draw(network);
       this.flow.draw(network);
     }
-    this.feed.draw(network);
+    this.feed.draw(network, this.branches);
   }
 
   keys() {
@@ -132,12 +138,11 @@ class Live {
     const agree = Math.max(0, ...standing.values());
     const branches = 1 + this.branches.branches.filter((branch) => branch.nodes).length;
     const pool = live.length ? live.reduce((sum, node) => sum + node.pool, 0) / live.length : 0;
-    const missed = round.slots.filter(({ state }) => state === "missed" || state === "elsewhere").length;
-    const forged = round.slots.filter(({ state }) => state === "forged").length;
+    const [missed, elsewhere, forged] = ["missed", "elsewhere", "forged"].map((wanted) => round.slots.filter(({ state }) => state === wanted).length);
     const figures = [
       ["Height", number(tree.height)],
       ["Round", `${number(round.round)}, ${number(forged)} of ${number(round.delegates)}`],
-      ["Missed in round", number(missed), missed > 0],
+      ["Missed in round", `${number(missed)}${elsewhere ? `, ${number(elsewhere)} elsewhere` : ""}`, missed + elsewhere > 0],
       ["Nodes live", `${number(live.length)} of ${number(lab.nodes.length)}`, live.length < lab.nodes.length],
       ["On the winning tip", live.length ? `${number((agree / live.length) * 100, 0)} %` : "–", live.length > 0 && agree * 2 < live.length],
       ["Branches", number(branches), branches > 1],
@@ -169,7 +174,7 @@ class Live {
   }
 }
 
-/** Says why nothing can be seen or steered. */
+/** Says why nothing can be seen. */
 function guard(why) {
   const key = why ? `${why.status} ${why.message}` : "";
   if (banner.dataset.why === key) return;
@@ -178,39 +183,43 @@ function guard(why) {
   // A button that can do nothing says so by being off.
   for (const control of page.querySelectorAll(".live button, .live input, .live select")) {
     control.disabled = Boolean(why);
-    control.title = why?.message ?? "";
+    control.title = why ? inWords(why.message) : "";
   }
-  if (!why) return banner.replaceChildren();
-  const asks = why.status === 401;
-  const field = element("input", { type: "password", "aria-label": "Token of --lab-token", autocomplete: "off" });
+  banner.replaceChildren(
+    ...(why ? [element("div", { class: "banner", role: "alert" }, element("p", {}, inWords(why.message)))] : []),
+  );
+}
+
+/** What stands in place of the tools where one may only watch; with a form for the token where there is one. */
+function watching() {
+  const told = place();
+  const field = element("input", { type: "password", "aria-label": "Token of --lab-token", placeholder: "token", autocomplete: "off" });
+  const use = async () => {
+    setToken(field.value);
+    await network.greet();
+    if (network.shared) return deeds.say(told, "wrong", "This is not the token of this testnet.");
+    begin();
+  };
   const form = element(
     "form",
     {
+      class: "row",
       onsubmit: (event) => {
         event.preventDefault();
-        setToken(field.value);
-        network.pause();
-        network.resume();
+        use();
       },
     },
-    field,
-    element("button", { type: "submit" }, "Use this token"),
+    element("span", { class: "parts" }, field, element("button", { type: "submit", class: "act" }, "Use this token")),
+    told,
   );
-  banner.replaceChildren(
-    element(
-      "div",
-      { class: "banner", role: "alert" },
-      element(
-        "p",
-        {},
-        asks
-          ? `The lab wants the token that dposlab up was started with (--lab-token). ${why.message.startsWith("/lab") ? "" : `What was given: ${why.message}.`}`
-          : `${why.message}${why.message.endsWith(".") ? "" : "."} `,
-        why.status === 403 ? "Without the lab nothing can be watched or steered here; the explorer works." : "",
-      ),
-      asks ? form : null,
-    ),
-  );
+  const words = {
+    token: "Everybody may watch this testnet. Who has its token may steer it as well.",
+    closed: "Everybody may watch this testnet. It is steered from elsewhere.",
+  };
+  const made = card("Watching", "watching tools", null, element("p", { class: "soft" }, words[network.shared]));
+  if (network.shared === "token") made.append(form);
+  if (network.shared === "token" && hasToken()) deeds.say(told, "wrong", "The token that this tab had is not that of this testnet.");
+  return made;
 }
 
 /** The instant that is shown is another one. */
@@ -218,9 +227,13 @@ const travel = new Travel(document.getElementById("travel"), network, () => {
   if (shown && !shown.isLive) route();
 });
 
-const VIEWS = [["", "Live"], ...Object.entries(LISTS).map(([view, { title }]) => [view, title])];
 const views = document.getElementById("views");
-views.append(...VIEWS.map(([view, title]) => element("a", { href: `#/${view}`, "data-view": view }, title)));
+/** The views by their names: the network first, or the explorer where one may only watch. */
+function nameViews() {
+  const lists = Object.entries(LISTS).map(([view, { title }]) => [view, title]);
+  const all = network.shared ? [["", "Explorer"], ...lists, ["live", "Live"]] : [["", "Live"], ...lists, ["lab", "Lab"]];
+  views.replaceChildren(...all.map(([view, title]) => element("a", { href: `#/${view}`, "data-view": view }, title)));
+}
 
 let live = null;
 let shown = null;
@@ -251,8 +264,8 @@ async function route(event) {
   if (mine !== turn) return;
   shown?.stop?.();
   if (made.to) return location.replace(made.to);
-  if (view !== "") guard(null);
-  document.title = `${made.title} · dposlab`;
+  if (!made.live) guard(null);
+  document.title = `${made.title} · ${CHAIN === null ? "" : `chain ${CHAIN} · `}dposlab`;
   page.replaceChildren(...(made.live ? [made.live.node] : [element("h1", { class: "unseen" }, made.title), ...made.nodes.filter(Boolean)]));
   travel.show(Boolean(made.live));
   if (made.live) {
@@ -266,8 +279,10 @@ async function route(event) {
 }
 
 async function viewOf(view, id, query) {
-  if (view === "") return { title: "Live", live: (live ??= new Live()) };
+  if (view === "live" || (view === "" && !network.shared)) return { title: "Live", live: (live ??= new Live()) };
   await known;
+  if (view === "") return front(network, named, deeds);
+  if (view === "lab" && !network.shared) return bench(network, deeds);
   if (view === "search") return search(id.trim());
   if (id && THINGS[view]) return THINGS[view](id, query);
   if (!LISTS[view])
@@ -302,5 +317,16 @@ paint();
 // Textures by which colours are told apart.
 document.body.append(svg("svg", { width: 0, height: 0, class: "unseen", "aria-hidden": "true" }, textures()));
 addEventListener("hashchange", route);
-// The instant of an address comes first, so that nothing else is shown before it.
-travel.begin().then(() => route());
+tellOrigin(document.getElementById("origin"));
+
+/** Begins, or begins anew: whoever may steer now sees what steers. */
+async function begin() {
+  await Promise.all([network.greet(), known]);
+  live?.close();
+  [live, shown] = [null, null];
+  nameViews();
+  // The instant of an address comes first, so that nothing else is shown before it.
+  await travel.begin();
+  await route();
+}
+begin();

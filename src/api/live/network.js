@@ -2,7 +2,7 @@
 import { Refused, ask, follow } from "./ask.js";
 
 /** Events that are kept, samples for the plots, and heights of the tree. */
-const EVENTS = 300;
+const EVENTS = 500;
 const SAMPLES = 600;
 const HEIGHTS = 60;
 const HEIGHTS_MAX = 960;
@@ -27,9 +27,28 @@ const KINDS = [
 
 export class Network {
   constructor() {
-    Object.assign(this, { lab: null, tree: null, round: null, faults: [], refused: null, events: [], told: 0, left: 0 });
+    Object.assign(this, { lab: null, tree: null, round: null, faults: [], refused: null, events: [], told: 0 });
+    // Who may steer: `null` as long as whoever looks may, else why not. What is seen then is what everybody may see.
+    Object.assign(this, { shared: null, faucet: null, then: [] });
     Object.assign(this, { samples: [], spans: [], listeners: new Set(), running: false, asking: false, again: false, depth: HEIGHTS });
     document.addEventListener("visibilitychange", () => (document.hidden ? this.pause() : this.resume()));
+  }
+
+  /** Asks who may steer here. Whoever may not sees the same picture, without what steers. */
+  async greet() {
+    try {
+      const { lab, faucet } = await ask("watch", { live: true });
+      this.shared = lab === "open" ? null : lab;
+      this.faucet = faucet;
+    } catch (why) {
+      if (!(why instanceof Refused)) throw why;
+      // Looking says the same again.
+    }
+  }
+
+  /** True if whoever looks may steer what is shown. */
+  get isSteered() {
+    return !this.shared && !this.isPast;
   }
 
   /** Begins to look, for as long as the page is seen. */
@@ -51,7 +70,7 @@ export class Network {
     this.running = true;
     this.ended = new AbortController();
     this.look();
-    this.listen(this.ended.signal);
+    if (!this.shared) this.listen(this.ended.signal);
   }
 
   /** Shows the past from now on, or the present: what is looked at does not change by itself, or does. */
@@ -78,32 +97,31 @@ export class Network {
     this.asking = true;
     const began = performance.now();
     const turn = this.turn;
+    let later = 0;
     try {
-      const lab = await this.askLab();
-      const height = lab.nodes.reduce((most, node) => Math.max(most, node.height), 1);
-      const [tree, round, faults] = await Promise.all([
-        ask(`lab/tree?from=${Math.max(1, height - this.depth)}`),
-        ask("lab/round"),
-        ask("lab/faults"),
-      ]);
+      const seen = await (this.shared ? this.askPicture() : this.askLab());
       if (turn !== this.turn) return;
-      Object.assign(this, { lab, tree, round, faults, refused: null });
+      Object.assign(this, { ...seen, refused: null });
       this.remember();
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
       if (turn !== this.turn) return;
-      this.refused = why;
+      // Who looks too often looks later.
+      if (why.status === 429 && this.lab) later = why.wait * 1000;
+      else this.refused = why;
     } finally {
       if (turn === this.turn) this.asking = false;
     }
     for (const listener of this.listeners) listener(this);
     if (!this.running || this.isPast) return;
     const took = performance.now() - began;
-    const wait = this.again
-      ? EACH
-      : this.refused
-        ? REST
-        : typeof this.lab?.pace === "number" || this.lab?.pace === "max"
+    const wait = this.shared
+      ? Math.max(REST, later)
+      : this.again
+        ? EACH
+        : this.refused
+          ? REST
+          : typeof this.lab?.pace === "number" || this.lab?.pace === "max"
           ? Math.max(EACH, 3 * took)
           : REST;
     this.again = false;
@@ -111,8 +129,33 @@ export class Network {
     this.due = performance.now() + wait;
   }
 
-  /** Asks for the links, too, where they can be drawn and are told. */
+  /** All that the page draws of the network. Events of the past are asked for; those of the present are told. */
   async askLab() {
+    const lab = await this.askNodes();
+    const [tree, round, faults, then] = await Promise.all([
+      ask(`lab/tree?from=${this.from(lab)}`),
+      ask("lab/round"),
+      ask("lab/faults"),
+      this.isPast ? ask("lab/happened") : null,
+    ]);
+    return { lab, tree, round, faults, then: then ? gathered(then) : [] };
+  }
+
+  /** The same, as everybody may see it. */
+  async askPicture() {
+    const seen = await ask(this.lab ? `watch?from=${this.from(this.lab)}` : "watch");
+    const { network: lab, tree, round, faults, faucet, events } = seen;
+    this.recall(events);
+    return { lab, tree, round, faults, faucet };
+  }
+
+  /** The height from which on blocks are drawn. */
+  from({ nodes }) {
+    return Math.max(1, nodes.reduce((most, node) => Math.max(most, node.height), 1) - this.depth);
+  }
+
+  /** Asks for the links, too, where they can be drawn and are told. */
+  async askNodes() {
     if (this.unlinked || this.lab?.nodes.length > LINKED) return ask("lab");
     try {
       return await ask("lab?peers=true");
@@ -149,7 +192,9 @@ export class Network {
   async listen(signal) {
     while (!signal.aborted) {
       try {
-        await follow(`lab/events?kind=${KINDS.join(",")}`, signal, (told) => this.hear(told));
+        // What happened before is asked for once nothing more can be missed.
+        const before = async () => this.recall(await ask("lab/happened", { live: true }));
+        await follow(`lab/events?kind=${KINDS.join(",")}`, signal, before, (told) => this.hear(told));
       } catch {
         // Where it was refused or ended: looking says why, and later is another time.
       }
@@ -157,26 +202,24 @@ export class Network {
     }
   }
 
-  hear({ event, id, data }) {
+  hear({ event, data }) {
     if (!data) return;
     const line = JSON.parse(data);
-    if (event === "gap") this.push({ kind: "gap", at: this.events.at(-1)?.at ?? 0, node: null, id, missed: line.missed });
-    else this.push({ ...line, id });
+    // It was in what happened before, too.
+    if (this.recalled.delete(JSON.stringify(line))) return;
+    this.told += 1;
+    if (event === "gap") push(this.events, { kind: "gap", at: this.events.at(-1)?.at ?? 0, node: null, missed: line.missed });
+    else push(this.events, line);
     this.soon();
     for (const listener of this.listeners) listener(this, "event");
   }
 
-  /** Many nodes often do the same at once: one line tells of all of them. */
-  push(event) {
+  /** Takes what the server remembers for all that has happened. */
+  recall(lines) {
+    this.recalled = new Set(lines.map((line) => JSON.stringify(line)));
+    this.events = gathered(lines);
     this.told += 1;
-    const last = this.events.at(-1);
-    const many = ["chain.moved", "chain.rolled-back", "node.down", "node.up", "block.refused", "forger.suspended"].includes(event.kind);
-    if (many && last?.kind === event.kind && last.to?.id === event.to?.id && last.cause === event.cause && event.at - last.at < 8e6) {
-      last.nodes = (last.nodes ?? 1) + 1;
-      return;
-    }
-    this.events.push(event);
-    if (this.events.length > EVENTS) this.events.splice(0, this.events.length - EVENTS);
+    for (const listener of this.listeners) listener(this, "event");
   }
 
   /** What is shown of all that is kept: no more than there was then. What the page has not seen itself is read off the blocks. */
@@ -193,7 +236,7 @@ export class Network {
     return {
       samples,
       spans: spans.map((span) => (span.to !== null && span.to > now ? { ...span, to: null } : span)),
-      events: this.events.filter(({ at }) => at <= this.lab.nowMicros),
+      events: this.then,
     };
   }
 
@@ -235,6 +278,24 @@ export class Network {
     }
     if (this.spans.length > 40) this.spans.splice(0, this.spans.length - 40);
   }
+}
+
+/** Many nodes often do the same at once: one line tells of all of them. */
+function push(events, event) {
+  const last = events.at(-1);
+  const many = ["chain.moved", "chain.rolled-back", "node.down", "node.up", "block.refused", "forger.suspended"].includes(event.kind);
+  if (many && last?.kind === event.kind && last.to?.id === event.to?.id && last.cause === event.cause && event.at - last.at < 8e6) {
+    last.nodes = (last.nodes ?? 1) + 1;
+    return;
+  }
+  events.push(event);
+  if (events.length > EVENTS) events.splice(0, events.length - EVENTS);
+}
+
+function gathered(lines) {
+  const events = [];
+  for (const line of lines) push(events, line);
+  return events;
 }
 
 /** The nodes that a list, a span or a share of a fault names, as numbers; null where only the server knows. */

@@ -47,7 +47,7 @@ export class Nodes {
       lab.nodes.map((node, index) => `${looks[index]}${node.live}${parts[index]}${behind[index]}`).join() +
       JSON.stringify(lab.nodes.map((node) => node.peers));
     const moved = state !== this.state;
-    Object.assign(this, { lab, parts, looks, behind, state, isPast: network.isPast });
+    Object.assign(this, { lab, parts, looks, behind, state, isPast: network.isPast, isSteered: network.isSteered });
     if (moved) this.place();
     this.tell();
   }
@@ -237,19 +237,19 @@ export class Nodes {
   tell(aloud = false) {
     const node = this.at === null ? null : this.lab.nodes[this.at];
     if (!node) {
-      setText(this.facts, this.isPast ? "Choose a node to see where it stood." : "Choose a node to see where it stands, or to crash it.");
+      setText(this.facts, `Choose a node to see where it ${this.isPast ? "stood" : "stands"}${this.isSteered ? ", or to crash it" : ""}.`);
       this.line = null;
       return;
     }
     const peers = Array.isArray(node.peers) ? node.peers.length : node.peers;
     const text = `height ${number(node.height)}, ${plural(node.pool, "transaction")} in its pool${peers === undefined ? "" : `, ${plural(peers, "peer")}`}${node.live ? "" : `, down: ${node.cause}`}`;
-    const key = `${node.node} ${node.live} ${this.isPast}`;
+    const key = `${node.node} ${node.live} ${this.isSteered}`;
     if (this.line?.key !== key) {
       const words = element("span", {});
       const crashed = node.cause === "crash";
       const name = `Node ${node.node}`;
       const button =
-        !this.isPast && (node.live || crashed)
+        this.isSteered && (node.live || crashed)
           ? element(
               "button",
               { type: "button", class: "act", onclick: () => this.act(node.node, node.live ? "crash" : "restart") },
@@ -300,11 +300,11 @@ export function nodeKeys({ looks, behind }, nodes, branches) {
   const seen = [...new Set(looks.filter((look, index) => look !== undefined && look !== null && nodes[index].live))].sort(
     (one, other) => one - other,
   );
-  const from = (look) => branches.find((branch) => branch.look === look)?.from;
-  const keys = seen.map((look) => [
-    look === 0 ? "on the winning chain" : `on a branch from height ${number(from(look))}`,
-    [marker(look, 8, 6, 5)],
-  ]);
+  const words = (look) => {
+    const { from, isWhole } = branches.find((branch) => branch.look === look);
+    return `on a branch from ${isWhole ? "" : "below "}height ${number(from)}`;
+  };
+  const keys = seen.map((look) => [look === 0 ? "on the winning chain" : words(look), [marker(look, 8, 6, 5)]]);
   if (behind.includes(true)) keys.push(["small: behind", [marker(0, 8, 6, 3, { class: "late" })]]);
   if (nodes.some((node) => !node.live)) keys.push(["down", [svg("path", { d: "M4,2l8,8m0,-8l-8,8", class: "down" })]]);
   return keys;

@@ -115,14 +115,15 @@ export class Ring {
       : [
           `Round ${number(round.round)}`,
           `${number(counts.forged)} of ${number(round.delegates)} forged`,
-          counts.missed || counts.elsewhere ? `${number(counts.missed + counts.elsewhere)} missed` : "none missed",
+          counts.missed ? `${number(counts.missed)} missed` : "none missed",
+          counts.elsewhere ? `${number(counts.elsewhere)} on another branch` : "",
           this.slots.length < round.slots.length || round.leftOff ? `${plural(this.slots.length, "slot")} shown` : "",
         ];
     this.words.replaceChildren(
-      ...lines.map((line, place) =>
+      ...lines.filter(Boolean).map((line, place) =>
         svg(
           "text",
-          { x: MIDDLE, y: MIDDLE - 18 + place * 21, class: place ? "tick" : "middle", "font-size": place ? 14 : 18 },
+          { x: MIDDLE, y: MIDDLE - (lines.filter(Boolean).length > 3 ? 27 : 18) + place * 21, class: place ? "tick" : "middle", "font-size": place ? 14 : 18 },
           line.length > 22 ? `${line.slice(0, 21)}…` : line,
         ),
       ),

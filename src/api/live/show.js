@@ -3,7 +3,7 @@ import { duration, element, number as rounded } from "./drawing.js";
 
 const SMALLEST = 100000000n;
 /** The network: its token, and the instant that its times count from. */
-export const network = { token: "", epoch: 0 };
+export const network = { token: "", epoch: 0, nethash: "", delegates: 0, slotSeconds: 8 };
 
 /** The scheduler: each drawing at most once in a frame. */
 const due = new Map();
@@ -50,6 +50,12 @@ export const link = (view, id, text = id) =>
   element("a", { href: `#/${view}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text);
 export const idLink = (view, id, kept) =>
   element("a", { href: `#/${view}/${encodeURIComponent(id)}`, title: id, class: "id" }, short(id, kept));
+/** A time in whole units, as people say it: 1 hour, 90 seconds. */
+export function span(seconds) {
+  for (const [size, name] of [[86400, "day"], [3600, "hour"], [60, "minute"]])
+    if (seconds >= size && seconds % size === 0) return plural(seconds / size, name);
+  return plural(seconds, "second");
+}
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 export { duration, element };
 /** A number for people; heights and slots exactly. */
@@ -73,6 +79,25 @@ export function facts(all) {
     { class: "facts" },
     told.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
   );
+}
+
+/** A button that copies a text; it says so for a moment. */
+export function copier(text, name) {
+  const button = element("button", { type: "button", class: "copy", "aria-label": name, title: name, onclick: () => copy() }, "Copy");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      // Only pages of this machine, or over TLS, may write there.
+      button.textContent = "Cannot copy";
+    }
+    say(button.textContent);
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, 1500);
+  };
+  return button;
 }
 
 /** Sets a text where it is another. */

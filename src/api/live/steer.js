@@ -1,6 +1,6 @@
 // The buttons that steer: pace, advance, snapshots, reorganisations and the faucet. Each calls a route of /lab and says what came of it.
 import { Refused, drop, post } from "./ask.js";
-import { arktoshi, clock, coins, element, number, plural } from "./show.js";
+import { arktoshi, clock, coins, element, network as named, number, plural } from "./show.js";
 import { inWords } from "./words.js";
 
 const PACES = [
@@ -81,6 +81,8 @@ export class Clock {
     this.paces = PACES.map(([pace, name]) =>
       element("button", { type: "button", class: "pace", "aria-pressed": "false", onclick: () => this.setPace(pace) }, name),
     );
+    // A pace that has no button of its own stands beside them while it is in force.
+    this.other = element("button", { type: "button", class: "pace", "aria-pressed": "true", hidden: "" }, "");
     this.count = input("How many", { type: "number", min: 1, max: MOST, value: 10, class: "few" });
     this.unit = select("Of what", [
       ["slots", "slots"],
@@ -88,7 +90,7 @@ export class Clock {
       ["height", "until height"],
     ]);
     this.more = [button("+1 slot", () => this.advance({ slots: 1 })), button("+1 round", () => this.advanceRounds(1))];
-    this.group = element("div", { class: "paces", role: "group", "aria-label": "Pace" }, this.paces);
+    this.group = element("div", { class: "paces", role: "group", "aria-label": "Pace" }, this.paces, this.other);
     this.form = element(
       "form",
       {
@@ -160,6 +162,8 @@ export class Clock {
           : "the run has ended";
     this.below.textContent = `slot ${number(round.slotNow)}, ${pace}`;
     this.paces.forEach((made, index) => made.setAttribute("aria-pressed", String(lab.pace === PACES[index][0])));
+    this.other.hidden = typeof lab.pace !== "number" || PACES.some(([pace]) => pace === lab.pace);
+    if (!this.other.hidden) this.other.textContent = `${number(lab.pace)}×`;
   }
 }
 
@@ -192,7 +196,7 @@ export class Tools {
         this.fate,
         submit("Reorganise"),
       ),
-      row("Faucet", () => this.pay(), this.told.faucet, this.payee, this.amount, submit("Pay")),
+      row("Faucet", () => this.pay(), this.told.faucet, this.payee, this.amount, element("span", { class: "soft" }, named.token), submit("Pay")),
     );
   }
 

@@ -1,9 +1,10 @@
 // One thing of the explorer: a block, a transaction, a wallet, a delegate; and what is found by a search.
 import { ask, askSome, post } from "./ask.js";
-import { card, coins, element, facts, idLink, link, number, plural } from "./show.js";
-import { List, amountOf, kindOf, rowsOf, COLUMNS, timeOf } from "./explorer.js";
+import { card, coins, copier, element, facts, idLink, link, number, plural } from "./show.js";
+import { List, amountOf, columnsOf, kindOf, rowsOf, COLUMNS, timeOf } from "./explorer.js";
 
 const code = (text) => element("code", {}, text);
+const copied = (text, name) => element("span", {}, code(text), copier(text, name));
 const nothing = (what, id) =>
   card(
     "Not found",
@@ -121,7 +122,7 @@ async function wallet(id, query) {
   if (!found) return { title: "Wallet", nodes: [nothing("wallet", id)], loads: [] };
   const name = found.username ?? found.attributes?.delegate?.username;
   const vote = found.vote ?? found.attributes?.vote;
-  const transactions = list("Transactions", `api/wallets/${path}/transactions`, "transactions", "wallets", id, query);
+  const transactions = list("Transactions", `api/wallets/${path}/transactions`, columnsOf(found.address), "wallets", id, query);
   const { delegate, vote: voted, ...rest } = found.attributes ?? {};
   return {
     title: "Wallet",
@@ -131,8 +132,8 @@ async function wallet(id, query) {
         "",
         null,
         facts([
-          ["Address", code(found.address)],
-          ["Public key", found.publicKey && code(found.publicKey)],
+          ["Address", copied(found.address, "Copy the address")],
+          ["Public key", found.publicKey && copied(found.publicKey, "Copy the public key")],
           ["Balance", coins(found.balance)],
           ["Nonce", found.nonce],
           ["Delegate", name && link("delegates", name)],
@@ -291,4 +292,7 @@ export async function about(network) {
   const found = await ask("api/node/configuration");
   network.token = found.token;
   network.epoch = Date.parse(found.constants.epoch) / 1000;
+  network.delegates = found.constants.activeDelegates;
+  network.slotSeconds = found.constants.blocktime;
+  network.nethash = found.nethash;
 }

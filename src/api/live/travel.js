@@ -90,14 +90,18 @@ export class Travel {
 
   /** Goes to the instant that the address names, if it names one. */
   async begin() {
-    const [at, delivered, inputs] = (new URLSearchParams(location.search).get("at") ?? "").split("-").map(Number);
-    if (HAS_PAST && Number.isSafeInteger(at) && at > 0)
-      await this.go(Number.isSafeInteger(delivered) ? { at, delivered, inputs } : { at });
+    const named = new URLSearchParams(location.search).get("at");
+    if (named === null || !HAS_PAST || this.network.shared) return;
+    if (/^\d{1,15}(-\d{1,15}-\d{1,15})?$/.test(named)) {
+      const [at, delivered, inputs] = named.split("-").map(Number);
+      await this.go(delivered === undefined ? { at } : { at, delivered, inputs });
+    } else this.wrong = `The address names no instant: “${named}”. An instant is a number of microseconds, such as at=488000000.`;
+    this.draw();
   }
 
   /** The network has been looked at. */
   looked() {
-    if (!HAS_PAST) return;
+    if (!HAS_PAST || this.network.shared) return;
     const { lab } = this.network;
     if (!this.view && lab) this.last = lab.nowMicros;
     if (this.view === null && !this.asked && lab && !this.network.refused) {
@@ -239,12 +243,11 @@ export class Travel {
   draw() {
     if (!HAS_PAST) return;
     const { view, first, last } = this;
-    this.where.hidden = !view && (!this.isLive || !this.network.lab || Boolean(this.network.refused));
+    this.where.hidden = Boolean(this.network.shared) || !view && !this.wrong && (!this.isLive || !this.network.lab || Boolean(this.network.refused));
     this.where.classList.toggle("away", Boolean(view));
-    const shown = view ? view.at : last;
     // While it is held or on its way, the slider is where the hand has put it.
     Object.assign(this.slider, { min: Math.floor(first / MICRO), max: Math.ceil(last / MICRO) });
-    if (!this.busy || !this.slider.matches(":active")) this.slider.value = String(Math.round(shown / MICRO));
+    if (!this.busy || !this.slider.matches(":active")) this.slider.value = view ? String(Math.round(view.at / MICRO)) : this.slider.max;
     const words = view
       ? `As it was at ${clock(Math.floor(view.at / MICRO))}, slot ${number(view.slot)}, round ${number(view.round)}, height ${number(view.height)}: ${ago(last - view.at)}`
       : "Now. The slider and the steps go back in time; the network goes on meanwhile.";

@@ -42,7 +42,8 @@ export class Branches {
         parent.goesOn = true;
         block.of = parent.of;
       } else {
-        block.of = { root: block.id, from: block.height, nodes: 0 };
+        // Where the block before is not known, the branch may begin far below.
+        block.of = { root: block.id, from: block.height, isWhole: Boolean(parent), nodes: 0 };
         branches.push(block.of);
       }
       block.of.to = block.height;
@@ -55,6 +56,7 @@ export class Branches {
     }
     this.blocks = blocks;
     this.branches = branches;
+    this.key = `${tree.from} ${tree.tip} ${branches.map(({ root, look }) => `${root}${look}`).join()}`;
     return ordered;
   }
 

@@ -1,5 +1,5 @@
 // What the server refuses, in the words of the page: the names of its fields, coins, and times as people read them.
-import { clock, coins, number } from "./show.js";
+import { clock, coins, duration, number } from "./show.js";
 
 /** What an answer quotes, as it was given. */
 const bare = (text) => text.replace(/^["'](.*)["']$/s, "$1");
@@ -21,7 +21,11 @@ const KNOWN = [
     () => "There is no faucet here: the network was loaded, and nobody's passphrase is known.",
   ],
   [/^there is no view of this number/, () => "This instant was shown long ago and is closed. Choose it again."],
-  [/^Rate limit exceeded$/, () => "You asked too often. Wait a little."],
+  [
+    /^Rate limit exceeded(?:; wait (\d+) s)?$/,
+    ([, wait]) => `That was too often.${wait ? ` Try again in ${duration(Number(wait))}.` : ""}`,
+  ],
+  [/^there is no chain of this number/, () => "This chain is gone: somebody has deleted it."],
   [/^An internal server error occurred$/, () => "The run has ended, or something broke; the log says what."],
 ];
 

@@ -174,6 +174,7 @@ impl Maker {
         };
         let byte = plan.tree.config().network.pub_key_hash;
         Ok(Chain {
+            origin: None,
             context,
             seed,
             delegates: network.scenario.network.delegates,

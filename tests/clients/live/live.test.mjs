@@ -357,30 +357,68 @@ test("the page may run nothing that it did not bring", async () => {
     await close();
 });
 
-test("with --lab off and --lab token the page says so, and the explorer works", async () => {
-    const [off, locked] = await Promise.all([start("--pace", "manual", "--delegates", "3", "--lab", "off"), start("--pace", "manual", "--delegates", "3", "--lab", "token", "--lab-token", join(folder, "token"))]);
-    const closed = await open(browser, off);
-    await until(closed.page, () => document.querySelector("#banner").textContent.includes("--lab off"));
-    const button = closed.page.getByRole("button", { name: "+1 slot" });
-    assert.ok(await button.isDisabled());
-    assert.match(await button.getAttribute("title"), /--lab off/);
-    await closed.page.getByRole("link", { name: "Blocks" }).click();
-    await until(closed.page, () => document.querySelectorAll("main tbody tr").length === 1 && !document.querySelector("#banner").textContent);
-    await closed.close();
+test("whoever may not steer a testnet sees its explorer first and its live picture, without anything that steers", async () => {
+    const [off, locked] = await Promise.all([
+        start("--speed", "20", "--stage", "inline", "--delegates", "5", "--lab", "off", "--public-faucet", "2.5", "--faucet-limit", "1/3600"),
+        start("--pace", "manual", "--stage", "inline", "--delegates", "3", "--lab", "token", "--lab-token", join(folder, "token")),
+    ]);
+    for (const width of [1440, 390]) {
+        const { page, told, close } = await open(browser, off, "/", { width });
+        await until(page, () => document.querySelectorAll("main tbody tr").length >= 8);
+        assert.deepEqual(await page.locator("#views a").allTextContents(), ["Explorer", "Blocks", "Transactions", "Wallets", "Delegates", "Pool", "Live"]);
+        await page.getByRole("link", { name: "Live", exact: true }).click();
+        await figure(page, "Nodes live", "5 of 5");
+        await figure(page, "Seed", "–");
+        await until(page, () => /forged height/.test(document.querySelector(".events").textContent));
+        const height = await page.locator(".tile dd").first().textContent();
+        await until(page, (height) => document.querySelector(".tile dd").textContent !== height, height);
+        await page.locator("svg.nodes").focus();
+        await page.keyboard.press("Home");
+        await until(page, () => document.querySelector(".standing .read").textContent.includes("Node 0"));
+        const controls = await page.locator("main button, main input, main select, #travel button").evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent));
+        assert.deepEqual(controls, ["Blocks", "Forks", "Faults and nodes", "Rounds", "Hold"], "only what chooses events is left");
+        assert.equal(await page.locator("#banner").textContent(), "");
+        assert.ok((await page.locator("main").innerText()).includes("Everybody may watch this testnet. It is steered from elsewhere."));
+        if (width === 390) assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
+        assert.deepEqual(told, []);
+        await close();
+    }
+    // Its faucet pays what the operator says, so often.
+    const { page, told, close } = await open(browser, off);
+    const payee = off.ready.accounts[0].address;
+    const before = BigInt((await off.get(`/api/wallets/${payee}`)).balance);
+    await page.getByLabel("Address to pay").fill("nonsense");
+    await page.getByRole("button", { name: /^Pay 2.5/ }).click();
+    await outcome(page, "“nonsense” is no address of this network.");
+    await page.getByLabel("Address to pay").fill(payee);
+    await page.getByRole("button", { name: /^Pay 2.5/ }).click();
+    await outcome(page, "are on their way");
+    await page.getByRole("button", { name: /^Pay 2.5/ }).click();
+    await outcome(page, "That was too often. Try again in ");
+    for (let balance = before; balance === before; balance = BigInt((await off.get(`/api/wallets/${payee}`)).balance)) await page.waitForTimeout(0);
+    assert.equal(BigInt((await off.get(`/api/wallets/${payee}`)).balance), before + 250000000n);
+    assert.deepEqual(told.filter((line) => !/422|429/.test(line)), []);
+    await close();
 
-    const { page, close } = await open(browser, locked);
+    // With a token one steers: the page asks for it, and says when it is another.
+    const held = await open(browser, locked, "/#/live");
+    await figure(held.page, "Height", 1);
+    assert.equal(await held.page.getByRole("button", { name: "+1 slot" }).count(), 0);
     const use = async (token) => {
-        await page.getByLabel("Token of --lab-token").fill(token);
-        await press(page, "Use this token");
+        await held.page.getByLabel("Token of --lab-token").fill(token);
+        await press(held.page, "Use this token");
     };
     await use("not-the-right-token");
-    await until(page, () => document.querySelector("#banner").textContent.includes("is not the one of --lab-token"));
+    await outcome(held.page, "This is not the token of this testnet.");
     await use(TOKEN);
-    await press(page, "+1 slot");
-    await figure(page, "Height", 2);
-    await until(page, () => document.querySelector(".events").textContent.includes("forged height 2"));
-    assert.equal(await page.locator("#banner").textContent(), "");
-    await close();
+    await press(held.page, "+1 slot");
+    await figure(held.page, "Height", 2);
+    await until(held.page, () => document.querySelector(".events").textContent.includes("forged height 2"));
+    assert.deepEqual(await held.page.locator("#views a").allTextContents(), ["Live", "Blocks", "Transactions", "Wallets", "Delegates", "Pool", "Lab"]);
+    assert.deepEqual(held.told, []);
+    await held.close();
+    // Without the option nobody has coin of it.
+    assert.equal((await fetch(`${locked.origin}/faucet`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ recipient: locked.ready.accounts[0].address }) })).status, 404);
 });
 
 test("an isolated chain has a page of its own", async () => {
@@ -393,6 +431,232 @@ test("an isolated chain has a page of its own", async () => {
     await figure(page, "Height", 6);
     await page.getByRole("link", { name: "Delegates" }).click();
     await until(page, () => document.querySelectorAll("main tbody tr").length === 3);
+    await until(page, () => document.querySelector("#origin").textContent.includes("it began with a genesis block of its own, with seed 4 and 3 delegates"));
+    assert.equal(await page.title(), `Delegates · chain ${id} · dposlab`);
+    await page.getByRole("link", { name: "Back to the testnet" }).click();
+    await page.waitForURL(`${small.origin}/#/`);
+    assert.ok(await page.locator("#origin").isHidden());
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("a chain that goes on says from which instant, leads back, and never names a height from which no branch goes", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "12", "--delegates", "21");
+    await net.advance(20);
+    await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 8 }] });
+    await net.advance(300);
+    const { blocks } = await net.get("/lab/tree?from=1");
+    const [{ height: from }] = blocks.filter(({ winning, nodes }) => !winning || nodes > 21);
+    const { height } = await net.get("/lab/tree");
+    assert.ok(height - from > 100, `a branch from ${from} to ${height}, deeper than the page looks at first`);
+    const { page, told, close } = await open(browser, net);
+    // All that the legend says from the beginning on.
+    await page.addInitScript(() => {
+        globalThis.said = new Set();
+        new MutationObserver(() => document.querySelectorAll(".legend li").forEach((item) => globalThis.said.add(item.textContent))).observe(document, { subtree: true, childList: true, characterData: true });
+    });
+    const isTrue = async () => {
+        await until(page, (words) => globalThis.said?.has(words), `on a branch from height ${from}`);
+        const said = await page.evaluate(() => [...globalThis.said].filter((words) => words.startsWith("on a branch from height")));
+        assert.deepEqual(said, [`on a branch from height ${from}`]);
+    };
+    await page.reload();
+    await isTrue();
+    await press(page, "Back by one slot");
+    await until(page, () => document.querySelector(".when").textContent.startsWith("As it was at"));
+    const instant = new URL(page.url()).searchParams.get("at");
+    const when = (await page.locator(".when").textContent()).match(/\d\d:\d\d:\d\d/)[0];
+    await press(page, "Go on from here");
+    await page.waitForURL(/\/chains\/1\/$/);
+    await isTrue();
+    await until(page, (when) => document.querySelector("#origin").textContent.includes(`it went on from the testnet as it was at ${when}, height`), when);
+    await page.getByRole("link", { name: "The testnet at that instant" }).click();
+    await page.waitForURL((url) => url.searchParams.get("at") === instant && url.pathname === "/");
+    await until(page, () => document.querySelector(".when").textContent.startsWith("As it was at"));
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("events are there after a reload, and the past has those that had happened by then", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "13", "--delegates", "7");
+    await net.advance(10);
+    const { nowMicros } = await net.get("/lab");
+    await net.post("/lab/nodes/2/crash");
+    await net.advance(5);
+    const { page, told, close } = await open(browser, net);
+    const events = () => page.locator(".events li").allInnerTexts();
+    await until(page, () => document.querySelector(".events").textContent.includes("forged height 2"));
+    const first = await events();
+    assert.ok(first.some((line) => line.includes("down: crash")) && first.some((line) => line.includes("round 2 began")), first.join("\n"));
+    await press(page, "+1 slot");
+    await until(page, (count) => document.querySelectorAll(".events li").length > count, first.length);
+    const heard = await events();
+    await page.reload();
+    await until(page, (count) => document.querySelectorAll(".events li").length === count, heard.length);
+    assert.deepEqual(await events(), heard);
+    // Nobody has watched this: it is there all the same.
+    await page.goto("about:blank");
+    await net.advance(4);
+    await page.goto(`${net.origin}/?at=${nowMicros}#/`);
+    await until(page, () => document.querySelector(".when").textContent.startsWith("As it was at") && document.querySelectorAll(".events li").length > 5);
+    const then = await events();
+    assert.ok(then.every((line) => !line.includes("crash")), then.join("\n"));
+    assert.deepEqual(then, first.slice(-then.length), "the same events, as far as they had happened");
+    await press(page, "Back to now");
+    await until(page, () => /down: crash/.test(document.querySelector(".events").textContent));
+    assert.equal((await events()).length, new Set(await events()).size, "none is told twice");
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("accounts with passphrases, API faults and isolated chains have their forms", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "14", "--delegates", "5");
+    await net.advance(3);
+    const { page, told, close } = await open(browser, net, "/#/lab");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByLabel("How many accounts").fill("2");
+    await page.getByLabel("Coins of each").fill("7.5");
+    await page.getByRole("form", { name: "New accounts" }).getByRole("button", { name: "Make" }).click();
+    await outcome(page, "2 accounts made");
+    await net.advance(3);
+    const address = await page.locator(".accounts a").first().textContent();
+    assert.equal((await net.get(`/api/wallets/${address}`)).balance, "750000000");
+    await page.getByRole("button", { name: "Copy the passphrase" }).first().click();
+    await until(page, () => [...document.querySelectorAll(".copy")].some((button) => button.textContent === "Copied"));
+    const passphrase = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(passphrase.split(" ").length, 12);
+    await page.reload();
+    await until(page, (passphrase) => document.querySelector(".accounts")?.textContent.includes(passphrase), passphrase);
+    assert.equal(await page.locator(".accounts li").count(), 2);
+    await page.getByLabel("How many accounts").fill("0");
+    await page.getByRole("form", { name: "New accounts" }).getByRole("button", { name: "Make" }).click();
+    await page.getByLabel("Coins of each").fill("x");
+    await page.getByLabel("How many accounts").fill("1");
+    await page.getByRole("form", { name: "New accounts" }).getByRole("button", { name: "Make" }).click();
+    await outcome(page, "“x” is no amount");
+
+    const effects = await page.getByLabel("What goes wrong").locator("option").evaluateAll((all) => all.map(({ value }) => value));
+    for (const effect of effects) {
+        await page.getByLabel("What goes wrong").selectOption(effect);
+        if (effect === "status") {
+            await page.getByLabel("Route, or a beginning").fill("/api/blocks");
+            await page.getByLabel("Per cent of them").fill("50");
+        } else await page.getByLabel("Per cent of them").fill("0");
+        await page.getByRole("button", { name: "Add", exact: true }).click();
+        await until(page, (effect) => /Rule \d+ is in force/.test(document.querySelector(".lab .outcome:not(:empty)")?.textContent) || effect === null, effect);
+        const rules = await net.get("/lab/chaos");
+        assert.ok(effect in rules.at(-1), `${effect}: ${JSON.stringify(rules)}`);
+        await until(page, (count) => document.querySelectorAll("[aria-label='Rules in force'] button").length === count, rules.length);
+    }
+    const wrong = (await net.get("/lab/chaos")).find(({ status }) => status);
+    assert.deepEqual([wrong.route, wrong.share], ["/api/blocks", 0.5]);
+    await page.getByLabel("What goes wrong").selectOption("status");
+    await page.getByLabel("Status, 429 or 500 to 599").fill("450");
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await until(page, () => /450/.test(document.querySelector(".lab .outcome.wrong")?.textContent));
+    for (let left = effects.length; left > 0; left -= 1) {
+        await page.getByRole("button", { name: /^End rule/ }).first().click();
+        await until(page, (count) => document.querySelectorAll("[aria-label='Rules in force'] button").length === count, left - 1);
+    }
+    assert.deepEqual(await net.get("/lab/chaos"), []);
+
+    await page.getByLabel("Delegates; empty").fill("3");
+    await page.getByLabel("Seed; empty").fill("5");
+    await page.getByRole("form", { name: "New chain" }).getByRole("button", { name: "Make" }).click();
+    await outcome(page, "Chain 1 has begun");
+    const [chain] = await net.get("/lab/chains");
+    assert.deepEqual([chain.seed, chain.delegates], [5, 3]);
+    await page.getByRole("link", { name: "Chain 1", exact: true }).click();
+    await figure(page, "Nodes live", "3 of 3");
+    await page.getByRole("link", { name: "Lab", exact: true }).click();
+    await until(page, (passphrase) => document.querySelector(".accounts")?.textContent.includes(passphrase), chain.accounts[0].passphrase);
+    assert.equal(await page.getByRole("form", { name: "New chain" }).count(), 0);
+    await page.goto(`${net.origin}/#/lab`);
+    await page.getByRole("button", { name: "Delete chain 1" }).click();
+    await outcome(page, "Chain 1 is deleted.");
+    assert.deepEqual(await net.get("/lab/chains"), []);
+    assert.deepEqual(told.filter((line) => !line.includes("422")), []);
+    await close();
+});
+
+test("an address that names no instant says so, on every view", async () => {
+    for (const [at, text] of [["yesterday", "The address names no instant: “yesterday”."], ["999000000", "00:16:39 cannot be shown: the past that is kept goes from 00:00:08 to "], ["8000000-1", "The address names no instant"]])
+        for (const view of ["#/", "#/blocks"]) {
+            const { page, told, close } = await open(browser, small, `/?at=${at}${view}`);
+            await until(page, (text) => document.querySelector(".when")?.checkVisibility() && document.querySelector(".when").textContent.includes(text), text);
+            assert.deepEqual(told.filter((line) => !line.includes("422")), []);
+            await close();
+        }
+});
+
+test("a wide screen is used, nothing that is chosen is cut off, and figures say what they count", async () => {
+    const net = await start("--speed", "20", "--stage", "inline", "--seed", "5");
+    const { page, told, close } = await open(browser, net, "/", { width: 2200, height: 1200 });
+    await figure(page, "Height", "[1-9]\\d*");
+    const used = await page.locator("main").evaluate((main) => main.getBoundingClientRect().width / innerWidth);
+    assert.ok(used > 0.95, `${used} of the width`);
+    const tops = await page.locator(".live > .third, .live > .eventful").evaluateAll((cards) => cards.map((card) => card.getBoundingClientRect().top));
+    assert.deepEqual([tops.length, new Set(tops).size], [4, 1], "ring, nodes, faults and events stand side by side");
+    // A pace without a button has one while it is in force.
+    assert.deepEqual(await page.locator('.pace[aria-pressed="true"]').allTextContents(), ["20×"]);
+    await press(page, "Manual");
+    await until(page, () => document.querySelector('.pace[aria-pressed="true"]').textContent === "Manual");
+    assert.equal(await page.locator(".pace:visible").count(), 6);
+    // It is now, so the slider is at its end.
+    assert.ok(await page.getByLabel("Instant shown").evaluate((slider) => slider.value === slider.max));
+    await page.setViewportSize({ width: 1440, height: 900 });
+    for (const width of [2200, 1440, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        const cut = await page.locator("main select").evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => {
+            const probe = document.createElement("select");
+            probe.append(new Option(one.selectedOptions[0].text));
+            one.parentElement.append(probe);
+            probe.style.flex = "none";
+            const wanted = probe.getBoundingClientRect().width;
+            probe.remove();
+            return wanted - one.getBoundingClientRect().width;
+        }));
+        assert.ok(cut.every((missing) => missing < 1), `${width}: ${cut}`);
+    }
+    assert.ok((await page.locator(".tools .row", { hasText: "Faucet" }).innerText()).includes("TARK"));
+
+    // A partition: a fault's time is told as the clock is, and slots of the other side are not called missed.
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 19 }] });
+    await net.advance(30);
+    await until(page, () => /since \d\d:\d\d:\d\d,/.test(document.querySelector(".faults").textContent));
+    const { slots } = await net.get("/lab/round");
+    const count = (state) => slots.filter((slot) => slot.state === state).length;
+    await figure(page, "Missed in round", `${count("missed")}, ${count("elsewhere")} elsewhere`);
+    await until(page, (count) => document.querySelector(".ringed").textContent.includes(`${count} on another branch`), count("elsewhere"));
+    // An event has the colour of the branch its block is on.
+    const looks = await page.locator(".events .sign path").evaluateAll((all) => all.map((path) => path.style.fill));
+    assert.deepEqual(new Set(looks), new Set(["var(--good)", "var(--bad)"]));
+
+    // A wallet's page says which way coin went.
+    const [{ sender, recipient, amount }] = (await net.get("/api/transactions?limit=100")).filter(({ type, recipient }) => type === 0 && recipient);
+    for (const [address, way] of [[recipient, "← in"], [sender, "out →"]].filter(([address]) => address !== (address === recipient ? sender : recipient))) {
+        await page.goto(`${net.origin}/#/wallets/${address}`);
+        await until(page, (way) => [...document.querySelectorAll("main tbody td:first-child")].some((cell) => cell.textContent === way), way);
+        assert.ok((await page.locator("th", { hasText: "Amount, TARK" }).count()) === 1);
+    }
+    assert.ok(BigInt(amount) > 0n);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy the address" }).click();
+    await until(page, () => document.querySelector(".copy").textContent === "Copied");
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), sender);
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("the description of the API is dark where the page is, and leads back", async () => {
+    const { page, told, close } = await open(browser, small, "/api/docs/index.html", { theme: "dark" });
+    await page.waitForSelector(".swagger-ui .info");
+    const [red, green, blue] = (await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)).match(/\d+/g).map(Number);
+    assert.ok(red + green + blue < 200, `rgb ${red} ${green} ${blue}`);
+    await page.getByRole("link", { name: "Back to the testnet" }).click();
+    await page.waitForURL(`${small.origin}/`);
+    await page.waitForSelector(".tile");
     assert.deepEqual(told, []);
     await close();
 });
@@ -620,7 +884,7 @@ test("a thousand nodes are drawn, those of each part together", async () => {
 
 test("every view, light and dark, wide and narrow: axe finds nothing serious, nothing is cut off, the console is silent", async () => {
     const { id } = (await small.get("/api/transactions?limit=1"))[0];
-    const views = ["#/", "#/blocks", "#/blocks/3", "#/transactions", `#/transactions/${id}`, "#/wallets", `#/wallets/${small.ready.accounts[0].address}`, "#/delegates", "#/delegates/genesis_1", "#/pool", "#/search/no%20such%20thing"];
+    const views = ["#/", "#/blocks", "#/blocks/3", "#/transactions", `#/transactions/${id}`, "#/wallets", `#/wallets/${small.ready.accounts[0].address}`, "#/delegates", "#/delegates/genesis_1", "#/pool", "#/lab", "#/search/no%20such%20thing"];
     await small.post("/lab/faults", { kind: "partition", groups: [[0]] });
     for (const [theme, width] of [["light", 1440], ["dark", 360], ["light", 360], ["dark", 1440]]) {
         const { page, told, close } = await open(browser, small, `/?theme=${theme}`, { theme, width });
