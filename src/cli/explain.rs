@@ -6,7 +6,7 @@ use crate::{
     check::explain::{Explanation, Lines, Options, Phase, Session, explain, explain_recorded},
     files,
     report::{
-        bundle::quoted,
+        bundle::{quoted, shown},
         page,
         session::{SessionError, SessionFile, replay_and_keep},
     },
@@ -17,8 +17,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     fs,
-    io::Read,
-    path::PathBuf,
+    io::{self, Read},
+    path::{Path, PathBuf},
     sync::{Mutex, atomic::AtomicBool},
     thread,
 };
@@ -54,8 +54,9 @@ pub struct Explain {
     /// Print one JSON object instead of text (docs/explain.md).
     #[arg(long)]
     json: bool,
-    /// Write a page with all of it, which opens offline, beside what is printed.
-    #[arg(long, value_name = "FILE.html")]
+    /// Write a page with all of it, which opens offline, beside what is printed: to a file whose name ends in .html, or as
+    /// report.html into a folder, which is made.
+    #[arg(long, value_name = "FILE.html|DIR")]
     out: Option<PathBuf>,
     /// Tell every step that happened before.
     #[arg(long)]
@@ -103,10 +104,9 @@ impl Explain {
         };
         bars.clear();
         let mut explanation = explained.map_err(|why| Failure::usage(format!("{}: {why}", self.file.display())))?;
-        self.name(&mut explanation);
-        if let Some(file) = &self.out {
-            let page = page::explain::page(&serde_json::json!(explanation));
-            fs::write(file, page).map_err(|why| Failure::usage(format!("--out {}: {why}", file.display())))?;
+        self.name(&mut explanation, self.file.display().to_string());
+        if let Some(out) = &self.out {
+            self.write(&explanation, out).map_err(|why| Failure::usage(format!("--out {}: {why}", out.display())))?;
         }
         if self.json {
             output::line(&serde_json::json!(explanation).to_string());
@@ -114,6 +114,19 @@ impl Explain {
             output::line(explanation.to_string().trim_end());
         }
         if explanation.failed { Err(Failure::Told) } else { Ok(()) }
+    }
+
+    /// Writes the page: as this file, or as the report in this folder, as `run --out` does.
+    fn write(&self, explanation: &Explanation, out: &Path) -> io::Result<()> {
+        let mut explanation = explanation.clone();
+        self.name(&mut explanation, shown(&self.file));
+        let page = page::explain::page(&serde_json::json!(explanation));
+        let is_file = out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html")) && !out.is_dir();
+        if is_file {
+            return fs::write(out, page);
+        }
+        fs::create_dir_all(out)?;
+        fs::write(out.join("report.html"), page)
     }
 
     fn options(&self, seed: u64) -> Options {
@@ -181,8 +194,8 @@ impl Explain {
     }
 
     /// Says of what it is an explanation.
-    fn name(&self, explanation: &mut Explanation) {
-        explanation.file = self.file.display().to_string();
+    fn name(&self, explanation: &mut Explanation, file: String) {
+        explanation.file = file;
         explanation.set = self.set.iter().map(ToString::to_string).collect();
         let mut command = format!("dposlab explain {}", quoted(&explanation.file));
         if let Some(seed) = self.seed {

@@ -6,7 +6,7 @@ use crate::{
     protocol::{Height, crypto::CryptoMode},
     report::{
         Metrics,
-        bundle::{About, Bundle, command},
+        bundle::{About, Bundle, command, shown},
         metrics::{Figures, Totals},
         page,
         rounds::totals,
@@ -182,8 +182,10 @@ impl Run {
         // An interrupted run could still have met what was to hold by the end.
         let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end, outcome.ended) };
         let about = self.about(scenario, &outcome);
-        let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
+            let (scenario, reproduce) = (shown(&self.scenario), self.reproduce(Path::new(&shown(&self.scenario))));
+            let about = About { scenario, reproduce, ..about.clone() };
+            let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
             let written = bundle.write(folder).and_then(|()| page::run::write(&bundle, folder));
             written.map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
         }
@@ -207,8 +209,7 @@ impl Run {
     /// The traces to write; what cannot be written to is found out before the run begins.
     fn traces(&self, plan: &Plan) -> Result<Vec<TraceWriter>, Failure> {
         let set = self.set.iter().map(ToString::to_string).collect();
-        let scenario = self.scenario.display().to_string();
-        let header = Header::new(scenario, self.seed, set, self.trace_network, plan);
+        let header = Header::new(shown(&self.scenario), self.seed, set, self.trace_network, plan);
         let mut files: Vec<(PathBuf, TraceFormat)> = Vec::new();
         if let Some(file) = &self.trace {
             files.push((file.clone(), self.trace_format.unwrap_or_else(|| TraceFormat::of(file))));

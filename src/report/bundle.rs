@@ -52,6 +52,18 @@ pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
     command
 }
 
+/// A file as a report names it. Whoever is handed a report learns nothing of the folders of the machine: a file below the folder in
+/// which the program runs has the way from there, any other its name.
+pub fn shown(file: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let shown = match file.strip_prefix(&here) {
+        Ok(below) => below,
+        Err(_) if file.is_absolute() => file.file_name().map_or(file, Path::new),
+        Err(_) => file,
+    };
+    shown.display().to_string()
+}
+
 /// For a shell: in single quotes where it has to be.
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);

@@ -102,13 +102,16 @@ if (figures.length) {
 
 const failed = summary.failures.length;
 const decided = cells.some((cell) => cell.ok);
-const well = failed ? "" : summary.censored ? ` ${number(summary.censored)} of ${number(summary.runs)} are censored: ended before their end.` : " No run failed.";
+// Runs that say nothing of how they would have ended are left out, and it is said how many these are.
+const [censored, died] = [summary.censored, summary.died].map((count) => count || 0);
+const left = [censored && `${number(censored)} that ${censored === 1 ? "was" : "were"} ended before their end (censored)`, died && `${number(died)} that died`].filter(Boolean);
+const well = left.length ? ` Left out of all ${number(summary.runs)}: ${left.join(" and ")}.` : failed ? "" : " No run failed.";
 if (decided) {
-  grid.append(plotCard("", "Runs that ended well", `Share of the runs that are neither censored nor died, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
+  grid.append(plotCard("", "Runs that ended well", `Of the runs that came to their end, the share in which all went well, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
     x: axis,
-    panels: [{ y: { label: "share of runs", unit: "percent", range: [-2, 104] }, height: 160, series: grouped("points", (cell) => cell.ok && {
+    panels: [{ y: { label: "share of the runs that came to their end", unit: "percent", range: [-2, 104] }, height: 160, series: grouped("points", (cell) => cell.ok && {
       y: cell.ok.share * 100, low: cell.ok.confidence.low * 100, high: cell.ok.confidence.high * 100,
-      text: `${significant(cell.ok.share * 100)} %: ${cell.ok.so} of ${cell.ok.of}${cell.censored ? `, ${cell.censored} more censored` : ""}`,
+      text: `${significant(cell.ok.share * 100)} %: ${cell.ok.so} of ${cell.ok.of}${cell.censored ? `, ${cell.censored} more censored` : ""}${cell.died ? `, ${cell.died} more died` : ""}`,
     }, { size: 4.5 }) }],
   }, "summary.json").card);
 }

@@ -1,7 +1,7 @@
 // The pages of a run and of sweeps, opened from the disk: what is drawn is what the folder's own tables say, what a reader
 // may do works, and nothing is asked of any network.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -416,4 +416,39 @@ test("colours of marks are told apart by every kind of colour vision, and stand 
         for (const [index, colour] of colours.entries()) assert.ok(contrast(colour, card) >= 3, `${theme}: ${names[index]}`);
         await close();
     }
+});
+
+test("a report names no folder of the machine, wherever it was made", async () => {
+    const file = join(root, "scenarios/missed-slots.toml");
+    const elsewhere = mkdtempSync(join(tmpdir(), "dposlab-elsewhere-"));
+    const made = (...args) => {
+        const { status, stderr } = spawnSync(binary, args, { cwd: elsewhere, encoding: "utf8" });
+        assert.ok(status === 0 || status === 1, `${args.join(" ")}: ${stderr}`);
+    };
+    try {
+        made("run", file, "--seed", "7", "--set", "rounds=2", "--out", join(elsewhere, "run"));
+        made("sweep", file, "--seeds", "0..2", "--set", "rounds=2", "--out", join(elsewhere, "sweep"));
+        // A folder, as for a run, or a file.
+        made("explain", file, "--budget", "0", "--repeats", "0", "--out", join(elsewhere, "why"));
+        made("explain", file, "--budget", "0", "--repeats", "0", "--out", join(elsewhere, "why.html"));
+        for (const page of ["run/report.html", "run/summary.json", "run/events.jsonl", "sweep/report.html", "why/report.html", "why.html"]) {
+            const text = readFileSync(join(elsewhere, page), "utf8");
+            assert.ok(text.includes("missed-slots.toml"), page);
+            for (const folder of [root, elsewhere]) assert.ok(!text.includes(folder), `${page} names ${folder}`);
+        }
+    } finally {
+        rmSync(elsewhere, { recursive: true, force: true });
+    }
+});
+
+test("the share of runs that ended well says of which runs it is", async () => {
+    execFileSync(binary, ["sweep", "scenarios/healthy.toml", "--seeds", "0..3", "--set", "rounds=2", "--vary", "time_limit_seconds=100,100000", "--out", join(out, "cut")], { cwd: root, stdio: "ignore" });
+    const { page, told, close } = await open("cut");
+    const { censored, runs, cells } = JSON.parse(readFileSync(join(out, "cut", "summary.json"), "utf8"));
+    assert.deepEqual([censored, runs, cells.map(({ ok }) => ok?.of ?? null)], [3, 6, [null, 3]]);
+    const words = await page.locator(".card", { hasText: "Runs that ended well" }).first().innerText();
+    assert.ok(words.includes("Of the runs that came to their end, the share in which all went well"), words);
+    assert.ok(words.includes("Left out of all 6: 3 that were ended before their end (censored)."), words);
+    assert.deepEqual(told, []);
+    await close();
 });
