@@ -322,6 +322,7 @@ tellOrigin(document.getElementById("origin"));
 /** Begins, or begins anew: whoever may steer now sees what steers. */
 async function begin() {
   await Promise.all([network.greet(), known]);
+  document.querySelector('#foot [href="metrics"]').hidden = Boolean(network.shared);
   live?.close();
   [live, shown] = [null, null];
   nameViews();

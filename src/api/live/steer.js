@@ -62,7 +62,10 @@ export class Deeds {
 
   /** Texts and links. */
   say(told, how, what) {
-    if (this.last !== told) this.last?.replaceChildren();
+    if (this.last && this.last !== told) {
+      this.last.replaceChildren();
+      this.last.className = "outcome";
+    }
     this.last = told;
     told.className = `outcome ${how}`;
     told.replaceChildren(...[what].flat());

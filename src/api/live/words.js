@@ -56,10 +56,12 @@ export function inWords(message, names = {}) {
     const found = form.exec(message);
     if (found) return words(found);
   }
-  const field = /^key '([^']+)': found (.*), allowed (?:is|are) (.*)$/s.exec(message);
+  const field = /^(?:key ')?([^':]+)'?: found (.*), allowed (is|are) (.*)$/s.exec(message);
   if (field) {
-    const [, key, found, allowed] = field;
-    return FIELDS[key]?.(found, allowed) ?? `${names[key] ?? key}: ${given(found)} is not possible, ${allowed.replace(/'/g, "")} is.`;
+    const [, key, found, are, allowed] = field;
+    return (
+      FIELDS[key]?.(found, allowed) ?? `${names[key] ?? key}: ${given(found)} is not possible, ${allowed.replace(/'/g, "")} ${are}.`
+    );
   }
   const other = /^key '([^']+)': (.*)$/s.exec(message);
   const text = other ? `${names[other[1]] ?? other[1]}: ${other[2]}` : message;

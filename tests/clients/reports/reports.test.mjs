@@ -426,8 +426,8 @@ test("a report names no folder of the machine, wherever it was made", async () =
         assert.ok(status === 0 || status === 1, `${args.join(" ")}: ${stderr}`);
     };
     try {
-        made("run", file, "--seed", "7", "--set", "rounds=2", "--out", join(elsewhere, "run"));
-        made("sweep", file, "--seeds", "0..2", "--set", "rounds=2", "--out", join(elsewhere, "sweep"));
+        made("run", file, "--seed", "7", "--out", join(elsewhere, "run"));
+        made("sweep", file, "--seeds", "0..2", "--out", join(elsewhere, "sweep"));
         // A folder, as for a run, or a file.
         made("explain", file, "--budget", "0", "--repeats", "0", "--out", join(elsewhere, "why"));
         made("explain", file, "--budget", "0", "--repeats", "0", "--out", join(elsewhere, "why.html"));
