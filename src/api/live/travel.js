@@ -96,6 +96,7 @@ export class Travel {
       const [at, delivered, inputs] = named.split("-").map(Number);
       await this.go(delivered === undefined ? { at } : { at, delivered, inputs });
     } else this.wrong = `The address names no instant: “${named}”. An instant is a number of microseconds, such as at=488000000.`;
+    if (this.wrong) await this.range();
     this.draw();
   }
 
@@ -251,7 +252,7 @@ export class Travel {
     const words = view
       ? `As it was at ${clock(Math.floor(view.at / MICRO))}, slot ${number(view.slot)}, round ${number(view.round)}, height ${number(view.height)}: ${ago(last - view.at)}`
       : "Now. The slider and the steps go back in time; the network goes on meanwhile.";
-    setText(this.words, this.wrong ? `${words} ${this.wrong}` : words);
+    setText(this.words, [view ? words : this.wrong, view ? this.wrong : words].filter(Boolean).join(" "));
     this.slider.setAttribute(
       "aria-valuetext",
       view ? `${clock(Math.floor(view.at / MICRO))}, height ${number(view.height)}` : "now",

@@ -151,11 +151,11 @@ export class Tree {
   columns(ordered, room) {
     const wanted = new Set();
     const want = (height) => height >= 1 && wanted.size < room && wanted.add(height);
-    const highest = ordered.length ? ordered.at(-1).height : 1;
+    const [lowest, highest] = ordered.length ? [ordered[0].height, ordered.at(-1).height] : [1, 1];
     [0, 1, 2].forEach((less) => want(highest - less));
     for (const { nodes, from, to } of this.branches ?? []) if (nodes) [from - 1, from, to].forEach(want);
     for (const block of ordered) if (block.nodes) want(block.height);
-    for (let height = highest; height >= 1 && wanted.size < room; height -= 1) want(height);
+    for (let height = highest; height >= lowest && wanted.size < room; height -= 1) want(height);
     const heights = [...wanted].sort((one, other) => one - other);
     return new Map(heights.map((height, index) => [height, 14 + index * WIDE + WIDE / 2]));
   }
