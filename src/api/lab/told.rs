@@ -74,6 +74,7 @@ mod tests {
     use super::*;
     use crate::{
         ledger::Rules,
+        protocol::crypto::CryptoMode,
         scenario::testnet::Testnet,
         sim::{DownCause, SeedTree},
     };
@@ -84,11 +85,11 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_a_copy_stays_as_it_was() {
-        let tree = Testnet::generate(SeedTree::new(1), 3).tree(Rules::reference()).expect("a network");
+        let tree = Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
         let slots = tree.slots();
         let mut told = Told::default();
-        told.hear(at(8), NodeId(2), &Event::BlockForged(tree.genesis().clone()));
-        told.hear(at(8), NodeId(2), &Event::BlockReceived(tree.genesis().clone()));
+        told.hear(at(8), NodeId(2), &Event::BlockForged(tree.genesis().block().clone()));
+        told.hear(at(8), NodeId(2), &Event::BlockReceived(tree.genesis().block().clone()));
         told.hear_network(at(9), &NetworkEvent::PoolLost { node: NodeId(1) });
         told.hear_network(at(9), &NetworkEvent::NodeDown { node: NodeId(1), cause: DownCause::Crash });
         let then = told.clone();
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_round_begins_once() {
-        let tree = Testnet::generate(SeedTree::new(1), 3).tree(Rules::reference()).expect("a network");
+        let tree = Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
         let mut told = Told::default();
         for node in 0..3 {
             told.hear(at(8), NodeId(node), &Event::BlockApplied(tree.genesis().clone()));
