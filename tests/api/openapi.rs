@@ -77,10 +77,15 @@ fn bodies_and_answers_have_examples_and_the_lab_is_described() {
     }
 }
 
-/// Sources of scripts, styles and pictures, and whatever a page loads from within a style.
+/// What a page loads by itself: sources of scripts, styles and pictures, and what it loads from within a style. The targets of its
+/// links are loaded when somebody follows them.
 fn loads(page: &str) -> Vec<&str> {
-    let marks = ["src=\"", "href=\"", "url(", "@import "];
-    let after = marks.iter().flat_map(|mark| page.split(mark).skip(1));
+    let marks = ["src=\"", "<link ", "url(", "@import "];
+    let after = marks.iter().flat_map(|mark| page.split(mark).skip(1).map(move |rest| (*mark, rest)));
+    let after = after.filter_map(|(mark, rest)| match mark {
+        "<link " => rest.split('>').next()?.split_once("href=\"").map(|(_, href)| href),
+        _ => Some(rest),
+    });
     after.filter_map(|rest| rest.trim_start_matches(['"', '\'']).split(['"', '\'', ')', ' ']).next()).collect()
 }
 

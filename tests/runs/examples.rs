@@ -46,7 +46,18 @@ fn sign(builder: TransactionBuilder, nonce: u64, fee: u64, keys: &KeyPair) -> Si
 
 impl Node {
     pub fn start(dialect: &str) -> Self {
-        let up = Up::start(&["--pace", "manual", "--delegates", "5", "--seed", "7", "--dialect", dialect]);
+        let up = Up::start(&[
+            "--pace",
+            "manual",
+            "--delegates",
+            "5",
+            "--seed",
+            "7",
+            "--dialect",
+            dialect,
+            "--public-faucet",
+            "10",
+        ]);
         let accounts = up.ready["accounts"].as_array().expect("a list").clone();
         let keys: Vec<KeyPair> = accounts
             .iter()
@@ -230,6 +241,9 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         ("put", "/api/webhooks/{id}", format!("/api/webhooks/{}", node.webhook), Some(change)),
         ("delete", "/api/webhooks/{id}", format!("/api/webhooks/{}", node.webhook), None),
         post("/lab/faucet", "/lab/faucet", json!({"recipient": recipient, "amount": "150000000"})),
+        post("/faucet", "/faucet", json!({"recipient": recipient})),
+        get("/watch", "/watch?from=1"),
+        get("/lab/happened", "/lab/happened"),
         post("/lab/accounts", "/lab/accounts", json!({"count": 2, "balance": "500000000"})),
         post("/lab/pace", "/lab/pace", json!({"pace": "manual"})),
         ("delete", "/lab/pool/{id}", format!("/lab/pool/{}", node.pending.id()), None),

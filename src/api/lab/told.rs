@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_a_copy_stays_as_it_was() {
-        let tree = Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
+        let tree =
+            Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
         let slots = tree.slots();
         let mut told = Told::default();
         told.hear(at(8), NodeId(2), &Event::BlockForged(tree.genesis().block().clone()));
@@ -105,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_round_begins_once() {
-        let tree = Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
+        let tree =
+            Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
         let mut told = Told::default();
         for node in 0..3 {
             told.hear(at(8), NodeId(node), &Event::BlockApplied(tree.genesis().clone()));
