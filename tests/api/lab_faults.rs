@@ -131,7 +131,8 @@ fn a_fault_waits_for_its_trigger_and_ends_by_it() {
     let network = Network::start(4);
     network.advance(3);
     let waits = json!({"kind": "crash", "nodes": [1, 2, 3, 4], "from": {"height": 8}, "until": {"after": 80.0}});
-    assert_eq!(add(&network, &waits)["state"], "waiting");
+    let watched = || network.get("/watch").body["data"]["faults"].clone();
+    assert_eq!((&add(&network, &waits)["state"], &watched()[0]["state"]), (&json!("waiting"), &json!("waiting")));
     assert_eq!(faults(&network)[0]["fault"]["from"], json!({"height": 8}));
     network.advance(6);
     let status = &faults(&network)[0];
@@ -140,7 +141,7 @@ fn a_fault_waits_for_its_trigger_and_ends_by_it() {
     network.advance(8);
     assert_eq!(height(&network), 8, "a node alone does not forge");
     network.advance(20);
-    assert_eq!(faults(&network)[0]["state"], "over");
+    assert_eq!((&faults(&network)[0]["state"], watched()), (&json!("over"), json!([])), "what is over is not watched");
     assert!(height(&network) > 9, "they are back");
     let never = json!({"kind": "isolate", "nodes": [0], "from": {"height": 40}});
     let id = add(&network, &never)["id"].clone();

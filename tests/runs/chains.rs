@@ -28,6 +28,7 @@ fn chains_are_networks_of_their_own() {
     assert_eq!(same["nethash"], up.ready["nethash"], "it is the same network, from its beginning");
     assert_eq!(same["accounts"][0]["passphrase"], up.ready["accounts"][0]["passphrase"]);
     assert_ne!(same["nethash"], other["nethash"]);
+    assert_eq!((&same["from"], &other["from"]), (&json!(null), &json!(null)), "each has a genesis block of its own");
     let base = up.api().trim_end_matches("/api");
     assert_eq!(same["url"], format!("{base}/chains/1/api"));
     assert_eq!(same["lab"], format!("{base}/chains/1/lab"));
@@ -200,4 +201,27 @@ fn two_hundred_chains_live_beside_each_other() {
     }
     assert_eq!(make(&up, json!({}))["id"], 201, "numbers are not used again");
     up.interrupt();
+}
+
+/// A chain says from which instant of the past it goes on, whatever has happened since, and goes on from there.
+#[test]
+fn a_chain_of_a_view_says_where_it_went_on_from() {
+    let up = Up::start(&["--delegates", "5", "--pace", "manual", "--seed", "7"]);
+    up.advance(12);
+    let (status, view) = up.post("/lab/views", &json!({"at": 40_000_000}));
+    assert_eq!(status, 201, "{view}");
+    up.advance(20);
+    let (status, made) = up.post(&format!("/lab/views/{}/chain", view["data"]["id"]), &json!({}));
+    assert_eq!(status, 201, "{made}");
+    let (view, made) = (&view["data"], &made["data"]);
+    for (member, wanted) in [("at", 40_000_000), ("height", 5)] {
+        assert_eq!((&made["from"][member], &view[member]), (&json!(wanted), &json!(wanted)), "{member}");
+    }
+    for member in ["delivered", "inputs"] {
+        assert_eq!(made["from"][member], view[member], "{member}");
+    }
+    assert_eq!(get(&up, &made["id"], "/api/blockchain")["data"]["block"]["height"], 5);
+    assert_eq!(up.post(&format!("/chains/{}/lab/advance", made["id"]), &json!({"slots": 2})).0, 200);
+    let listed: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");
+    assert_eq!(listed["data"][0]["from"], made["from"], "that stays, however far the chain goes");
 }

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from ._errors import DposlabError, HttpError, RunDied
 from ._lab import Asked, Lab, Pace
@@ -31,41 +31,59 @@ class Delegate:
     public_key: str
 
 
-class Chain(Lab):
-    """An isolated chain in the process of a testnet, which forges on demand if no pace is given. A context manager that deletes it."""
+class Within:
+    """Something that a testnet holds beside its own network. A context manager that deletes it."""
 
-    def __init__(self, net: Testnet, made: Mapping[str, Any]) -> None:
-        super().__init__(made["url"], made["lab"], made["seed"], made["nethash"], made["accounts"])
-        #: Its number.
-        self.id: int = made["id"]
-        self._net = net
+    #: Its number.
+    id: int
+    _net: Testnet
+    _list: ClassVar[Literal["chains", "views"]]
 
     def close(self) -> None:
         """Deletes it. Harmless if that was done before."""
         try:
-            self._net._lab("DELETE", f"chains/{self.id}")
+            self._net._lab("DELETE", f"{self._list}/{self.id}")
         except HttpError as error:
             if error.status != 404:
                 raise
-        self._close_streams()
 
     def _gone(self) -> DposlabError | None:
         return self._net._gone()
 
-    def __enter__(self) -> Chain:
+    def __enter__(self: W) -> W:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
 
-class View(Asked):
+W = TypeVar("W", bound=Within)
+
+
+class Chain(Within, Lab):
+    """An isolated chain in the process of a testnet, which forges on demand if no pace is given. A context manager that deletes it."""
+
+    _list = "chains"
+
+    def __init__(self, net: Testnet, made: Mapping[str, Any]) -> None:
+        super().__init__(made["url"], made["lab"], made["seed"], made["nethash"], made["accounts"])
+        self.id = made["id"]
+        self._net = net
+
+    def close(self) -> None:
+        """Deletes it. Harmless if that was done before."""
+        super().close()
+        self._close_streams()
+
+
+class View(Within, Asked):
     """The network of a testnet as it was at an instant. It is only read. A context manager that closes it."""
+
+    _list = "views"
 
     def __init__(self, net: Testnet, made: Mapping[str, Any]) -> None:
         super().__init__(made["url"], made["lab"])
-        #: Its number.
-        self.id: int = made["id"]
+        self.id = made["id"]
         #: The instant, in microseconds since the network's epoch, as events have it.
         self.at: int = made["at"]
         #: The height of the chain then.
@@ -85,23 +103,6 @@ class View(Asked):
     def chain(self) -> Chain:
         """Makes an isolated chain that goes on from there, at a manual pace."""
         return Chain(self._net, self._net._lab("POST", f"views/{self.id}/chain"))
-
-    def close(self) -> None:
-        """Closes it. Harmless if that was done before."""
-        try:
-            self._net._lab("DELETE", f"views/{self.id}")
-        except HttpError as error:
-            if error.status != 404:
-                raise
-
-    def _gone(self) -> DposlabError | None:
-        return self._net._gone()
-
-    def __enter__(self) -> View:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 class Testnet(Lab):

@@ -5,15 +5,13 @@ use super::feed::Record;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::Link,
-    sim::{NetworkEvent, line::kind_of},
+    sim::NetworkEvent,
 };
 use imbl::Vector;
 use std::sync::Arc;
 
 /// The number of events that are kept.
 pub const TOLD_MAX: usize = 500;
-/// The kinds of events on nodes that are kept, beside rounds, and all that happens to the network but lost pools.
-const KINDS: [&str; 5] = ["block.forged", "block.refused", "chain.rolled-back", "forger.suspended", "forger.failed"];
 
 /// The events, the newest last. A copy costs nothing.
 #[derive(Clone, Default)]
@@ -29,21 +27,29 @@ impl Told {
         self.events.iter()
     }
 
-    /// True if an event on a node is one that may be kept.
+    /// Returns true if an event on a node is of a kind that is kept: the end of a round, and these.
     pub fn wants(event: &Event) -> bool {
-        matches!(event, Event::BlockApplied(link) if link.round_end().is_some()) || KINDS.contains(&kind_of(event))
-    }
-
-    /// Keeps an event on a node, if it is of such a kind.
-    pub fn hear(&mut self, now: SimTime, node: NodeId, event: &Event) {
         match event {
-            Event::BlockApplied(link) if link.round_end().is_some() => self.hear_round(now, link),
-            _ if KINDS.contains(&kind_of(event)) => self.keep(Record::of_event(self.last + 1, now, node, event)),
-            _ => {}
+            Event::BlockApplied(link) => link.round_end().is_some(),
+            Event::BlockForged(_)
+            | Event::BlockRefused(_)
+            | Event::RolledBack { .. }
+            | Event::ForgingSuspended { .. }
+            | Event::ForgerFailed { .. } => true,
+            _ => false,
         }
     }
 
-    /// Keeps what happened to the network. That a copy stands where it begins is no event.
+    /// Keeps an event on a node, if it [is wanted](Self::wants).
+    pub fn hear(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        match event {
+            _ if !Self::wants(event) => {}
+            Event::BlockApplied(link) => self.hear_round(now, link),
+            _ => self.keep(Record::of_event(self.last + 1, now, node, event)),
+        }
+    }
+
+    /// Keeps what happens to the network, lost pools apart. That a copy stands where it begins is no event.
     pub fn hear_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         if !matches!(event, NetworkEvent::PoolLost { .. } | NetworkEvent::Moved { begins: true, .. })
             && let Some(record) = Record::of_network(self.last + 1, now, event)
@@ -75,9 +81,10 @@ mod tests {
     use crate::{
         ledger::Rules,
         protocol::crypto::CryptoMode,
-        scenario::testnet::Testnet,
-        sim::{DownCause, SeedTree},
+        scenario::{Scenario, testnet::Testnet},
+        sim::{DownCause, SeedTree, stage::inline::InlineStage},
     };
+    use std::time::Duration;
 
     fn at(seconds: u64) -> SimTime {
         SimTime::from_micros(seconds * 1_000_000)
@@ -104,14 +111,31 @@ mod tests {
         assert_eq!(down, r#"{"at":9000000,"node":1,"kind":"node.down","cause":"crash"}"#);
     }
 
+    /// Nodes come to the end of a round one after the other, and again where they went back: other events come between.
     #[test]
-    fn a_round_begins_once() {
-        let tree =
-            Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
+    fn a_round_begins_once_however_often_a_node_comes_to_it() {
+        let text = "version = 1\nrounds = 3\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n";
+        let scenario = Scenario::parse(text, "rounds.toml".as_ref()).expect("it is valid");
+        let plan = scenario.plan(&scenario.testnet(SeedTree::new(1)), SeedTree::new(1));
+        let mut stage = InlineStage::new(&plan, Vec::new());
+        stage.run_until(plan.start + Duration::from_secs(8 * 10));
+        let tip = stage.world().tips().winning().clone();
+        let chain: Vec<_> = std::iter::successors(Some(tip), |link| link.parent()).collect();
+        let ends: Vec<_> = chain.iter().rev().filter(|link| link.round_end().is_some()).collect();
+        assert!(ends.len() >= 2, "or nothing is shown");
         let mut told = Told::default();
-        for node in 0..3 {
-            told.hear(at(8), NodeId(node), &Event::BlockApplied(tree.genesis().clone()));
+        for (second, node) in (0..).zip([0, 1, 2, 0]) {
+            for link in chain.iter().rev() {
+                told.hear(at(second), NodeId(node), &Event::BlockApplied(link.clone()));
+                told.hear(at(second), NodeId(node), &Event::BlockForged(link.block().clone()));
+            }
         }
-        assert_eq!(told.events().count(), usize::from(tree.genesis().round_end().is_some()));
+        let rounds: Vec<_> = told.events().filter_map(|record| record.round_after()).collect();
+        assert_eq!(rounds, ends.iter().map(|link| link.id()).collect::<Vec<_>>());
+        let mut of_rounds = told.events().filter(|record| record.round_after().is_some());
+        assert!(
+            of_rounds.all(|record| record.json(&plan.tree.slots()).starts_with("{\"at\":0,")),
+            "when the first came"
+        );
     }
 }
