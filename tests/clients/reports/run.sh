@@ -2,8 +2,7 @@
 # The pages that `run --out` and `sweep --out` leave, opened from the disk in Chromium. Needs a release build, or DPOSLAB_BIN.
 set -euo pipefail
 cd "$(dirname "$0")"
-if ! command -v chromium >/dev/null; then
-    apt-get update -q >&2 && apt-get install -yq --no-install-recommends chromium >&2
-fi
+. ../../../.ci/packages.sh
+command -v chromium >/dev/null || packages chromium
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 npm test

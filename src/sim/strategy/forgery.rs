@@ -1,6 +1,6 @@
 //! Blocks that no honest delegate makes.
 
-use super::{FalseClaim, InvalidBlock, Lie};
+use super::{FalseClaim, InvalidBlock, lie_about_tip::Lie};
 use crate::{
     actors::{Delegate, message::RoundView},
     ledger::{BlockTree, saved::saved},
@@ -36,7 +36,7 @@ pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
 }
 
 /// More transactions of a delegate than fit into a block: megabytes, so they are kept for as long as they will do.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Oversize {
     transactions: Vec<Arc<SignedTransaction>>,
     bytes: usize,

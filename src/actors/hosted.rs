@@ -1,0 +1,295 @@
+//! An actor as a stage holds it: honest, until a fault makes it behave otherwise.
+
+use super::{
+    Actor, ActorId, Behaviour, Delegate, Effect, Input, NodeId, Peer, SimTime, TransactionPool, Wake,
+    ahead::{Ahead, Announced},
+    behaviour::{Layer, Step},
+};
+use crate::{
+    ledger::saved::saved,
+    protocol::{PublicKey, Round},
+};
+use rand_chacha::ChaCha8Rng;
+use std::{fmt, mem, ops::RangeInclusive, sync::Arc};
+
+/// Rounds in which a delegate is switched off.
+pub type Spells = Arc<[RangeInclusive<Round>]>;
+
+/// A change that the world makes to an actor.
+#[derive(Clone)]
+pub enum Stimulus {
+    /// It hears something.
+    Input(Input),
+    /// It behaves so from now on; its node is connected to these.
+    Behave { layer: Layer, peers: Arc<[NodeId]> },
+    /// It no longer behaves so, and no longer forges with this key, if it did.
+    Cease { layer: u32, spare: Option<PublicKey> },
+    /// The memory of the coalition to which one of its behaviours belongs was written.
+    Share { layer: u32, value: Arc<[u8]> },
+    /// Delegate: it is off in these rounds from now on, or no longer.
+    Switch { rounds: Spells, off: bool },
+    /// Its node comes back after a crash: this actor takes its place and starts.
+    Begin(Actor),
+}
+
+/// An actor as a stage holds it.
+#[derive(Clone)]
+pub struct Hosted {
+    actor: Actor,
+    bent: Option<Box<Bent>>,
+}
+
+/// The behaviours of an actor, those that began first in front.
+#[derive(Clone)]
+struct Bent {
+    id: ActorId,
+    /// The nodes its node is connected to, ascending.
+    peers: Arc<[NodeId]>,
+    layers: Vec<Layer>,
+    /// Room for the effects of one step.
+    effects: Vec<Effect>,
+}
+
+impl From<Actor> for Hosted {
+    fn from(actor: Actor) -> Self {
+        Self { actor, bent: None }
+    }
+}
+
+impl Ahead<Announced> for Hosted {
+    /// Of a peer only: the other actors hear little.
+    fn fetch(&self, what: Announced) {
+        if let Actor::Peer(peer) = &self.actor {
+            peer.fetch(what);
+        }
+    }
+}
+
+impl Hosted {
+    /// One event in, the wanted effects out, in order.
+    pub fn take(&mut self, now: SimTime, stimulus: Stimulus, effects: &mut Vec<Effect>) {
+        match stimulus {
+            Stimulus::Input(input) => match &mut self.bent {
+                None => self.actor.step(now, input, effects),
+                Some(bent) => bent.step(&mut self.actor, now, input, effects),
+            },
+            Stimulus::Behave { layer, peers } => self.begin(now, layer, peers, effects),
+            Stimulus::Cease { layer, .. } => self.cease(now, layer, effects),
+            Stimulus::Share { layer, value } => {
+                if let Some(bent) = &mut self.bent
+                    && let Some(at) = bent.layers.iter().position(|one| one.id == layer)
+                {
+                    bent.layers[at].memory = Some(value);
+                    bent.turn(&self.actor, at, now, effects, |behaviour, actor, step| behaviour.learns(actor, step));
+                }
+            }
+            Stimulus::Switch { rounds, off } => self.switch(now, &rounds, off, effects),
+            Stimulus::Begin(actor) => {
+                *self = actor.into();
+                self.actor.step(now, Input::Start, effects);
+            }
+        }
+    }
+
+    /// The actor, if it is one that reads messages where they lie.
+    pub fn reader(&mut self) -> Option<&mut Peer> {
+        match (&mut self.actor, &self.bent) {
+            (Actor::Peer(peer), None) => Some(peer),
+            _ => None,
+        }
+    }
+
+    /// A peer draws from another stream from now on, a delegate from another seed; a pool does not draw. Behaviours draw from the
+    /// seed of the node's delegate, too.
+    pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng, seed: impl FnOnce() -> u64) {
+        let bent = self.bent.iter_mut().flat_map(|bent| &mut bent.layers);
+        match &mut self.actor {
+            Actor::Peer(peer) => peer.draw_anew(random()),
+            Actor::Delegate(delegate) => {
+                let seed = seed();
+                delegate.draw_anew(seed);
+                return bent.for_each(|layer| layer.seed = seed);
+            }
+            Actor::Pool(_) => {}
+        }
+        let mut bent = bent.peekable();
+        if bent.peek().is_some() {
+            let seed = seed();
+            bent.for_each(|layer| layer.seed = seed);
+        }
+    }
+
+    /// The ways in which it departs from the protocol now, described.
+    pub fn departures(&self) -> Vec<String> {
+        let off = match &self.actor {
+            Actor::Delegate(delegate) => delegate.spells().map(|rounds| format!("off in {rounds:?}")).collect(),
+            Actor::Peer(_) | Actor::Pool(_) => Vec::new(),
+        };
+        let bent = self.bent.iter().flat_map(|bent| &bent.layers).map(|layer| layer.kind.to_owned());
+        off.into_iter().chain(bent).collect()
+    }
+
+    /// The pool, if it is one.
+    pub fn pool(&self) -> Option<&TransactionPool> {
+        self.actor.pool()
+    }
+
+    /// The peer, if it is one.
+    pub fn peer(&self) -> Option<&Peer> {
+        self.actor.peer()
+    }
+
+    /// The delegate, if it is one.
+    pub fn delegate(&self) -> Option<&Delegate> {
+        self.actor.delegate()
+    }
+
+    /// The wake-up at which it hears what a behaviour keeps from it. Until then it hears none of its own.
+    pub fn release(&self) -> Option<Wake> {
+        let layers = self.bent.iter().flat_map(|bent| &bent.layers);
+        let mut keep = layers.filter_map(|layer| {
+            let number = layer.behaviour.keeps()?;
+            Some(Wake::Behaviour { layer: layer.id, number })
+        });
+        keep.next()
+    }
+
+    /// Bytes it takes beside what others share with it: an estimate.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + match &self.actor {
+                Actor::Peer(peer) => size_of::<Peer>() + peer.bytes(),
+                Actor::Pool(pool) => size_of::<TransactionPool>() + pool.bytes(),
+                Actor::Delegate(_) => size_of::<Delegate>(),
+            }
+    }
+
+    fn begin(&mut self, now: SimTime, layer: Layer, peers: Arc<[NodeId]>, effects: &mut Vec<Effect>) {
+        let id = self.actor.id();
+        let bent = self.bent.get_or_insert_with(|| {
+            Box::new(Bent { id, peers: peers.clone(), layers: Vec::new(), effects: Vec::new() })
+        });
+        bent.peers = peers;
+        let is_heard = !self.actor.is_off() || layer.behaviour.spare_key().is_some();
+        bent.layers.push(layer);
+        if is_heard {
+            let last = bent.layers.len() - 1;
+            bent.turn(&self.actor, last, now, effects, |behaviour, actor, step| behaviour.begins(actor, step));
+        }
+    }
+
+    /// What a behaviour keeps from its actor is heard now: nothing keeps it any longer.
+    fn cease(&mut self, now: SimTime, layer: u32, effects: &mut Vec<Effect>) {
+        let Some(bent) = &mut self.bent else { return };
+        let Some(at) = bent.layers.iter().position(|one| one.id == layer) else { return };
+        let kept = bent.turn(&self.actor, at, now, effects, |behaviour, actor, step| behaviour.ends(actor, step));
+        bent.layers.remove(at);
+        if let Some(input) = kept.filter(|_| !self.actor.is_off()) {
+            bent.hear(&mut self.actor, now, at, input, effects);
+        }
+        if bent.layers.is_empty() {
+            self.bent = None;
+        }
+    }
+
+    /// Switches a delegate off in these rounds, or on again. One that was off in all rounds heard neither its wake-ups nor the
+    /// answers to what it had asked.
+    fn switch(&mut self, now: SimTime, rounds: &[RangeInclusive<Round>], off: bool, effects: &mut Vec<Effect>) {
+        let was_off = self.actor.is_off();
+        if let Actor::Delegate(delegate) = &mut self.actor {
+            delegate.switch(now, rounds, off, effects);
+        }
+        if let Some(bent) = self.bent.as_mut().filter(|_| was_off && !self.actor.is_off()) {
+            for at in 0..bent.layers.len() {
+                if bent.layers[at].behaviour.spare_key().is_none() {
+                    bent.turn(&self.actor, at, now, effects, |behaviour, actor, step| behaviour.begins(actor, step));
+                }
+            }
+        }
+    }
+}
+
+impl Bent {
+    /// One event in, the effects out: those of the honest actor, as far as the behaviours let them be.
+    fn step(&mut self, actor: &mut Actor, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
+        let Input::Wake(Wake::Behaviour { layer, number }) = input else {
+            return self.hear(actor, now, 0, input, effects);
+        };
+        let Some(at) = self.layers.iter().position(|one| one.id == layer) else { return };
+        if actor.is_off() && self.layers[at].behaviour.spare_key().is_none() {
+            return;
+        }
+        let heard = self.turn(actor, at, now, effects, |behaviour, actor, step| behaviour.wakes(actor, step, number));
+        if let Some(input) = heard {
+            self.hear(actor, now, at + 1, input, effects);
+        }
+    }
+
+    /// The behaviours from a place on hear an input, and then the actor, if they let it.
+    fn hear(&mut self, actor: &mut Actor, now: SimTime, from: usize, input: Input, effects: &mut Vec<Effect>) {
+        let mut heard = Some(input);
+        let is_off = actor.is_off();
+        for at in from..self.layers.len() {
+            let Some(input) = heard.take() else { return };
+            // A delegate that is switched off hears nothing, and who forges beside it does.
+            if is_off && self.layers[at].behaviour.spare_key().is_none() {
+                heard = Some(input);
+                continue;
+            }
+            heard = self.turn(actor, at, now, effects, |behaviour, actor, step| behaviour.hears(actor, step, input));
+        }
+        let Some(input) = heard else { return };
+        let mut wanted = mem::take(&mut self.effects);
+        actor.step(now, input, &mut wanted);
+        for effect in wanted.drain(..) {
+            self.bend(actor, now, effect, effects);
+        }
+        self.effects = wanted;
+    }
+
+    /// Does an effect, or something else instead.
+    fn bend(&mut self, actor: &Actor, now: SimTime, effect: Effect, effects: &mut Vec<Effect>) {
+        let mut effect = Some(effect);
+        for at in 0..self.layers.len() {
+            let Some(wanted) = effect.take() else { return };
+            effect = self.turn(actor, at, now, effects, |behaviour, actor, step| behaviour.does(actor, step, wanted));
+        }
+        effects.extend(effect);
+    }
+
+    fn turn<T>(
+        &mut self,
+        actor: &Actor,
+        at: usize,
+        now: SimTime,
+        effects: &mut Vec<Effect>,
+        turn: impl FnOnce(&mut dyn Behaviour, &Actor, &mut Step<'_>) -> T,
+    ) -> T {
+        let Self { id, peers, layers, .. } = self;
+        layers[at].turn(now, (*id, at), peers, effects, |behaviour, step| turn(behaviour, actor, step))
+    }
+}
+
+impl fmt::Debug for Stimulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(input) => write!(f, "{input:?}"),
+            Self::Behave { layer, .. } => write!(f, "{layer:?} begins"),
+            Self::Cease { .. } => f.write_str("Cease"),
+            Self::Share { .. } => f.write_str("Share"),
+            Self::Switch { rounds, off } => write!(f, "off in {rounds:?}: {off}"),
+            Self::Begin(_) => f.write_str("Begin"),
+        }
+    }
+}
+
+saved!(enum Stimulus {
+    0 Input(input),
+    1 Behave { layer, peers },
+    2 Cease { layer, spare },
+    3 Share { layer, value },
+    4 Switch { rounds, off },
+    5 Begin(actor),
+});
+saved!(struct Hosted { actor, bent });
+saved!(struct Bent { id, peers, layers; effects = Vec::new() });
