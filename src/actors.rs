@@ -10,8 +10,9 @@
 //! random stream it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
 
 pub mod ahead;
+pub mod behaviour;
 pub mod delegate;
-pub mod deviation;
+mod hosted;
 pub mod message;
 pub mod observation;
 pub mod peer;
@@ -20,8 +21,9 @@ pub mod time;
 pub mod wait;
 pub mod webhook;
 
+pub use behaviour::Behaviour;
 pub use delegate::Delegate;
-pub use deviation::{Deviation, Hosted, InvalidBlock, Stimulus};
+pub use hosted::{Hosted, Spells, Stimulus};
 pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake};
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
@@ -48,6 +50,44 @@ impl Actor {
             Self::Pool(pool) => pool.step(now, input, effects),
             Self::Delegate(delegate) => delegate.step(now, input, effects),
         }
+    }
+
+    /// Its node, and which actor of the node it is.
+    pub fn id(&self) -> ActorId {
+        match self {
+            Self::Peer(peer) => ActorId { node: peer.node(), role: Role::Peer },
+            Self::Pool(pool) => ActorId { node: pool.node(), role: Role::Pool },
+            Self::Delegate(delegate) => ActorId { node: delegate.node(), role: Role::Delegate },
+        }
+    }
+
+    /// The peer, if it is one.
+    pub fn peer(&self) -> Option<&Peer> {
+        match self {
+            Self::Peer(peer) => Some(peer),
+            Self::Pool(_) | Self::Delegate(_) => None,
+        }
+    }
+
+    /// The pool, if it is one.
+    pub fn pool(&self) -> Option<&TransactionPool> {
+        match self {
+            Self::Pool(pool) => Some(pool),
+            Self::Peer(_) | Self::Delegate(_) => None,
+        }
+    }
+
+    /// The delegate, if it is one.
+    pub fn delegate(&self) -> Option<&Delegate> {
+        match self {
+            Self::Delegate(delegate) => Some(delegate),
+            Self::Peer(_) | Self::Pool(_) => None,
+        }
+    }
+
+    /// Returns true if it is a delegate that is switched off in all rounds.
+    pub fn is_off(&self) -> bool {
+        self.delegate().is_some_and(Delegate::is_off)
     }
 }
 

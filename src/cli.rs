@@ -79,6 +79,12 @@ impl Failure {
     }
 }
 
+/// Runs the command that the arguments of the process say: the whole program, for one that [registers](crate::sim::strategy::register)
+/// strategies of its own first.
+pub fn main() -> ExitCode {
+    Cli::parse().run()
+}
+
 impl Cli {
     /// Runs the command; 0 is success, 1 a failed run, 2 a mistake of the caller's.
     pub fn run(self) -> ExitCode {

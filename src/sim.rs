@@ -27,6 +27,7 @@ pub mod seeds;
 pub mod snapshots;
 pub mod source;
 pub mod stage;
+pub mod strategy;
 pub mod tips;
 pub mod trace;
 pub mod weights;

@@ -15,7 +15,6 @@ mod waits;
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    deviation::ALL_ROUNDS,
     message::{NetworkState, NetworkStatus, RoundView, Transactions},
 };
 use crate::{
@@ -34,6 +33,9 @@ const SETTLING: Duration = Duration::from_secs(2);
 const ANSWER_TIME: Duration = Duration::from_secs(4);
 /// Wait after a failure. Source: consensus.md 2.5.
 const RETRY: Duration = Duration::from_secs(2);
+
+/// Every round of every chain.
+pub const ALL_ROUNDS: RangeInclusive<Round> = Round(0)..=Round(u32::MAX);
 
 /// The forger of one delegate's key.
 #[derive(Clone)]
@@ -85,7 +87,7 @@ impl Delegate {
     }
 
     /// The seed of the instants at which it polls its relay.
-    pub(super) fn polls(&self) -> u64 {
+    pub fn polls(&self) -> u64 {
         self.polls
     }
 

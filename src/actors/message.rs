@@ -305,6 +305,8 @@ pub enum Wake {
     DiscoveryOver { step: u32 },
     /// Peer: transactions that were collected may go out.
     Bundle,
+    /// A behaviour of the actor wanted to be woken; the number is its own.
+    Behaviour { layer: u32, number: u64 },
 }
 
 /// An effect that an actor wants.
@@ -335,6 +337,11 @@ pub enum Effect {
     Answer {
         request: RequestId,
         submission: Box<Submission>,
+    },
+    /// A behaviour has written the memory of its coalition.
+    Share {
+        layer: u32,
+        value: Arc<[u8]>,
     },
 }
 
@@ -407,4 +414,5 @@ saved!(enum Wake {
     7 Discover,
     8 DiscoveryOver { step },
     9 Bundle,
+    10 Behaviour { layer, number },
 });

@@ -180,6 +180,11 @@ impl Peer {
         self.random = random.into();
     }
 
+    /// Its node.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// All blocks, of all forks.
     pub fn tree(&self) -> &Arc<BlockTree> {
         &self.tree
@@ -257,7 +262,7 @@ impl Peer {
             Wake::Discover => self.discover_again(now, effects),
             Wake::DiscoveryOver { step } => self.discovery_over(now, step, effects),
             Wake::Bundle => self.bundle_over(now, effects),
-            Wake::Forge { .. } => {}
+            Wake::Forge { .. } | Wake::Behaviour { .. } => {}
         }
     }
 

@@ -51,6 +51,11 @@ impl TransactionPool {
         Self { node, tree, tip, store, recent, held, now: SimTime::default() }
     }
 
+    /// Its node.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// The pending transactions, in forging order. Source: consensus.md 5.5.
     pub fn pending(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
         self.store.in_forging_order()

@@ -419,7 +419,7 @@ mod tests {
 
     /// One of the kinds, by its number, that lasts for a while.
     fn example(number: usize) -> Fault {
-        let text = FaultKind::EXAMPLES[number];
+        let text = FaultKind::examples()[number];
         let kind: FaultKind = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let until = (!kind.facts().is_over_at_once()).then_some(Trigger::Seconds(90.0));
         Fault { kind, from: Trigger::Seconds(40.0), until }
@@ -444,7 +444,7 @@ mod tests {
     fn fault() -> impl Strategy<Value = Fault> {
         let lists = (prop::collection::vec(nodes(8), 4), prop::collection::vec(nodes(6), 4));
         let time = (1..300_u32, 1..300_u32, any::<bool>());
-        (0..FaultKind::NAMES.len(), lists, time)
+        (0..FaultKind::names().len(), lists, time)
             .prop_map(|(number, (nodes, delegates), (from, later, by_height))| {
                 let mut fault = example(number);
                 for (index, (key, named)) in fault.kind.nodes_mut().into_iter().enumerate() {
@@ -507,7 +507,7 @@ mod tests {
     #[test]
     fn a_smaller_scenario_of_each_kind_can_be_played() {
         let (networks, stop) = (Networks::default(), AtomicBool::new(false));
-        for (number, name) in FaultKind::NAMES.iter().enumerate() {
+        for (number, name) in FaultKind::names().iter().enumerate() {
             let (mut left, start) = (0, with_fault(&example(number)));
             for proposals in proposals(&start, "any") {
                 left += proposals.iter().map(|smaller| smaller.faults.len()).sum::<usize>();

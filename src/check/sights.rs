@@ -11,6 +11,7 @@ use crate::{
         FaultKind, NetworkEvent,
         fault::{NodeRef, Nodes},
         network::{Distribution, Per, Tally},
+        strategy::LieAboutTip,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,7 +172,7 @@ impl Sights {
                 told.count_more(OFFSET, u64::from(skew.offset_ms != 0));
                 told.count_more(DRIFT, u64::from(skew.drift_ppm != 0));
             }
-            if let FaultKind::LieAboutTip(lie) = &fault.kind {
+            if let Some(lie) = fault.kind.strategy::<LieAboutTip>() {
                 told.count_more(LIE, self.dropped(&lie.nodes));
             }
         }

@@ -11,7 +11,7 @@ mod network;
 use crate::{
     protocol::crypto::CryptoMode,
     scenario::{Scenario, section::NetworkSection},
-    sim::{FaultKind, NetworkModel, SeedTree, fault::Timing},
+    sim::{FaultKind, NetworkModel, SeedTree, fault::Timing, strategy::SpareForger},
 };
 use deeds::Actions;
 use rand::{Rng, seq::IndexedRandom};
@@ -136,7 +136,7 @@ fn is_easy(scenario: &Scenario) -> bool {
 
 fn is_easy_fault(kind: &FaultKind) -> bool {
     let touches_messages = matches!(kind, FaultKind::Drop(_) | FaultKind::Delay(_) | FaultKind::Duplicate(_));
-    let doubles_forgers = matches!(kind, FaultKind::SpareForger(_));
+    let doubles_forgers = kind.strategy::<SpareForger>().is_some();
     !touches_messages && !doubles_forgers && kind.facts().timing == Timing::True
 }
 

@@ -227,8 +227,10 @@ impl Loader {
 /// saved!(struct Lock { amount, recipient; memo = OnceLock::new() });
 /// saved!(enum Purpose { 0 Newcomer, 1 Chunk(place), 2 Asked { by } });
 /// ```
+#[macro_export]
 macro_rules! saved {
     (struct $name:ident { $($field:ident),* $(,)? $(; $($skipped:ident = $value:expr),* $(,)?)? }) => {
+        #[allow(unused_variables, reason = "some records have no fields")]
         impl $crate::ledger::saved::Saved for $name {
             fn save(&self, out: &mut $crate::ledger::saved::Saver) {
                 let Self { $($field,)* $($($skipped: _,)*)? } = self;
@@ -287,7 +289,7 @@ macro_rules! saved {
         }
     };
 }
-pub(crate) use saved;
+pub use saved;
 
 impl<T: Shared + ?Sized + 'static> Saved for Arc<T> {
     fn save(&self, out: &mut Saver) {

@@ -100,7 +100,7 @@ mod tests {
         actors::SimTime,
         protocol::{Slot, crypto::CryptoMode},
         scenario::testnet::rules_for,
-        sim::{FaultKind, NodePlan, SeedTree},
+        sim::{NodePlan, SeedTree, strategy::Censor},
     };
     use serde_json::json;
 
@@ -161,7 +161,8 @@ mod tests {
         let resignation = json!({"kind": "mass-resignation", "delegates": [0]});
         assert!(desk(false).read(&resignation).expect("delegates have keys").clients.is_some());
         let censor = json!({"kind": "censor", "delegates": [0], "sender": "account_1"});
-        let FaultKind::Censor(censor) = desk(true).read(&censor).expect("it is a fault").fault.kind else { panic!() };
+        let fault = desk(true).read(&censor).expect("it is a fault").fault;
+        let censor = fault.kind.strategy::<Censor>().expect("it is one");
         assert!(censor.sender.len() == 34, "the account's address: {}", censor.sender);
     }
 }

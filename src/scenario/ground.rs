@@ -7,6 +7,7 @@ use crate::{
     sim::{
         Fault, FaultKind, Trigger,
         fault::{NodeRef, Nodes, Partition, Rounds, Said},
+        strategy::SpareForger,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +115,7 @@ impl Ground<'_> {
         if let FaultKind::Partition(partition) = &fault.kind {
             self.check_groups(&format!("{key}.groups"), partition)?;
         }
-        if let FaultKind::SpareForger(spare) = &fault.kind {
+        if let Some(spare) = fault.kind.strategy::<SpareForger>() {
             let own = self.numbers_of(&spare.delegates);
             if let Some(node) = self.numbers_of(&spare.nodes).into_iter().find(|node| own.contains(node)) {
                 let found = format!("node {node}, which has a key of 'delegates' for its own");

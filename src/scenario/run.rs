@@ -11,13 +11,13 @@ use crate::{
     ledger::{BlockRejected, BlockTree, Link, Rules, rules::Gossip},
     protocol::{Height, NetworkConfig, Slot},
     sim::{
-        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
-        World,
+        Digest, Fault, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger, World,
         network::Links,
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
+        strategy::Censor,
     },
 };
 use std::{iter, sync::Arc};
@@ -297,7 +297,7 @@ fn outcome(trace: &TraceDigest, world: &World, ended: Ended) -> Outcome {
 /// The fault with the address in place of an account's name.
 pub(super) fn with_addresses(fault: &Fault, testnet: &Testnet) -> Fault {
     let mut fault = fault.clone();
-    if let FaultKind::Censor(censor) = &mut fault.kind
+    if let Some(censor) = fault.kind.strategy_mut::<Censor>()
         && let Some(number) = censor.sender.strip_prefix("account_").and_then(|number| number.parse::<usize>().ok())
         && let Some(account) = testnet.accounts.get(number.wrapping_sub(1))
     {

@@ -16,9 +16,9 @@ pub use facts::{Facts, Lasting, Timing};
 pub use kind::{ByClients, FaultKind};
 pub(crate) use parameters::is_zero;
 pub use parameters::{
-    Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
-    ForgeOutOfTurn, Heal, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, Offline, Partition, Restart,
-    Slow, SomeDelegates, SomeNodes, SpamPool, SpareForger, Told, VoteSwing, Withhold,
+    Boundary, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood,
+    MessageKind, Messages, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, Told, VoteSwing,
+    milliseconds,
 };
 pub use rounds::{Rounds, Span};
 pub use said::Said;
@@ -87,6 +87,6 @@ mod tests {
         assert!(read("kind = \"delay\"\nby_ms = 1\nby_s = 2\n").expect_err("unknown").contains("by_s"));
         assert!(read("kind = \"isolate\"\nnodes = [0]\nnode = 1\n").expect_err("unknown").contains("node"));
         let unknown = read("kind = \"delya\"\n").expect_err("unknown");
-        assert!(FaultKind::NAMES.iter().all(|name| unknown.contains(name)), "{unknown}");
+        assert!(FaultKind::names().iter().all(|name| unknown.contains(name)), "{unknown}");
     }
 }

@@ -253,6 +253,7 @@ impl World {
                 }
                 Effect::Observe(event) => self.observe(from.node, event),
                 Effect::Answer { request, submission } => self.answer(*request, mem::take(&mut **submission)),
+                Effect::Share { layer, value } => self.share(*layer, value),
             }
         }
         effects.clear();

@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, fs, path::Path, thread};
 /// A fault of every kind, as it can be added to a network of five delegates, and one that is off by rounds.
 pub fn of_every_kind() -> Vec<Value> {
     let mut all: Vec<Value> =
-        FaultKind::EXAMPLES.iter().map(|text| toml::from_str(text).expect("it is a table")).collect();
+        FaultKind::examples().iter().map(|text| toml::from_str(text).expect("it is a table")).collect();
     all.push(json!({"kind": "offline", "delegates": {"share": 0.4}, "rounds": {"from": 1, "to": 900}}));
     // Delegates do not come back from a resignation.
     let resigned = all.iter_mut().find(|fault| fault["kind"] == "mass-resignation").expect("it is a kind");
@@ -59,7 +59,7 @@ fn every_kind_of_fault_comes_and_goes_and_the_recording_repeats_it() {
         network.advance(6);
         let kinds: BTreeSet<String> =
             of_every_kind().iter().map(|fault| fault["kind"].as_str().expect("a text").to_owned()).collect();
-        let all = FaultKind::NAMES.iter().map(|name| (*name).to_owned());
+        let all = FaultKind::names().into_iter().map(str::to_owned);
         assert_eq!(kinds, all.collect(), "every kind once at least");
         for (id, fault) in of_every_kind().iter().enumerate() {
             let added = add(&network, fault);

@@ -2,11 +2,11 @@
 
 use crate::support::play;
 use dposlab::{
-    actors::{Event, InvalidBlock, NodeId, SimTime},
+    actors::{Event, NodeId, SimTime},
     check,
     protocol::{BlockId, Height},
     scenario::{Scenario, StageKind, Verdict},
-    sim::{NetworkEvent, Observer, Plan, SeedTree, Tips, world::DownCause},
+    sim::{NetworkEvent, Observer, Plan, SeedTree, Tips, strategy::InvalidBlock, world::DownCause},
 };
 use std::{
     path::Path,

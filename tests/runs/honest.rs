@@ -8,7 +8,7 @@ use dposlab::{
         swarm::{Frame, Modelled, draw, is_whole, set},
     },
     scenario::Scenario,
-    sim::{FaultKind, fault::Messages},
+    sim::{FaultKind, fault::Messages, strategy::LieAboutTip},
 };
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -28,7 +28,8 @@ fn drawn(base: &str, seed: u64) -> Option<Scenario> {
         _ => None,
     };
     scenario.faults.retain(|fault| {
-        let held_back = matches!(fault.kind, FaultKind::LieAboutTip(_) | FaultKind::Delay(_) | FaultKind::Duplicate(_));
+        let held_back = matches!(fault.kind, FaultKind::Delay(_) | FaultKind::Duplicate(_))
+            || fault.kind.strategy::<LieAboutTip>().is_some();
         !held_back && which(&fault.kind).is_none_or(|which: Messages| which.chance == Some(1.0))
     });
     set(&mut scenario.rules, "pool.max_transactions_per_sender", 2 + (seed % 4) as i64);

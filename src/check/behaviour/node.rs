@@ -40,7 +40,7 @@ impl PeerModel {
                 self.comes_back();
                 self.calls_all_it_knows(case);
             }
-            Cause::Deviates(_) | Cause::Spare(..) => {}
+            Cause::Deviates(_) | Cause::Learns | Cause::Spare(..) => {}
             Cause::Wake(wake) => self.woken(case, *wake),
             Cause::Submit(transactions) => {
                 self.hands_in(case, transactions, true);
@@ -107,7 +107,7 @@ impl PeerModel {
             Wake::Throttled => self.sends_held_back(case),
             Wake::Discover => self.looks_for_peers(case),
             Wake::DiscoveryOver { .. } => self.naming_over(case),
-            Wake::Forge { .. } | Wake::Bundle => {}
+            Wake::Forge { .. } | Wake::Bundle | Wake::Behaviour { .. } => {}
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) enum Cause {
     /// Its node came back.
     Begins,
     Deviates(bool),
+    /// It learns what the other members of its coalition know.
+    Learns,
     /// It begins or ceases to forge with a further key, by the rules.
     Spare(bool, PublicKey),
     Wake(Wake),
@@ -63,6 +65,7 @@ impl ActorStep {
             Heard::Begins => Cause::Begins,
             Heard::Deviates { on, spare: Some(key) } => Cause::Spare(*on, **key),
             Heard::Deviates { on, spare: None } => Cause::Deviates(*on),
+            Heard::Learns => Cause::Learns,
             Heard::Wake(wake) => Cause::Wake(*wake),
             Heard::Message { from, message } => Cause::Message(*from, (*message).clone()),
             Heard::Input(input) => match input {

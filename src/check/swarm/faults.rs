@@ -2,14 +2,17 @@
 
 use super::{Draw, near_boundary, some_of};
 use crate::{
-    actors::deviation::{FalseClaim, InvalidBlock},
     scenario::section::NetworkSection,
     sim::{
         Fault, FaultKind, Trigger,
         fault::{
-            Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
-            ForgeOutOfTurn, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, NodeRef, Nodes, Offline,
-            Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, SpareForger, VoteSwing, Withhold,
+            Boundary, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, LowFeeFlood,
+            MessageKind, Messages, NodeRef, Nodes, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes,
+            SpamPool, VoteSwing,
+        },
+        strategy::{
+            self, Censor, DoubleForge, FalseClaim, ForgeInvalid, ForgeOutOfTurn, InvalidBlock, Kind, LateForging,
+            LieAboutTip, RefuseTransactions, SpareForger, Withhold,
         },
     },
 };
@@ -91,7 +94,8 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
     let forgers = Nodes::List(some(draw, delegates));
     let chance = *[0.05, 0.2, 0.5, 1.0].choose(draw).unwrap_or(&0.5);
     let which = Messages { chance: Some(chance), ..Messages::default() };
-    match draw.random_range(0..37) {
+    let foreign: Vec<Kind> = strategy::kinds().into_iter().filter(|kind| kind.is_foreign).collect();
+    match draw.random_range(0..37 + foreign.len() as u32) {
         0..=3 => {
             // An even split among them, which is the hardest to mend.
             let half = draw.random_bool(0.5);
@@ -126,26 +130,26 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
             FaultKind::ClockSkew(ClockSkew { nodes: some_nodes.nodes, offset_ms, drift_ppm })
         }
         14 => FaultKind::Offline(Offline { delegates: forgers, rounds: None }),
-        15 => FaultKind::LateForging(LateForging { delegates: forgers, by_ms: draw.random_range(100..=6_000) }),
-        16 => FaultKind::Withhold(Withhold {
-            delegates: forgers,
-            release_ms: draw.random_bool(0.7).then(|| draw.random_range(500..=20_000)),
-        }),
-        17 => FaultKind::DoubleForge(SomeDelegates { delegates: forgers }),
-        18 => FaultKind::SpareForger(spare(&forgers, delegates, nodes)),
-        19 => FaultKind::ForgeOutOfTurn(ForgeOutOfTurn { delegates: forgers, every: draw.random_range(1..=5) }),
+        15 => LateForging { delegates: forgers, by_ms: draw.random_range(100..=6_000) }.into(),
+        16 => {
+            let release_ms = draw.random_bool(0.7).then(|| draw.random_range(500..=20_000));
+            Withhold { delegates: forgers, release_ms }.into()
+        }
+        17 => DoubleForge { delegates: forgers }.into(),
+        18 => spare(&forgers, delegates, nodes).into(),
+        19 => ForgeOutOfTurn { delegates: forgers, every: draw.random_range(1..=5) }.into(),
         20..=22 => {
             let claim = *[FalseClaim::Height, FalseClaim::Height, FalseClaim::Id, FalseClaim::Slot]
                 .choose(draw)
                 .unwrap_or(&FalseClaim::Height);
             let by = *[-20, -1, 1, 1, 2, 7, 60, 100_000].choose(draw).unwrap_or(&1);
-            FaultKind::LieAboutTip(LieAboutTip { nodes: some_nodes.nodes, claim, by, signed: draw.random_bool(0.4) })
+            LieAboutTip { nodes: some_nodes.nodes, claim, by, signed: draw.random_bool(0.4) }.into()
         }
         23 => {
             let sender = format!("account_{}", draw.random_range(1..=10));
-            FaultKind::Censor(Censor { delegates: forgers, sender })
+            Censor { delegates: forgers, sender }.into()
         }
-        24 => FaultKind::RefuseTransactions(some_nodes),
+        24 => RefuseTransactions { nodes: some_nodes.nodes }.into(),
         25 => FaultKind::SpamPool(SpamPool { nodes: Some(some_nodes.nodes), per_second: 0.5 }),
         26 => {
             let per_second = *[0.1, 0.5, 2.0].choose(draw).unwrap_or(&0.5);
@@ -158,10 +162,18 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
             block: if draw.random_bool(0.5) { Boundary::First } else { Boundary::Last },
         }),
         28 => FaultKind::MassResignation(SomeDelegates { delegates: forgers }),
-        _ => {
+        29..=36 => {
             let all: Vec<_> = InvalidBlock::ALL.into_iter().chain(SEEN_ALONE).collect();
             let error = *all.choose(draw).unwrap_or(&InvalidBlock::Reward);
-            FaultKind::ForgeInvalid(ForgeInvalid { delegates: forgers, error })
+            ForgeInvalid { delegates: forgers, error }.into()
+        }
+        registered => {
+            let mut planned = foreign[registered as usize - 37].drawable();
+            for (key, named) in planned.nodes_mut() {
+                *named = if key == "delegates" { &forgers } else { &some_nodes.nodes }.clone();
+            }
+            planned.vary(&mut |count| draw.random_range(0..count.max(1)));
+            FaultKind::Strategy(planned)
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum Timing {
 
 impl Facts {
     /// Something happens between nodes.
-    pub(super) const NETWORK: Self = Self {
+    pub const NETWORK: Self = Self {
         deviant: false,
         paired: false,
         irregular: false,
@@ -49,23 +49,23 @@ impl Facts {
         timing: Timing::True,
     };
     /// Nodes leave something out, as they may.
-    pub(super) const OMISSION: Self = Self::NETWORK;
+    pub const OMISSION: Self = Self::NETWORK;
     /// Nodes break the rules, or cannot keep them.
-    pub(super) const BREACH: Self = Self { deviant: true, ..Self::NETWORK };
+    pub const BREACH: Self = Self { deviant: true, ..Self::NETWORK };
     /// Delegates break the rules of forging.
-    pub(super) const IRREGULAR: Self = Self { irregular: true, ..Self::BREACH };
+    pub const IRREGULAR: Self = Self { irregular: true, ..Self::BREACH };
     /// Honest nodes forge for one delegate beside each other.
-    pub(super) const PAIRED: Self = Self { paired: true, irregular: true, ..Self::NETWORK };
+    pub const PAIRED: Self = Self { paired: true, irregular: true, ..Self::NETWORK };
     /// Clients hand in transactions.
-    pub(super) const CLIENTS: Self = Self { holds_up: false, ..Self::NETWORK };
+    pub const CLIENTS: Self = Self { holds_up: false, ..Self::NETWORK };
 
     /// The same, over at once.
-    pub(super) const fn at_once(self) -> Self {
+    pub const fn at_once(self) -> Self {
         Self { lasting: Lasting::AtOnce, holds_up: false, ..self }
     }
 
     /// The same, by nodes that do what is due at these times.
-    pub(super) const fn timed(self, timing: Timing) -> Self {
+    pub const fn timed(self, timing: Timing) -> Self {
         Self { timing, ..self }
     }
 

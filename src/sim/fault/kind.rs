@@ -1,22 +1,25 @@
-//! The kinds of faults: one row for each, with all that is known of it.
+//! The kinds of faults: one row for each that the world or clients carry out, with all that is known of it. Those that actors
+//! carry out are strategies (`sim::strategy`).
 //!
 //! A new kind is a row of this table, and parameters in `parameters.rs` if no others fit. The compiler then asks what
 //! happens when it begins (`sim::world::faults`). The minimiser, the tests of each kind, the schema, the description of the
-//! API and the error messages follow from the row.
+//! API and the error messages follow from the row, and for a strategy from its registration.
 
 use super::{
     facts::{Facts, Lasting, Timing},
     parameters::{
-        Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
-        ForgeOutOfTurn, Heal, LateForging, LieAboutTip, LowFeeFlood, Offline, Parameters, Partition, Restart, Slow,
-        SomeDelegates, SomeNodes, SpamPool, SpareForger, VoteSwing, Withhold,
+        ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood, Offline,
+        Parameters, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing,
     },
     rounds::Rounds,
     said::Said,
     who::Nodes,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::sim::strategy::{self, Planned, Strategy, Table};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// The clients that carry out a fault.
 #[derive(Clone, Copy, Debug)]
@@ -43,25 +46,34 @@ impl ByClients<'_> {
 macro_rules! kinds {
     (@by $parameters:ident) => { None };
     (@by $parameters:ident $clients:ident) => { Some(ByClients::$clients($parameters)) };
-    ($($(#[$doc:meta])* $name:literal => $variant:ident($type:ty) $(by $clients:ident)?, $facts:expr, $example:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:literal => $variant:ident($type:ty) $(by $clients:ident)?, $facts:expr, $example:literal;)*) => {
         /// A fault. Each kind has a name, its `kind` in a file.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(tag = "kind")]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", remote = "Self")]
         pub enum FaultKind {
-            $($(#[$doc])* #[serde(rename = $name)] $variant($type),)*
+            $($(#[doc = $doc])* #[serde(rename = $name)] $variant($type),)*
+            /// Actors behave against the protocol.
+            #[serde(skip)]
+            Strategy(Planned),
         }
 
         impl FaultKind {
-            /// The names of all kinds, in the order of the declaration.
-            pub const NAMES: &'static [&'static str] = &[$($name),*];
+            /// The names of all kinds, those of strategies last.
+            pub fn names() -> Vec<&'static str> {
+                [$($name),*].into_iter().chain(strategy::kinds().iter().map(|kind| kind.name)).collect()
+            }
 
-            /// An example of each kind, in the order of the declaration: a table in TOML.
-            pub const EXAMPLES: &'static [&'static str] = &[$(concat!("kind = '", $name, "'\n", $example)),*];
+            /// An example of each kind, in the order of the names: a table in TOML.
+            pub fn examples() -> Vec<&'static str> {
+                let examples = [$(concat!("kind = '", $name, "'\n", $example)),*];
+                examples.into_iter().chain(strategy::kinds().iter().map(|kind| kind.example)).collect()
+            }
 
             /// The name of this kind.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)*
+                    Self::Strategy(planned) => planned.name(),
                 }
             }
 
@@ -69,25 +81,46 @@ macro_rules! kinds {
             pub fn facts(&self) -> Facts {
                 match self {
                     $(Self::$variant(_) => const { $facts },)*
+                    Self::Strategy(planned) => planned.facts(),
                 }
+            }
+
+            /// The schemas of all kinds, in the order of the names.
+            fn schemas(generator: &mut SchemaGenerator) -> Vec<Schema> {
+                let mut all = vec![$(schema_of($name, <$type>::json_schema(generator), concat!($($doc),*)),)*];
+                all.extend(strategy::kinds().iter().map(|kind| schema_of(kind.name, kind.schema(generator), "")));
+                all
             }
 
             /// The clients that carry it out; `None` if the world does.
             pub fn by_clients(&self) -> Option<ByClients<'_>> {
                 match self {
                     $(Self::$variant(_parameters) => kinds!(@by _parameters $($clients)?),)*
+                    Self::Strategy(_) => None,
                 }
             }
 
-            fn parameters(&self) -> &dyn Parameters {
+            /// The nodes it names, each list under its key in a file.
+            pub fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
                 match self {
-                    $(Self::$variant(parameters) => parameters,)*
+                    $(Self::$variant(parameters) => parameters.nodes(),)*
+                    Self::Strategy(planned) => planned.nodes(),
                 }
             }
 
-            fn parameters_mut(&mut self) -> &mut dyn Parameters {
+            /// [`FaultKind::nodes`], to be changed; in the same order.
+            pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
                 match self {
-                    $(Self::$variant(parameters) => parameters,)*
+                    $(Self::$variant(parameters) => parameters.nodes_mut(),)*
+                    Self::Strategy(planned) => planned.nodes_mut(),
+                }
+            }
+
+            /// Returns its statements beside its lists of nodes, each under its key in a file; under none if it is one as a whole.
+            pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+                match self {
+                    $(Self::$variant(parameters) => parameters.said(),)*
+                    Self::Strategy(planned) => planned.said(),
                 }
             }
         }
@@ -125,28 +158,9 @@ kinds! {
     "clock-skew" => ClockSkew(ClockSkew), Facts::BREACH.timed(Timing::Wrong),
         "nodes = [2]\noffset_ms = -700\ndrift_ppm = 50";
 
-    // By a delegate, its relay or its pool.
+    // By a delegate.
     /// Delegates that do not forge; their nodes go on relaying.
     "offline" => Offline(Offline), Facts::OMISSION, "delegates = [0]";
-    /// Delegates that forge later in their slot than they could.
-    "late-forging" => LateForging(LateForging), Facts::IRREGULAR, "delegates = [1]\nby_ms = 900";
-    /// Delegates whose relays keep their blocks back.
-    "withhold" => Withhold(Withhold), Facts::IRREGULAR, "delegates = [2]\nrelease_ms = 4000";
-    /// Delegates that make two blocks in one slot, one for each half of their peers.
-    "double-forge" => DoubleForge(SomeDelegates), Facts::IRREGULAR, "delegates = [3]";
-    /// Nodes that forge with the keys of delegates, too, each with a pool and a view of its own: a spare node that its operator
-    /// left on. Equal pools give the same block, because signatures are deterministic; others give two blocks in one slot.
-    "spare-forger" => SpareForger(SpareForger), Facts::PAIRED, "delegates = [3]\nnodes = [4]";
-    /// Delegates that forge in slots of others.
-    "forge-out-of-turn" => ForgeOutOfTurn(ForgeOutOfTurn), Facts::IRREGULAR, "delegates = [4]\nevery = 3";
-    /// Delegates whose blocks break one rule.
-    "forge-invalid" => ForgeInvalid(ForgeInvalid), Facts::IRREGULAR, "delegates = [0]\nerror = 'reward'";
-    /// Delegates that leave a sender's transactions out of their blocks.
-    "censor" => Censor(Censor), Facts::OMISSION, "delegates = [1]\nsender = 'account_2'";
-    /// Nodes that take no transactions.
-    "refuse-transactions" => RefuseTransactions(SomeNodes), Facts::OMISSION, "nodes = [2]";
-    /// Nodes that claim another tip than they stand on when they are asked for it.
-    "lie-about-tip" => LieAboutTip(LieAboutTip), Facts::BREACH, "nodes = [3]\nby = 2";
 
     // By clients.
     /// Worthless transactions by the dozen: unfunded senders, gaps in nonces, signatures that do not hold.
@@ -161,19 +175,16 @@ kinds! {
 }
 
 impl FaultKind {
-    /// The nodes it names, each list under its key in a file.
-    pub fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
-        self.parameters().nodes()
+    /// The strategy, if it is one of this kind.
+    pub fn strategy<S: Strategy>(&self) -> Option<&S> {
+        let Self::Strategy(planned) = self else { return None };
+        planned.of()
     }
 
-    /// [`FaultKind::nodes`], to be changed; in the same order.
-    pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
-        self.parameters_mut().nodes_mut()
-    }
-
-    /// Returns its statements beside its lists of nodes, each under its key in a file; under none if it is one as a whole.
-    pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        self.parameters().said()
+    /// The strategy, if it is one of this kind, to be changed.
+    pub fn strategy_mut<S: Strategy>(&mut self) -> Option<&mut S> {
+        let Self::Strategy(planned) = self else { return None };
+        planned.of_mut()
     }
 
     /// The delegates that it switches off by rounds, and in which.
@@ -217,13 +228,82 @@ impl FaultKind {
     }
 }
 
+impl<S: Strategy> From<S> for FaultKind {
+    fn from(strategy: S) -> Self {
+        Self::Strategy(strategy.into())
+    }
+}
+
+impl Serialize for FaultKind {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Strategy(planned) => planned.serialize(to),
+            // The method that is derived, not this one.
+            other => Self::serialize(other, to),
+        }
+    }
+}
+
+/// A table with a `kind`. Which kinds there are is known when it is read.
+impl<'de> Deserialize<'de> for FaultKind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut table = Table::deserialize(from)?;
+        let name = match table.get("kind") {
+            Some(Value::String(name)) => name.as_str(),
+            // Else a number would pass for the place of a kind in their list.
+            Some(other) => {
+                return Err(de::Error::custom(format!("invalid type: {other}, expected the name of a kind")));
+            }
+            None => return Err(de::Error::missing_field("kind")),
+        };
+        if let Some(kind) = strategy::kind(name) {
+            table.shift_remove("kind");
+            return kind.read(table).map(Self::Strategy).map_err(de::Error::custom);
+        }
+        if !Self::names().contains(&name) {
+            let all: Vec<String> = Self::names().iter().map(|name| format!("`{name}`")).collect();
+            let why = format!("unknown variant `{name}`, expected one of {}", all.join(", "));
+            return Err(de::Error::custom(why));
+        }
+        // The method that is derived, not this one.
+        Self::deserialize(Value::Object(table)).map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for FaultKind {
+    fn schema_name() -> Cow<'static, str> {
+        "FaultKind".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let kinds = Self::schemas(generator);
+        json_schema!({ "description": "A fault. Each kind has a name, its `kind` in a file.", "oneOf": kinds })
+    }
+}
+
+/// The schema of a kind: that of its parameters, and its name. Where the kind has a description of its own, that comes first.
+fn schema_of(name: &str, parameters: Schema, description: &str) -> Schema {
+    let mut schema = parameters;
+    let object = schema.ensure_object();
+    if !description.is_empty() {
+        object.insert("description".into(), description.trim().into());
+    }
+    let properties = object.entry("properties").or_insert_with(|| Value::Object(Table::new()));
+    properties["kind"] = json!({ "type": "string", "const": name });
+    match object.entry("required").or_insert_with(|| Value::Array(Vec::new())) {
+        Value::Array(required) => required.insert(0, "kind".into()),
+        other => panic!("a list of members: {other}"),
+    }
+    schema
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_kind_has_an_example_of_itself() {
-        for (name, text) in FaultKind::NAMES.iter().zip(FaultKind::EXAMPLES) {
+        for (name, text) in FaultKind::names().iter().zip(FaultKind::examples()) {
             let kind: FaultKind = toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(kind.name(), *name);
             let (nodes, mut changed) = (kind.nodes().len(), kind.clone());

@@ -6,7 +6,7 @@ use super::{
     who::{Nodes, Share},
 };
 use crate::{
-    actors::deviation::{Deviation, FalseClaim, InvalidBlock},
+    actors::{Spells, delegate::ALL_ROUNDS},
     ledger::saved::saved,
 };
 use schemars::JsonSchema;
@@ -128,15 +128,6 @@ parameters! {
         ]
     };
     Offline [delegates] |offline| offline.rounds.iter().map(|rounds| ("rounds", Said::Rounds(rounds))).collect();
-    LateForging [delegates] |late| vec![milliseconds("by_ms", late.by_ms)];
-    Withhold [delegates] |withhold| {
-        withhold.release_ms.iter().map(|release| milliseconds("release_ms", *release)).collect()
-    };
-    SpareForger [delegates, nodes];
-    ForgeOutOfTurn [delegates] |turn| vec![("every", Said::Number(turn.every, 1..=1_000_000))];
-    ForgeInvalid [delegates];
-    Censor [delegates] |censor| vec![("sender", Said::Party(&censor.sender))];
-    LieAboutTip [nodes] |lie| vec![("by", Said::Number(lie.by.unsigned_abs(), 1..=1_000_000))];
     SpamPool [nodes] |spam| vec![("per_second", Said::Rate(spam.per_second))];
     LowFeeFlood [nodes] |flood| {
         let fee = flood.fee.iter().map(|fee| ("fee", Said::Amount(*fee)));
@@ -172,7 +163,8 @@ impl Messages {
 /// The longest time that a fault can name, in milliseconds: eleven days.
 const MILLISECONDS_LIMIT: u32 = 1_000_000_000;
 
-fn milliseconds(key: &'static str, ms: u32) -> (&'static str, Said<'static>) {
+/// A statement of a time that a fault names.
+pub fn milliseconds(key: &'static str, ms: u32) -> (&'static str, Said<'static>) {
     (key, Said::Number(ms, 0..=MILLISECONDS_LIMIT))
 }
 
@@ -363,10 +355,10 @@ impl Offline {
     /// Returns when its delegates learn that they are off, and the rounds in which they are. A delegate compares rounds with that
     /// of its own relay's chain, which may be ahead of the highest chain's or behind it. So it has to know them before the fault
     /// begins, and it knows the end by itself.
-    pub fn told(&self) -> (Told, Deviation) {
+    pub fn told(&self) -> (Told, Spells) {
         match &self.rounds {
-            Some(rounds) => (Told::Planned, Deviation::Offline(rounds.spans())),
-            None => (Told::Begun, Deviation::offline()),
+            Some(rounds) => (Told::Planned, rounds.spans().into()),
+            None => (Told::Begun, Spells::from([ALL_ROUNDS])),
         }
     }
 }
@@ -378,78 +370,6 @@ pub enum Told {
     Planned,
     /// At the beginning of the fault.
     Begun,
-}
-
-/// Delegates that forge late, and by how much.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LateForging {
-    pub delegates: Nodes,
-    /// In milliseconds after the instant at which it could make its block first.
-    pub by_ms: u32,
-}
-
-/// Delegates that keep blocks back, and for how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Withhold {
-    pub delegates: Nodes,
-    /// Sent after so many milliseconds; never, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release_ms: Option<u32>,
-}
-
-/// Nodes that forge with the keys of delegates beside those delegates' own nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SpareForger {
-    /// The delegates whose keys they have.
-    pub delegates: Nodes,
-    /// The nodes that forge with each of these keys, beside a key of their own if they have one.
-    pub nodes: Nodes,
-}
-
-/// Delegates that forge in slots of others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ForgeOutOfTurn {
-    pub delegates: Nodes,
-    /// In every slot, in every second one, and so on.
-    #[serde(default = "one")]
-    pub every: u32,
-}
-
-/// Delegates whose blocks break a rule, and which one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ForgeInvalid {
-    pub delegates: Nodes,
-    pub error: InvalidBlock,
-}
-
-/// Delegates that leave out the transactions of a sender.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Censor {
-    pub delegates: Nodes,
-    /// An address, or the name of an account or a delegate.
-    pub sender: String,
-}
-
-/// Nodes that claim another tip, and which one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LieAboutTip {
-    pub nodes: Nodes,
-    /// The member of the header that is false: its height, if absent.
-    #[serde(default)]
-    pub claim: FalseClaim,
-    /// The number of blocks or slots more than it is; negative is fewer.
-    #[serde(default = "one_more")]
-    pub by: i32,
-    /// The node's own delegate signs the false header, which holds together then. A relay has none and signs nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub signed: bool,
 }
 
 /// Worthless transactions.
@@ -500,10 +420,6 @@ pub enum Boundary {
 }
 
 fn one() -> u32 {
-    1
-}
-
-fn one_more() -> i32 {
     1
 }
 

@@ -98,7 +98,8 @@ impl World {
         }
         self.agenda.withdraw(id, &sources);
         sources.into_iter().for_each(|index| self.sources[index] = None);
-        self.stop_deviating(id, |_| true);
+        self.cease(id);
+        self.switch_on(id, |_| true);
         self.end_fault(id);
         true
     }

@@ -2,11 +2,13 @@
 
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
-    actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
+    actors::{ActorId, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
     ledger::saved::saved,
+    protocol::Round,
     sim::{
-        fault::{FaultKind, LieAboutTip, Messages, Nodes, Partition, SpareForger, Told},
+        fault::{FaultKind, Messages, Nodes, Partition, Told},
         network::interference::{Action, Cut, MessageRule, NodeSet},
+        strategy::{Ground, Planned},
     },
 };
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
@@ -15,8 +17,12 @@ use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 #[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
-    /// Deviations that are on: whose, and by which fault.
-    deviations: Vec<(usize, ActorId, Arc<Deviation>)>,
+    /// Behaviours that are on: whose, and by which fault, as they began.
+    behaviours: Vec<(usize, ActorId, Layer)>,
+    /// Delegates that are switched off: by which fault, and in which rounds.
+    off: Vec<(usize, NodeId, Spells)>,
+    /// The number of the next behaviour.
+    next_layer: u32,
     /// Nodes that one crash, which is over, takes the pool from, and that another one still keeps down.
     without_pool: BTreeSet<NodeId>,
 }
@@ -54,7 +60,13 @@ pub(super) enum Held {
 impl Faults {
     /// So many faults, none of which has begun.
     pub fn new(count: usize) -> Self {
-        Self { state: vec![State::Ahead; count], deviations: Vec::new(), without_pool: BTreeSet::new() }
+        Self {
+            state: vec![State::Ahead; count],
+            behaviours: Vec::new(),
+            off: Vec::new(),
+            next_layer: 0,
+            without_pool: BTreeSet::new(),
+        }
     }
 
     /// One more, which has not begun.
@@ -75,13 +87,23 @@ impl Faults {
     /// What has to be gone when no fault is in force.
     #[cfg(test)]
     pub fn leftovers(&self) -> String {
-        let deviations: Vec<_> = self.deviations.iter().map(|(_, to, deviation)| (to, deviation)).collect();
-        format!("deviations {deviations:?}, without pool {:?}", self.without_pool)
+        let behaviours: Vec<_> = self.behaviours.iter().map(|(_, to, layer)| (to, layer)).collect();
+        let off: Vec<_> = self.off.iter().map(|(_, node, rounds)| (node, rounds)).collect();
+        format!("behaviours {behaviours:?}, off {off:?}, without pool {:?}", self.without_pool)
     }
 
-    /// The deviations of a node's actors.
-    pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
-        self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
+    /// Returns true if a node's delegate is switched off in all rounds.
+    pub fn is_always_off(&self, node: NodeId) -> bool {
+        self.off_of(node).any(|rounds| rounds.contains(&ALL_ROUNDS))
+    }
+
+    /// Returns true if a node's delegate is switched off in a round.
+    pub fn is_off_in(&self, node: NodeId, round: Round) -> bool {
+        self.off_of(node).any(|rounds| rounds.iter().any(|span| span.contains(&round)))
+    }
+
+    fn off_of(&self, node: NodeId) -> impl Iterator<Item = &Spells> {
+        self.off.iter().filter(move |(_, of, _)| *of == node).map(|(.., rounds)| rounds)
     }
 }
 
@@ -140,29 +162,7 @@ impl World {
                 Held::Skewed
             }
             FaultKind::Offline(_) => self.switch_off(index, Told::Begun),
-            FaultKind::LateForging(late) => {
-                self.deviate(index, concerned, Role::Delegate, &Deviation::LateForging(millis(late.by_ms)))
-            }
-            FaultKind::DoubleForge(_) => self.deviate(index, concerned, Role::Delegate, &Deviation::DoubleForge),
-            FaultKind::SpareForger(spare) => self.forge_beside(index, spare),
-            FaultKind::ForgeOutOfTurn(turn) => {
-                self.deviate(index, concerned, Role::Delegate, &Deviation::OutOfTurn { every: turn.every })
-            }
-            FaultKind::ForgeInvalid(invalid) => {
-                self.deviate(index, concerned, Role::Delegate, &Deviation::ForgeInvalid(invalid.error))
-            }
-            FaultKind::Withhold(withhold) => {
-                let release = withhold.release_ms.map(millis);
-                self.deviate(index, concerned, Role::Peer, &Deviation::Withhold { release })
-            }
-            FaultKind::RefuseTransactions(_) => {
-                self.deviate(index, concerned, Role::Peer, &Deviation::RefuseTransactions)
-            }
-            FaultKind::Censor(censor) => match self.names.address(&censor.sender) {
-                Some(sender) => self.deviate(index, concerned, Role::Pool, &Deviation::Censor(sender)),
-                None => Held::Nothing,
-            },
-            FaultKind::LieAboutTip(lie) => self.lie(index, concerned, lie),
+            FaultKind::Strategy(planned) => self.behave(index, planned),
             // Clients do these.
             FaultKind::SpamPool(_)
             | FaultKind::LowFeeFlood(_)
@@ -183,7 +183,9 @@ impl World {
             Held::Skewed => concerned.iter().for_each(|node| self.set_right(*node)),
         }
         self.network.interference.end(index);
-        self.stop_deviating(index, |deviation| !deviation.ends_by_rounds());
+        self.cease(index);
+        // Rounds end by themselves: each delegate sees on its own chain when.
+        self.switch_on(index, |rounds| rounds.contains(&ALL_ROUNDS));
         let kind = self.plan.faults[index].kind.name();
         self.tell(&NetworkEvent::FaultEnded { index, kind });
     }
@@ -322,15 +324,14 @@ impl World {
             let actor = self.plan.actor_again(to, &tip, generation, self.network.links().given(node));
             self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Begin(actor) });
         }
-        let on: Vec<(ActorId, Arc<Deviation>)> = self
-            .faults
-            .deviations
-            .iter()
-            .filter(|(_, to, _)| to.node == node && roles.contains(&to.role))
-            .map(|(_, to, deviation)| (*to, deviation.clone()))
-            .collect();
-        for (to, deviation) in on {
-            self.tell_to_deviate(to, deviation, true);
+        let off: Vec<Spells> = self.faults.off_of(node).cloned().collect();
+        for rounds in off {
+            self.tell_switched(node, rounds, true);
+        }
+        let on = self.faults.behaviours.iter().filter(|(_, to, _)| to.node == node && roles.contains(&to.role));
+        let on: Vec<(ActorId, Layer)> = on.map(|(_, to, layer)| (*to, layer.clone())).collect();
+        for (to, layer) in on {
+            self.tell_to_behave(to, layer);
         }
     }
 
@@ -358,65 +359,67 @@ impl World {
 
     // By a delegate, its relay or its pool.
 
-    /// An actor of each of these nodes deviates from now on.
-    pub(super) fn deviate(&mut self, index: usize, nodes: &[NodeId], role: Role, deviation: &Deviation) -> Held {
-        for node in nodes {
-            self.begin_deviating(index, ActorId { node: *node, role }, deviation.clone());
+    /// The actors of a strategy behave by it from now on.
+    fn behave(&mut self, index: usize, planned: &Planned) -> Held {
+        let ground = Ground::new(&self.plan, &self.names, self.best());
+        for (to, behaviour) in planned.behaviours(&ground) {
+            let id = self.faults.next_layer;
+            self.faults.next_layer += 1;
+            let seed = self.anew.unwrap_or(self.plan.seeds).seed();
+            let layer = Layer { id, kind: planned.name(), behaviour, seed, memory: None };
+            self.faults.behaviours.push((index, to, layer.clone()));
+            self.tell_to_behave(to, layer);
         }
         Held::Nothing
     }
 
-    /// Nodes forge with the keys of delegates from now on; none with its own a second time.
-    fn forge_beside(&mut self, index: usize, spare: &SpareForger) -> Held {
-        for delegate in self.resolve(&spare.delegates) {
-            let Some(keys) = self.plan.nodes[delegate.0 as usize].forger.clone() else { continue };
-            for node in self.resolve(&spare.nodes).into_iter().filter(|node| *node != delegate) {
-                let to = ActorId { node, role: Role::Delegate };
-                self.begin_deviating(index, to, Deviation::Spare(keys.clone()));
+    fn tell_to_behave(&mut self, to: ActorId, layer: Layer) {
+        let peers = self.network.links().of(to.node).into();
+        self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Behave { layer, peers } });
+    }
+
+    /// The behaviours of a fault end.
+    pub(super) fn cease(&mut self, index: usize) {
+        let all = mem::take(&mut self.faults.behaviours);
+        let (over, on): (Vec<_>, Vec<_>) = all.into_iter().partition(|(of, ..)| *of == index);
+        self.faults.behaviours = on;
+        for (_, to, Layer { id: layer, behaviour, .. }) in over {
+            let spare = behaviour.spare_key().copied();
+            self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Cease { layer, spare } });
+        }
+    }
+
+    /// A behaviour has written the memory of its coalition: the others learn of it.
+    pub(super) fn share(&mut self, layer: u32, value: &Arc<[u8]>) {
+        let Some((fault, ..)) = self.faults.behaviours.iter().find(|(.., one)| one.id == layer) else { return };
+        let fault = *fault;
+        for (_, to, one) in self.faults.behaviours.iter_mut().filter(|(of, ..)| *of == fault) {
+            one.memory = Some(value.clone());
+            if one.id != layer {
+                let stimulus = Stimulus::Share { layer: one.id, value: value.clone() };
+                self.queue.push(self.now, Item::Stimulus { to: *to, stimulus });
             }
         }
-        Held::Nothing
     }
 
-    fn lie(&mut self, index: usize, nodes: &[NodeId], lie: &LieAboutTip) -> Held {
-        for node in nodes {
-            let keys = self.plan.nodes[node.0 as usize].forger.clone().filter(|_| lie.signed);
-            let lie = Lie { claim: lie.claim, by: lie.by, keys };
-            self.begin_deviating(index, ActorId { node: *node, role: Role::Peer }, Deviation::LieAboutTip(lie));
-        }
-        Held::Nothing
+    /// Notes that a fault switches a node's delegate off.
+    pub(super) fn note_off(&mut self, index: usize, node: NodeId, rounds: Spells) {
+        self.faults.off.push((index, node, rounds));
     }
 
-    fn begin_deviating(&mut self, index: usize, to: ActorId, deviation: Deviation) {
-        let stimulus = self.deviation(index, to, deviation);
-        self.queue.push(self.now, Item::Stimulus { to, stimulus });
-    }
-
-    /// Notes that a deviation is on, and returns what its actor has to hear.
-    pub(super) fn deviation(&mut self, index: usize, to: ActorId, deviation: Deviation) -> Stimulus {
-        let deviation = Arc::new(deviation);
-        self.faults.deviations.push((index, to, deviation.clone()));
-        self.to_deviate(to, deviation, true)
-    }
-
-    /// Those deviations of a fault end that are to.
-    pub(super) fn stop_deviating(&mut self, index: usize, ends: impl Fn(&Deviation) -> bool) {
-        let all = mem::take(&mut self.faults.deviations);
-        let (over, on) = all.into_iter().partition(|(of, _, deviation)| *of == index && ends(deviation));
-        self.faults.deviations = on;
-        let over: Vec<(usize, ActorId, Arc<Deviation>)> = over;
-        for (_, to, deviation) in over {
-            self.tell_to_deviate(to, deviation, false);
+    /// The delegates that a fault has switched off in such rounds are on again.
+    pub(super) fn switch_on(&mut self, index: usize, ends: impl Fn(&Spells) -> bool) {
+        let all = mem::take(&mut self.faults.off);
+        let (over, on): (Vec<_>, Vec<_>) = all.into_iter().partition(|(of, _, rounds)| *of == index && ends(rounds));
+        self.faults.off = on;
+        for (_, node, rounds) in over {
+            self.tell_switched(node, rounds, false);
         }
     }
 
-    fn tell_to_deviate(&mut self, to: ActorId, deviation: Arc<Deviation>, on: bool) {
-        let stimulus = self.to_deviate(to, deviation, on);
-        self.queue.push(self.now, Item::Stimulus { to, stimulus });
-    }
-
-    fn to_deviate(&self, to: ActorId, deviation: Arc<Deviation>, on: bool) -> Stimulus {
-        Stimulus::Deviate { deviation, on, peers: self.network.links().of(to.node).into() }
+    pub(super) fn tell_switched(&mut self, node: NodeId, rounds: Spells, off: bool) {
+        let to = ActorId { node, role: Role::Delegate };
+        self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Switch { rounds, off } });
     }
 }
 
@@ -424,6 +427,6 @@ fn millis(ms: u32) -> Duration {
     Duration::from_millis(ms.into())
 }
 
-saved!(struct Faults { state, deviations, without_pool });
+saved!(struct Faults { state, behaviours, off, next_layer, without_pool });
 saved!(enum State { 0 Ahead, 1 On { since, nodes, held }, 2 Over });
 saved!(enum Held { 0 Nothing, 1 Down { keep_pool }, 2 Still, 3 Slowed(step), 4 Skewed });

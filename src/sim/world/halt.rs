@@ -39,7 +39,7 @@
 
 use super::World;
 use crate::{
-    actors::{Deviation, Event, NodeId, SimTime},
+    actors::{Event, NodeId, SimTime},
     ledger::saved::saved,
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
@@ -200,8 +200,7 @@ impl World {
     /// Returns true if a delegate runs on the node that was ever active.
     fn may_forge(&self, node: NodeId) -> bool {
         let key = self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| *keys.public());
-        key.is_some_and(|key| self.ahead.active.contains(&key))
-            && !self.faults.deviations_of(node).any(Deviation::is_always_off)
+        key.is_some_and(|key| self.ahead.active.contains(&key)) && !self.faults.is_always_off(node)
     }
 
     /// Returns true if so few nodes are live that none of them can forge. Looks at everything that is under way.

@@ -83,6 +83,8 @@ pub enum Heard<'a> {
         on: bool,
         spare: Option<&'a PublicKey>,
     },
+    /// The memory of its coalition was written.
+    Learns,
 }
 
 /// An event between nodes, or one that happens to a node from outside.
@@ -141,9 +143,16 @@ impl World {
                 Heard::Input(input)
             }
             Next::Item(Item::Stimulus { stimulus: Stimulus::Begin(_), .. }) => Heard::Begins,
-            Next::Item(Item::Stimulus { stimulus: Stimulus::Deviate { deviation, on, .. }, .. }) => {
-                Heard::Deviates { on: *on, spare: deviation.spare() }
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Behave { layer, .. }, .. }) => {
+                Heard::Deviates { on: true, spare: layer.behaviour.spare_key() }
             }
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Cease { spare, .. }, .. }) => {
+                Heard::Deviates { on: false, spare: spare.as_ref() }
+            }
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Switch { off, .. }, .. }) => {
+                Heard::Deviates { on: *off, spare: None }
+            }
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Share { .. }, .. }) => Heard::Learns,
             // Nobody hears these.
             Next::Item(
                 Item::Post { .. }
@@ -178,7 +187,7 @@ impl World {
                 }
             }
             // Events are told anyway; only a deviant sends later.
-            Effect::SendAt { .. } | Effect::WakeAt { .. } | Effect::Observe(_) => {}
+            Effect::SendAt { .. } | Effect::WakeAt { .. } | Effect::Observe(_) | Effect::Share { .. } => {}
         }
     }
 

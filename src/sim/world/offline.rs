@@ -1,15 +1,13 @@
-//! Delegates that a fault switches off.
+//! Delegates that a fault switches off, in the rounds of the fault or in all rounds.
 //!
-//! Each of them deviates as [`Deviation::Offline`] in the rounds of the fault, or in all rounds. [`Offline::told`] says when
-//! they learn it: when the fault is planned, or when it begins. Delegates of a run that goes on hear it like any other
-//! stimulus. Those of a run that is about to start take it before their first input.
+//! [`Offline::told`] says when they learn it: when the fault is planned, or when it begins. Delegates of a run that goes on hear it
+//! like any other stimulus. Those of a run that is about to start take it before their first input.
 //!
-//! [`Deviation::Offline`]: crate::actors::Deviation::Offline
 //! [`Offline::told`]: crate::sim::fault::Offline::told
 
-use super::{Item, World, faults::Held};
+use super::{World, faults::Held};
 use crate::{
-    actors::{ActorId, Hosted, Role, Stimulus},
+    actors::{ActorId, Hosted, NodeId, Role, Spells, Stimulus},
     sim::{
         fault::{FaultKind, Told},
         plan,
@@ -19,8 +17,8 @@ use crate::{
 impl World {
     /// Tells the delegates of a fault that they are off, if it is an `offline` fault that tells them at this point.
     pub(super) fn switch_off(&mut self, index: usize, told: Told) -> Held {
-        for (to, stimulus) in self.switched_off(index, told) {
-            self.queue.push(self.now, Item::Stimulus { to, stimulus });
+        for (node, rounds) in self.switched_off(index, told) {
+            self.tell_switched(node, rounds, true);
         }
         Held::Nothing
     }
@@ -30,24 +28,25 @@ impl World {
     pub(super) fn switch_off_from_the_start(&mut self, actors: &mut [(ActorId, Hosted)]) {
         let mut effects = Vec::new();
         for index in 0..self.plan.faults.len() {
-            for (to, stimulus) in self.switched_off(index, Told::Planned) {
-                if let Some((_, actor)) = actors.get_mut(plan::index(to)) {
-                    actor.take(self.now, stimulus, &mut effects);
+            for (node, rounds) in self.switched_off(index, Told::Planned) {
+                let of_delegate = plan::index(ActorId { node, role: Role::Delegate });
+                if let Some((_, actor)) = actors.get_mut(of_delegate) {
+                    actor.take(self.now, Stimulus::Switch { rounds, off: true }, &mut effects);
                 }
             }
         }
         assert!(effects.is_empty(), "a delegate that learns the rounds in which it is off does nothing yet");
     }
 
-    /// The delegates that a fault switches off at this point, each with what it has to hear.
-    fn switched_off(&mut self, index: usize, at: Told) -> Vec<(ActorId, Stimulus)> {
+    /// The delegates that a fault switches off at this point, and the rounds, which are noted.
+    fn switched_off(&mut self, index: usize, at: Told) -> Vec<(NodeId, Spells)> {
         let FaultKind::Offline(offline) = &self.plan.faults[index].kind else { return Vec::new() };
-        let (told, deviation) = offline.told();
+        let (told, rounds) = offline.told();
         if told != at {
             return Vec::new();
         }
-        let delegates = self.resolve(&offline.delegates).into_iter();
-        let delegates = delegates.map(|node| ActorId { node, role: Role::Delegate });
-        delegates.map(|to| (to, self.deviation(index, to, deviation.clone()))).collect()
+        let delegates = self.resolve(&offline.delegates);
+        delegates.iter().for_each(|node| self.note_off(index, *node, rounds.clone()));
+        delegates.into_iter().map(|node| (node, rounds.clone())).collect()
     }
 }

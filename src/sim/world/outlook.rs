@@ -73,7 +73,9 @@ impl<'w> Outlook<'w> {
             Next::Item(Item::Stimulus { to, stimulus }) => match stimulus {
                 Stimulus::Input(input) => (*to, Sort::of(input, *to)),
                 Stimulus::Begin(_) => (*to, Some(Sort::Start)),
-                Stimulus::Deviate { .. } => return,
+                Stimulus::Behave { .. } | Stimulus::Cease { .. } | Stimulus::Share { .. } | Stimulus::Switch { .. } => {
+                    return;
+                }
             },
             Next::Item(Item::Free { node, generation }) => {
                 if self.world.nodes.generation(*node) == *generation {

@@ -165,7 +165,7 @@ impl World {
 
     /// Returns true if a fault keeps a node's delegate from forging in a round.
     fn is_off(&self, node: NodeId, round: Round) -> bool {
-        self.faults.deviations_of(node).any(|is| is.is_off_in(round))
+        self.faults.is_off_in(node, round)
     }
 
     /// A block without transactions in the second after the old one's, or, after the last of the slot, in its first.

@@ -220,7 +220,7 @@ impl Observer for Recorder {
         match what {
             Heard::Message { from, message } => record.hears(now, actor, *from, message),
             Heard::Input(Input::Message { from, message }) => record.hears(now, actor, *from, message),
-            Heard::Input(_) | Heard::Wake(_) | Heard::Begins | Heard::Deviates { .. } => {}
+            Heard::Input(_) | Heard::Wake(_) | Heard::Begins | Heard::Deviates { .. } | Heard::Learns => {}
         }
     }
 }

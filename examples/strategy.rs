@@ -1,0 +1,58 @@
+//! A strategy of one's own, in one file: delegates that leave their blocks empty now and then. This program is dposlab with it:
+//! `cargo run --example strategy -- schema` knows the kind `empty-blocks`.
+use dposlab::{
+    actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step},
+    sim::fault::{Facts, Nodes, Said},
+    sim::strategy::{self, Ground, Strategy},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Delegates whose blocks are empty now and then.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EmptyBlocks {
+    delegates: Nodes,
+    /// Of a hundred blocks, so many on average.
+    percent: u32,
+}
+
+impl Strategy for EmptyBlocks {
+    const NAME: &'static str = "empty-blocks";
+    const FACTS: Facts = Facts::OMISSION;
+    const EXAMPLE: &'static str = "delegates = [1]\npercent = 50";
+    type Behaviour = Empty;
+
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        vec![("delegates", &self.delegates)]
+    }
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        vec![("delegates", &mut self.delegates)]
+    }
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        vec![("percent", Said::Number(self.percent, 0..=100))]
+    }
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Empty)> {
+        ground.each(&self.delegates, Role::Pool, |_| Empty(self.percent))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Empty(u32);
+
+impl Behaviour for Empty {
+    fn does(&mut self, _: &Actor, step: &mut Step<'_>, effect: Effect) -> Option<Effect> {
+        let Effect::Send { to, message: Message::ForgingTransactions(_) } = &effect else { return Some(effect) };
+        match step.below("empty", 100) < self.0.into() {
+            true => Some(Effect::Send { to: *to, message: Message::ForgingTransactions([].into()) }),
+            false => Some(effect),
+        }
+    }
+}
+
+dposlab::saved!(struct Empty(percent));
+
+fn main() -> std::process::ExitCode {
+    strategy::register::<EmptyBlocks>();
+    dposlab::cli::main()
+}

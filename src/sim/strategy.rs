@@ -1,0 +1,359 @@
+//! Strategies: what actors do on purpose against the protocol, a file each, and the place where further ones are registered.
+//!
+//! A [`Strategy`] is what a scenario says of one: the parameters of a kind of fault. Its [`Behaviour`] is what an actor then does.
+//! Scenario files, `/lab/faults`, the search, the minimiser and the schema know every kind that is [registered](register).
+
+mod censor;
+mod coalition;
+mod double_forge;
+mod eclipse_answers;
+mod forge_invalid;
+mod forge_out_of_turn;
+mod forgery;
+mod late_forging;
+mod lie_about_tip;
+mod private;
+mod refuse_transactions;
+mod spare_forger;
+mod withhold;
+mod withhold_ahead;
+
+pub use censor::Censor;
+pub use coalition::Coalition;
+pub use double_forge::DoubleForge;
+pub use eclipse_answers::EclipseAnswers;
+pub use forge_invalid::{ForgeInvalid, InvalidBlock};
+pub use forge_out_of_turn::ForgeOutOfTurn;
+pub use late_forging::LateForging;
+pub use lie_about_tip::{FalseClaim, LieAboutTip};
+pub use refuse_transactions::RefuseTransactions;
+pub use spare_forger::SpareForger;
+pub use withhold::Withhold;
+pub use withhold_ahead::WithholdAhead;
+
+use super::{
+    fault::{Facts, Nodes, Said},
+    names::Names,
+    plan::Plan,
+};
+use crate::{
+    actors::{ActorId, Behaviour, NodeId, Role, behaviour},
+    ledger::{BlockTree, Link, saved::Saved},
+    protocol::{Address, KeyPair},
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use std::{
+    any::Any,
+    fmt,
+    sync::{Arc, LazyLock, RwLock},
+};
+
+/// What a file says of a fault: its members.
+pub type Table = Map<String, Value>;
+
+/// The parameters of one kind of fault whose actors behave against the protocol. Its documentation is the kind's description.
+pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// The `kind` in a file.
+    const NAME: &'static str;
+    /// What the rest of the program needs to know of it.
+    const FACTS: Facts;
+    /// An example of its parameters in a network of five delegates, in TOML.
+    const EXAMPLE: &'static str;
+    /// What its actors do.
+    type Behaviour: Behaviour + Saved + Clone + 'static;
+
+    /// The lists of nodes, each under its key in a file. Those under `delegates` have to forge.
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
+
+    /// [`Strategy::nodes`], to be changed; in the same order.
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
+
+    /// Its statements beside these, each under its key in a file.
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        Vec::new()
+    }
+
+    /// Draws its parameters for the search; `below` gives a number below another. Its lists of nodes are drawn by the search.
+    fn vary(&mut self, _below: &mut dyn FnMut(u32) -> u32) {}
+
+    /// The actors that behave so, and how each of them does.
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Self::Behaviour)>;
+}
+
+/// The run in which a strategy begins.
+pub struct Ground<'a> {
+    plan: &'a Plan,
+    names: &'a Names,
+    best: &'a Arc<Link>,
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn new(plan: &'a Plan, names: &'a Names, best: &'a Arc<Link>) -> Self {
+        Self { plan, names, best }
+    }
+
+    /// The nodes meant, ascending.
+    pub fn resolve(&self, nodes: &Nodes) -> Vec<NodeId> {
+        self.names.resolve(nodes, self.best)
+    }
+
+    /// The actor of a role on each of the nodes meant, with a behaviour.
+    pub fn each<B>(&self, nodes: &Nodes, role: Role, behave: impl Fn(NodeId) -> B) -> Vec<(ActorId, B)> {
+        self.resolve(nodes).into_iter().map(|node| (ActorId { node, role }, behave(node))).collect()
+    }
+
+    /// The key that a node forges with; `None` if it does not forge.
+    pub fn keys(&self, node: NodeId) -> Option<&KeyPair> {
+        self.plan.nodes[node.0 as usize].forger.as_ref()
+    }
+
+    /// The address of a name: an address itself, or that of a delegate.
+    pub fn address(&self, name: &str) -> Option<Address> {
+        self.names.address(name)
+    }
+
+    /// The blocks and the network.
+    pub fn tree(&self) -> &Arc<BlockTree> {
+        &self.plan.tree
+    }
+}
+
+/// A kind of strategy that is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub name: &'static str,
+    pub facts: Facts,
+    /// An example of it: a table in TOML.
+    pub example: &'static str,
+    read: fn(Table) -> Result<Planned, serde_json::Error>,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    /// It came from outside, so the search draws it; the weights of those of the project are its own.
+    pub is_foreign: bool,
+}
+
+impl Kind {
+    fn of<S: Strategy>(is_foreign: bool) -> Self {
+        behaviour::learn::<S::Behaviour>(S::NAME);
+        Self {
+            name: S::NAME,
+            facts: S::FACTS,
+            example: format!("kind = '{}'\n{}", S::NAME, S::EXAMPLE).leak(),
+            read: |table| Ok(Planned(Box::new(S::deserialize(Value::Object(table))?))),
+            schema: S::json_schema,
+            is_foreign,
+        }
+    }
+
+    /// Its example.
+    ///
+    /// # Panics
+    /// The example is none of it: registering it would have failed.
+    pub fn drawable(&self) -> Planned {
+        let mut table: Table = toml::from_str(self.example).expect("it was read when the kind was registered");
+        table.shift_remove("kind");
+        self.read(table).expect("it was read when the kind was registered")
+    }
+
+    /// Reads the parameters of a fault of this kind, without its `kind`.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn read(&self, table: Table) -> Result<Planned, serde_json::Error> {
+        (self.read)(table)
+    }
+
+    /// The schema of its parameters.
+    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+}
+
+/// The kinds, in the order in which they are listed.
+static KINDS: LazyLock<RwLock<Vec<Kind>>> = LazyLock::new(|| {
+    RwLock::new(vec![
+        Kind::of::<LateForging>(false),
+        Kind::of::<Withhold>(false),
+        Kind::of::<DoubleForge>(false),
+        Kind::of::<SpareForger>(false),
+        Kind::of::<ForgeOutOfTurn>(false),
+        Kind::of::<ForgeInvalid>(false),
+        Kind::of::<Censor>(false),
+        Kind::of::<RefuseTransactions>(false),
+        Kind::of::<LieAboutTip>(false),
+        Kind::of::<WithholdAhead>(false),
+        Kind::of::<Coalition>(false),
+        Kind::of::<EclipseAnswers>(false),
+    ])
+});
+
+/// All kinds that are registered, in this order.
+pub fn kinds() -> Vec<Kind> {
+    KINDS.read().expect("nobody panics while holding it").clone()
+}
+
+/// The kind of a name.
+pub fn kind(name: &str) -> Option<Kind> {
+    KINDS.read().expect("nobody panics while holding it").iter().find(|kind| kind.name == name).copied()
+}
+
+/// Registers a strategy, before anything is read or run: scenario files, `/lab/faults`, the search, the minimiser and the schema
+/// know it from now on.
+///
+/// # Panics
+/// A kind of fault has this name, or the example is none of it.
+pub fn register<S: Strategy>() {
+    let known = super::FaultKind::names();
+    assert!(!known.contains(&S::NAME), "the strategy '{}': a kind of fault of this name is there", S::NAME);
+    let kind = Kind::of::<S>(true);
+    KINDS.write().expect("nobody panics while holding it").push(kind);
+    let example: Result<super::FaultKind, _> = toml::from_str(kind.example);
+    example.unwrap_or_else(|why| panic!("the strategy '{}': its example is none of it: {why}", S::NAME));
+}
+
+/// A strategy of any kind.
+pub struct Planned(Box<dyn AnyStrategy>);
+
+/// What every [`Strategy`] can do, whichever it is.
+trait AnyStrategy: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn facts(&self) -> Facts;
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
+    fn said(&self) -> Vec<(&'static str, Said<'_>)>;
+    fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32);
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)>;
+    fn boxed(&self) -> Box<dyn AnyStrategy>;
+    fn table(&self) -> Table;
+    fn any(&self) -> &dyn Any;
+    fn any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<S: Strategy> AnyStrategy for S {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn facts(&self) -> Facts {
+        S::FACTS
+    }
+
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        self.nodes()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        self.nodes_mut()
+    }
+
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        self.said()
+    }
+
+    fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32) {
+        self.vary(below);
+    }
+
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
+        let all = self.behaviours(ground).into_iter();
+        all.map(|(actor, behaviour)| (actor, Box::new(behaviour) as Box<dyn Behaviour>)).collect()
+    }
+
+    fn boxed(&self) -> Box<dyn AnyStrategy> {
+        Box::new(self.clone())
+    }
+
+    fn table(&self) -> Table {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(table)) => table,
+            other => panic!("the parameters of a strategy are a table: {other:?}"),
+        }
+    }
+
+    fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Planned {
+    /// The name of its kind.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The facts about its kind.
+    pub fn facts(&self) -> Facts {
+        self.0.facts()
+    }
+
+    /// The nodes that it names, each list under its key in a file.
+    pub fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        self.0.nodes()
+    }
+
+    /// [`Planned::nodes`], to be changed; in the same order.
+    pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        self.0.nodes_mut()
+    }
+
+    /// Its statements beside these.
+    pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        self.0.said()
+    }
+
+    /// Draws its parameters for the search.
+    pub fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32) {
+        self.0.vary(below);
+    }
+
+    /// The actors that behave so, and how each of them does.
+    pub fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
+        self.0.behaviours(ground)
+    }
+
+    /// It, if it is of this kind.
+    pub fn of<S: Strategy>(&self) -> Option<&S> {
+        self.0.any().downcast_ref()
+    }
+
+    /// It, if it is of this kind, to be changed.
+    pub fn of_mut<S: Strategy>(&mut self) -> Option<&mut S> {
+        self.0.any_mut().downcast_mut()
+    }
+}
+
+impl<S: Strategy> From<S> for Planned {
+    fn from(strategy: S) -> Self {
+        Self(Box::new(strategy))
+    }
+}
+
+impl Clone for Planned {
+    fn clone(&self) -> Self {
+        Self(self.0.boxed())
+    }
+}
+
+impl fmt::Debug for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PartialEq for Planned {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.0.table() == other.0.table()
+    }
+}
+
+impl Serialize for Planned {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let kind = [("kind".to_owned(), Value::from(self.name()))];
+        to.collect_map(kind.into_iter().chain(self.0.table()))
+    }
+}

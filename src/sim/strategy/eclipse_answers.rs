@@ -1,0 +1,93 @@
+//! Nodes that let others see nothing but themselves and the past.
+
+use super::{Ground, Strategy};
+use crate::{
+    actors::{Actor, ActorId, Behaviour, Effect, Message, NodeId, Role, behaviour::Step},
+    ledger::{Link, saved::saved},
+    protocol::Height,
+    sim::fault::{Facts, Nodes},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Nodes that answer some others selectively: as peers they name each other alone, they stand where they stood when the fault began,
+/// and they pass nothing on to them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EclipseAnswers {
+    /// Those who answer so.
+    pub nodes: Nodes,
+    /// Those who are answered so.
+    pub victims: Nodes,
+}
+
+impl Strategy for EclipseAnswers {
+    const NAME: &'static str = "eclipse-answers";
+    const FACTS: Facts = Facts::BREACH;
+    const EXAMPLE: &'static str = "nodes = [1, 2]\nvictims = [3]";
+    type Behaviour = Answering;
+
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        vec![("nodes", &self.nodes), ("victims", &self.victims)]
+    }
+
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        vec![("nodes", &mut self.nodes), ("victims", &mut self.victims)]
+    }
+
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Answering)> {
+        let attackers: Arc<[NodeId]> = ground.resolve(&self.nodes).into();
+        let victims: Arc<[NodeId]> = ground.resolve(&self.victims).into();
+        let answering = Answering { attackers, victims, shown: None };
+        ground.each(&self.nodes, Role::Peer, |_| answering.clone())
+    }
+}
+
+/// The peer answers its victims so.
+#[derive(Clone, Debug)]
+pub struct Answering {
+    attackers: Arc<[NodeId]>,
+    victims: Arc<[NodeId]>,
+    /// The block that it shows them as its tip.
+    shown: Option<Arc<Link>>,
+}
+
+impl Behaviour for Answering {
+    fn begins(&mut self, actor: &Actor, _: &mut Step<'_>) {
+        self.shown = actor.peer().map(|peer| peer.tip().clone());
+    }
+
+    fn does(&mut self, _: &Actor, step: &mut Step<'_>, effect: Effect) -> Option<Effect> {
+        let Some(shown) = &self.shown else { return Some(effect) };
+        let seen = |height: Height| height.min(shown.height());
+        match effect {
+            Effect::SendToPeers { mut to, message } => {
+                to.retain(|node| !self.victims.contains(node));
+                Some(Effect::SendToPeers { to, message })
+            }
+            Effect::Send { to, message } if to.node != step.me.node && self.victims.contains(&to.node) => {
+                let message = match message {
+                    Message::Block(_) | Message::Transactions(_) => return None,
+                    Message::Peers(_) => {
+                        let others = self.attackers.iter().copied().filter(|node| *node != step.me.node);
+                        Message::Peers(others.collect())
+                    }
+                    Message::Status { .. } => Message::Status { tip: shown.block().clone() },
+                    Message::Blocks { inquiry, height, blocks } => {
+                        let old = blocks.iter().filter(|block| block.header.height <= shown.height());
+                        Message::Blocks { inquiry, height: seen(height), blocks: old.cloned().collect() }
+                    }
+                    Message::CommonBlocks { inquiry, height, common } => {
+                        Message::CommonBlocks { inquiry, height: seen(height), common }
+                    }
+                    message => message,
+                };
+                Some(Effect::Send { to, message })
+            }
+            effect => Some(effect),
+        }
+    }
+}
+
+saved!(struct Answering { attackers, victims, shown });

@@ -1,0 +1,117 @@
+//! Delegates that forge in slots of others.
+
+use super::{Ground, Strategy, forgery};
+use crate::{
+    actors::{
+        Actor, ActorId, Behaviour, Delegate, Effect, Event, Input, Message, Role, SimTime, behaviour::Step,
+        message::RoundView,
+    },
+    ledger::saved::saved,
+    protocol::Slot,
+    sim::fault::{Facts, Nodes, Said},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{mem, sync::Arc, time::Duration};
+
+/// Delegates that forge in slots of others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForgeOutOfTurn {
+    pub delegates: Nodes,
+    /// In every slot, in every second one, and so on.
+    #[serde(default = "one")]
+    pub every: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Strategy for ForgeOutOfTurn {
+    const NAME: &'static str = "forge-out-of-turn";
+    const FACTS: Facts = Facts::IRREGULAR;
+    const EXAMPLE: &'static str = "delegates = [4]\nevery = 3";
+    type Behaviour = OutOfTurn;
+
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        vec![("delegates", &self.delegates)]
+    }
+
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        vec![("delegates", &mut self.delegates)]
+    }
+
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        vec![("every", Said::Number(self.every, 1..=1_000_000))]
+    }
+
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, OutOfTurn)> {
+        let every = self.every.max(1);
+        ground.each(&self.delegates, Role::Delegate, |_| OutOfTurn { every, asked: false })
+    }
+}
+
+/// A slot's first two seconds belong to the block before. Source: consensus.md 2.1.
+const INTO_SLOT: Duration = Duration::from_secs(2);
+
+/// The delegate takes every slot whose number is a multiple of this for its own.
+#[derive(Clone, Debug)]
+pub struct OutOfTurn {
+    every: u32,
+    /// It has asked its relay where the chain is.
+    asked: bool,
+}
+
+impl OutOfTurn {
+    fn plan(&self, delegate: &Delegate, step: &mut Step<'_>) {
+        let slots = delegate.tree().slots();
+        let running = slots.slot(step.now.seconds()).0;
+        let next = (running / self.every + 1).saturating_mul(self.every);
+        step.wake_at(SimTime::from_seconds(slots.start(Slot(next))) + INTO_SLOT, 0);
+    }
+
+    /// An empty block for the running slot, whoever owns it; not for its own, which the honest delegate fills.
+    fn forge(delegate: &Delegate, step: &mut Step<'_>, view: &RoundView) {
+        let slot = delegate.tree().slots().slot(step.now.seconds());
+        let Some(keys) = delegate.keys().filter(|keys| view.round.owner(slot).public_key != *keys.public()) else {
+            return;
+        };
+        if slot > view.tip_slot {
+            let block = Arc::new(forgery::empty(view, slot, keys, delegate.tree()));
+            step.put(Effect::Observe(Event::BlockForged(block.clone())));
+            step.push(step.peers.iter().copied(), &block);
+        }
+    }
+}
+
+impl Behaviour for OutOfTurn {
+    fn begins(&mut self, actor: &Actor, step: &mut Step<'_>) {
+        self.asked = false;
+        actor.delegate().iter().for_each(|delegate| self.plan(delegate, step));
+    }
+
+    fn hears(&mut self, actor: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
+        match (&input, actor.delegate()) {
+            (Input::Message { message: Message::Round(view), .. }, Some(delegate)) if mem::take(&mut self.asked) => {
+                Self::forge(delegate, step, view);
+                None
+            }
+            _ => Some(input),
+        }
+    }
+
+    fn wakes(&mut self, actor: &Actor, step: &mut Step<'_>, _: u64) -> Option<Input> {
+        // A wake-up from before it was switched off and on again may come beside the one planned since.
+        let delegate = actor.delegate().filter(|_| !self.asked)?;
+        self.plan(delegate, step);
+        // A clock that was set in between may have put the wake-up into another slot.
+        if delegate.tree().slots().slot(step.now.seconds()).0.is_multiple_of(self.every) {
+            step.send(step.relay(), Message::RoundRequest);
+            self.asked = true;
+        }
+        None
+    }
+}
+
+saved!(struct OutOfTurn { every, asked });

@@ -1,0 +1,99 @@
+//! Delegates that forge late.
+//!
+//! Such a delegate has its transactions in time, and its relay has answered. It takes them later, so the block that it makes of
+//! them is late: the answer is kept until then, and so the delegate does not give its relay up.
+
+use super::{Ground, Strategy};
+use crate::{
+    actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, Wake, behaviour::Step},
+    ledger::saved::saved,
+    sim::fault::{Facts, Nodes, Said, milliseconds},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Delegates that forge later in their slot than they could.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LateForging {
+    pub delegates: Nodes,
+    /// In milliseconds after the instant at which it could make its block first.
+    pub by_ms: u32,
+}
+
+impl Strategy for LateForging {
+    const NAME: &'static str = "late-forging";
+    const FACTS: Facts = Facts::IRREGULAR;
+    const EXAMPLE: &'static str = "delegates = [1]\nby_ms = 900";
+    type Behaviour = Late;
+
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        vec![("delegates", &self.delegates)]
+    }
+
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        vec![("delegates", &mut self.delegates)]
+    }
+
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        vec![milliseconds("by_ms", self.by_ms)]
+    }
+
+    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Late)> {
+        let by = Duration::from_millis(self.by_ms.into());
+        ground.each(&self.delegates, Role::Delegate, |_| Late { by, awaits: false, held: None })
+    }
+}
+
+/// The delegate makes its block so much later than it could. Several at once add up.
+#[derive(Clone, Debug)]
+pub struct Late {
+    by: Duration,
+    /// The delegate has asked for transactions to forge.
+    awaits: bool,
+    /// The transactions of a block that it makes late.
+    held: Option<Input>,
+}
+
+/// The number of the only wake-up.
+const TAKE: u64 = 0;
+
+impl Behaviour for Late {
+    fn begins(&mut self, _: &Actor, _: &mut Step<'_>) {
+        (self.awaits, self.held) = (false, None);
+    }
+
+    fn hears(&mut self, _: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
+        match input {
+            // It would give its relay up, which has answered.
+            Input::Wake(Wake::Forge { .. }) if self.held.is_some() => None,
+            Input::Message { message: Message::ForgingTransactions(_), .. } if self.awaits && !self.by.is_zero() => {
+                self.awaits = false;
+                self.held = Some(input);
+                step.wake_at(step.now + self.by, TAKE);
+                None
+            }
+            input => Some(input),
+        }
+    }
+
+    fn does(&mut self, _: &Actor, _: &mut Step<'_>, effect: Effect) -> Option<Effect> {
+        self.awaits |= matches!(effect, Effect::Send { message: Message::ForgingTransactionsRequest, .. });
+        Some(effect)
+    }
+
+    fn wakes(&mut self, _: &Actor, _: &mut Step<'_>, _: u64) -> Option<Input> {
+        self.held.take()
+    }
+
+    fn ends(&mut self, _: &Actor, _: &mut Step<'_>) -> Option<Input> {
+        self.held.take()
+    }
+
+    fn keeps(&self) -> Option<u64> {
+        self.held.is_some().then_some(TAKE)
+    }
+}
+
+saved!(struct Late { by, awaits, held });

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# A crate outside the workspace whose only source is examples/strategy.rs, and what becomes of its strategy: scenario files, the
+# lab, the schema, the search and the minimiser know it. Builds with the same profiles as the checkout, so that nothing but its own
+# lines is compiled when the checkout is built.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+crate=$(mktemp -d)
+served=
+trap 'kill $served 2>/dev/null || true; rm -rf "$crate"' EXIT
+mkdir "$crate/src"
+cp "$root/examples/strategy.rs" "$crate/src/main.rs"
+cat > "$crate/Cargo.toml" <<EOF
+[package]
+name = "outside"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+dposlab = { path = "$root" }
+schemars = "1"
+serde = { version = "1", features = ["derive"] }
+
+$(sed -n '/^\[profile\.dev\]/,/^\[profile\.release\]/p' "$root/Cargo.toml" | sed '$d')
+EOF
+# The versions of the checkout; what is new is the crate itself.
+cp "$root/Cargo.lock" "$crate/Cargo.lock"
+lines=$(wc -l < "$crate/src/main.rs")
+[ "$lines" -le 60 ] || { echo "examples/strategy.rs has $lines lines, allowed is 60" >&2; exit 1; }
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
+cargo build --quiet --manifest-path "$crate/Cargo.toml"
+outside=$CARGO_TARGET_DIR/debug/outside
+
+cat > "$crate/scenario.toml" <<'EOF'
+# Every second block of two delegates is empty, about.
+version = 1
+rounds = 3
+crypto = "modelled"
+[network]
+delegates = 5
+[[workload]]
+kind = "generate"
+per_second = 2.0
+[[fault]]
+kind = "empty-blocks"
+delegates = [1, 2]
+percent = 50
+from = { round = 2 }
+EOF
+digest() { "$outside" run "$crate/scenario.toml" --seed 7 --json "$@" | grep -o '"digest":"[0-9a-f]*"'; }
+with=$(digest)
+[ -n "$with" ] || { echo "no digest" >&2; exit 1; }
+[ "$with" = "$(digest --stage ractor)" ] || { echo "the stages differ" >&2; exit 1; }
+sed -i 's/percent = 50/percent = 0/' "$crate/scenario.toml"
+[ "$with" != "$(digest)" ] || { echo "the strategy changes nothing" >&2; exit 1; }
+sed -i 's/percent = 0/percent = 101/' "$crate/scenario.toml"
+refused=$("$outside" run "$crate/scenario.toml" 2>&1) && { echo "101 % was accepted" >&2; exit 1; }
+grep -q "fault\[0\].percent.*101.*0 to 100" <<< "$refused" || { echo "$refused" >&2; exit 1; }
+"$outside" schema | grep -q '"empty-blocks"'
+
+"$outside" up --pace manual --port 0 --delegates 3 --json > "$crate/ready" &
+served=$!
+until [ -s "$crate/ready" ]; do read -rt 0.1 <> <(:) || true; done
+url=$(grep -o '"url":"[^"]*"' "$crate/ready" | cut -d'"' -f4)
+lab=${url%/api}/lab
+curl -sf -X POST -H 'content-type: application/json' -d '{"kind":"empty-blocks","delegates":[0],"percent":10}' "$lab/faults" | grep -q '"state":"in-force"'
+curl -sf -X POST -H 'content-type: application/json' -d '{"slots":6}' "$lab/advance" > /dev/null
+curl -sf "$lab/faults" | grep -q '"percent":10'
+kill "$served"; wait "$served" 2>/dev/null || true; served=
+
+# The search draws it beside the project's own kinds.
+"$outside" check --draw --runs 150 --rules corrected --out "$crate/drawn" > /dev/null
+grep -lq empty-blocks "$crate"/drawn/*.toml || { echo "150 drawn scenarios have none" >&2; exit 1; }
+
+# What breaks because of it is found, and made smaller: the crash has nothing to do with it, and one delegate less breaks it, too.
+cat > "$crate/broken.toml" <<'EOF'
+version = 1
+rounds = 3
+crypto = "modelled"
+[network]
+delegates = 5
+[[workload]]
+kind = "generate"
+per_second = 1.0
+[[fault]]
+kind = "empty-blocks"
+delegates = [0, 1, 2, 3, 4]
+percent = 100
+[[fault]]
+kind = "restart"
+nodes = [2]
+from = { round = 2 }
+[[assert]]
+finally = "transactions >= 20"
+EOF
+"$outside" check "$crate/broken.toml" --runs 1 --budget 40 --out "$crate/found" > "$crate/told" && { echo "nothing was found" >&2; exit 1; }
+smaller=$(cat "$crate"/found/*.toml)
+grep -q '"empty-blocks"' <<< "$smaller" || { echo "the finding has not got it:" >&2; cat "$crate/told" >&2; exit 1; }
+! grep -q '"restart"' <<< "$smaller" || { echo "the minimiser kept the restart:" >&2; echo "$smaller" >&2; exit 1; }
+echo "a strategy in a file of $lines lines, in a crate outside: scenarios, both stages, limits, schema, lab, search and minimiser know it"
