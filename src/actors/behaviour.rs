@@ -37,7 +37,8 @@ pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
         Some(effect)
     }
 
-    /// Wakes up, as it [wanted](Step::wake_at). Returns what the actor hears now.
+    /// Wakes up, as it [wanted](Step::wake_at). Returns what the actor hears now. A crash of its node takes all wake-ups: the actors
+    /// that come back begin anew, and a pool that is kept does not.
     fn wakes(&mut self, _actor: &Actor, _step: &mut Step<'_>, _number: u64) -> Option<Input> {
         None
     }
@@ -55,6 +56,9 @@ pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
     fn keeps(&self) -> Option<u64> {
         None
     }
+
+    /// Draws from another seed from now on, if it holds something that draws.
+    fn draws_anew(&mut self, _seed: u64) {}
 
     /// The key that it forges with by the rules, beside the node's own delegate and even while that is switched off.
     fn spare_key(&self) -> Option<&PublicKey> {
@@ -140,9 +144,10 @@ impl Step<'_> {
         ((u128::from(drawn) * u128::from(count)) >> 64) as u64
     }
 
-    /// The seed of something of its own, by that of its actor: the actor's other behaviours have other ones.
+    /// The seed of something of its own, by that of its actor: behaviours that are on at once have different ones, as long as none
+    /// of them ends.
     pub fn seed_for(&self, of_actor: u64) -> u64 {
-        of_actor ^ ((self.place as u64 + 1) << 40)
+        seed_at(self.place, of_actor)
     }
 
     /// Writes the memory of the coalition: what all actors of one fault know together. The others [learn](Behaviour::learns) of it at
@@ -177,7 +182,17 @@ pub struct Layer {
     pub memory: Option<Arc<[u8]>>,
 }
 
+fn seed_at(place: usize, of_actor: u64) -> u64 {
+    of_actor ^ ((place as u64 + 1) << 40)
+}
+
 impl Layer {
+    /// Draws from another seed of its actor's from now on, in its place among the actor's behaviours.
+    pub fn draw_anew(&mut self, place: usize, of_actor: u64) {
+        self.seed = of_actor;
+        self.behaviour.draws_anew(seed_at(place, of_actor));
+    }
+
     /// It takes its turn: what it wants done goes to `effects`.
     pub(super) fn turn<T>(
         &mut self,

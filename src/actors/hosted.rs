@@ -24,8 +24,8 @@ pub enum Stimulus {
     Behave { layer: Layer, peers: Arc<[NodeId]> },
     /// It no longer behaves so, and no longer forges with this key, if it did.
     Cease { layer: u32, spare: Option<PublicKey> },
-    /// The memory of the coalition to which one of its behaviours belongs was written.
-    Share { layer: u32, value: Arc<[u8]> },
+    /// The memory of the coalition to which one of its behaviours belongs was written by a behaviour.
+    Share { layer: u32, by: u32, value: Arc<[u8]> },
     /// Delegate: it is off in these rounds from now on, or no longer.
     Switch { rounds: Spells, off: bool },
     /// Its node comes back after a crash: this actor takes its place and starts.
@@ -75,12 +75,16 @@ impl Hosted {
             },
             Stimulus::Behave { layer, peers } => self.begin(now, layer, peers, effects),
             Stimulus::Cease { layer, .. } => self.cease(now, layer, effects),
-            Stimulus::Share { layer, value } => {
+            Stimulus::Share { layer, by, value } => {
                 if let Some(bent) = &mut self.bent
                     && let Some(at) = bent.layers.iter().position(|one| one.id == layer)
                 {
                     bent.layers[at].memory = Some(value);
-                    bent.turn(&self.actor, at, now, effects, |behaviour, actor, step| behaviour.learns(actor, step));
+                    if by != layer {
+                        bent.turn(&self.actor, at, now, effects, |behaviour, actor, step| {
+                            behaviour.learns(actor, step)
+                        });
+                    }
                 }
             }
             Stimulus::Switch { rounds, off } => self.switch(now, &rounds, off, effects),
@@ -102,20 +106,22 @@ impl Hosted {
     /// A peer draws from another stream from now on, a delegate from another seed; a pool does not draw. Behaviours draw from the
     /// seed of the node's delegate, too.
     pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng, seed: impl FnOnce() -> u64) {
-        let bent = self.bent.iter_mut().flat_map(|bent| &mut bent.layers);
-        match &mut self.actor {
-            Actor::Peer(peer) => peer.draw_anew(random()),
-            Actor::Delegate(delegate) => {
-                let seed = seed();
-                delegate.draw_anew(seed);
-                return bent.for_each(|layer| layer.seed = seed);
+        let mut seed = Some(seed);
+        let mut drawn = || seed.take().map(|seed| seed());
+        let of_actor = match &mut self.actor {
+            Actor::Peer(peer) => {
+                peer.draw_anew(random());
+                self.bent.is_some().then(&mut drawn).flatten()
             }
-            Actor::Pool(_) => {}
-        }
-        let mut bent = bent.peekable();
-        if bent.peek().is_some() {
-            let seed = seed();
-            bent.for_each(|layer| layer.seed = seed);
+            Actor::Delegate(delegate) => {
+                let polls = drawn();
+                polls.into_iter().for_each(|polls| delegate.draw_anew(polls));
+                polls
+            }
+            Actor::Pool(_) => self.bent.is_some().then(&mut drawn).flatten(),
+        };
+        if let (Some(bent), Some(of_actor)) = (&mut self.bent, of_actor) {
+            bent.layers.iter_mut().enumerate().for_each(|(place, layer)| layer.draw_anew(place, of_actor));
         }
     }
 
@@ -287,7 +293,7 @@ saved!(enum Stimulus {
     0 Input(input),
     1 Behave { layer, peers },
     2 Cease { layer, spare },
-    3 Share { layer, value },
+    3 Share { layer, by, value },
     4 Switch { rounds, off },
     5 Begin(actor),
 });

@@ -135,8 +135,7 @@ fn touched(scenario: &Scenario, which: impl Fn(Facts) -> bool) -> BTreeSet<NodeI
         }
     };
     let kinds = scenario.faults.iter().map(|fault| &fault.kind).filter(|kind| which(kind.facts()));
-    let mut touched: BTreeSet<NodeId> =
-        kinds.flat_map(|kind| kind.nodes()).flat_map(|(_, nodes)| named(nodes)).collect();
+    let mut touched: BTreeSet<NodeId> = kinds.flat_map(|kind| kind.concerned()).flat_map(named).collect();
     if scenario.network.model.clocks.is_some() {
         touched.extend(all());
     }

@@ -11,13 +11,13 @@ use crate::{
     ledger::{BlockRejected, BlockTree, Link, Rules, rules::Gossip},
     protocol::{Height, NetworkConfig, Slot},
     sim::{
-        Digest, Fault, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger, World,
+        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
+        World,
         network::Links,
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
-        strategy::Censor,
     },
 };
 use std::{iter, sync::Arc};
@@ -297,12 +297,12 @@ fn outcome(trace: &TraceDigest, world: &World, ended: Ended) -> Outcome {
 /// The fault with the address in place of an account's name.
 pub(super) fn with_addresses(fault: &Fault, testnet: &Testnet) -> Fault {
     let mut fault = fault.clone();
-    if let Some(censor) = fault.kind.strategy_mut::<Censor>()
-        && let Some(number) = censor.sender.strip_prefix("account_").and_then(|number| number.parse::<usize>().ok())
-        && let Some(account) = testnet.accounts.get(number.wrapping_sub(1))
-    {
-        let network = testnet.config.network.pub_key_hash;
-        censor.sender = account.keys.public().address(network).to_string();
+    let FaultKind::Strategy(planned) = &mut fault.kind else { return fault };
+    for party in planned.parties_mut() {
+        let number = party.strip_prefix("account_").and_then(|number| number.parse::<usize>().ok());
+        if let Some(account) = number.and_then(|number| testnet.accounts.get(number.wrapping_sub(1))) {
+            *party = account.keys.public().address(testnet.config.network.pub_key_hash).to_string();
+        }
     }
     fault
 }

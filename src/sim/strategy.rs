@@ -61,6 +61,8 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     const FACTS: Facts;
     /// An example of its parameters in a network of five delegates, in TOML.
     const EXAMPLE: &'static str;
+    /// The lists whose nodes keep the rules, by key: what they do is held against them.
+    const BYSTANDERS: &'static [&'static str] = &[];
     /// What its actors do.
     type Behaviour: Behaviour + Saved + Clone + 'static;
 
@@ -72,6 +74,12 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
 
     /// Its statements beside these, each under its key in a file.
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        Vec::new()
+    }
+
+    /// The names of accounts and delegates among its parameters, in which the address stands in place of an account's name when
+    /// the run begins.
+    fn parties_mut(&mut self) -> Vec<&mut String> {
         Vec::new()
     }
 
@@ -107,6 +115,11 @@ impl<'a> Ground<'a> {
     /// The key that a node forges with; `None` if it does not forge.
     pub fn keys(&self, node: NodeId) -> Option<&KeyPair> {
         self.plan.nodes[node.0 as usize].forger.as_ref()
+    }
+
+    /// The tip of the highest chain.
+    pub fn best(&self) -> &Arc<Link> {
+        self.best
     }
 
     /// The address of a name: an address itself, or that of a delegate.
@@ -221,13 +234,14 @@ trait AnyStrategy: fmt::Debug + Send + Sync {
     fn facts(&self) -> Facts;
     fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
+    fn bystanders(&self) -> &'static [&'static str];
+    fn parties_mut(&mut self) -> Vec<&mut String>;
     fn said(&self) -> Vec<(&'static str, Said<'_>)>;
     fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32);
     fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)>;
     fn boxed(&self) -> Box<dyn AnyStrategy>;
     fn table(&self) -> Table;
     fn any(&self) -> &dyn Any;
-    fn any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<S: Strategy> AnyStrategy for S {
@@ -249,6 +263,14 @@ impl<S: Strategy> AnyStrategy for S {
 
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         self.said()
+    }
+
+    fn bystanders(&self) -> &'static [&'static str] {
+        S::BYSTANDERS
+    }
+
+    fn parties_mut(&mut self) -> Vec<&mut String> {
+        self.parties_mut()
     }
 
     fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32) {
@@ -274,10 +296,6 @@ impl<S: Strategy> AnyStrategy for S {
     fn any(&self) -> &dyn Any {
         self
     }
-
-    fn any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 impl Planned {
@@ -301,6 +319,16 @@ impl Planned {
         self.0.nodes_mut()
     }
 
+    /// The lists whose nodes keep the rules, by key.
+    pub fn bystanders(&self) -> &'static [&'static str] {
+        self.0.bystanders()
+    }
+
+    /// The names of accounts and delegates among its parameters.
+    pub fn parties_mut(&mut self) -> Vec<&mut String> {
+        self.0.parties_mut()
+    }
+
     /// Its statements beside these.
     pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         self.0.said()
@@ -319,11 +347,6 @@ impl Planned {
     /// It, if it is of this kind.
     pub fn of<S: Strategy>(&self) -> Option<&S> {
         self.0.any().downcast_ref()
-    }
-
-    /// It, if it is of this kind, to be changed.
-    pub fn of_mut<S: Strategy>(&mut self) -> Option<&mut S> {
-        self.0.any_mut().downcast_mut()
     }
 }
 

@@ -55,6 +55,7 @@ mod settled;
 mod snapshots;
 mod spells;
 mod stopping;
+mod strategies;
 mod support;
 mod sweeps;
 mod testnet;

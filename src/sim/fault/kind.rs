@@ -181,10 +181,10 @@ impl FaultKind {
         planned.of()
     }
 
-    /// The strategy, if it is one of this kind, to be changed.
-    pub fn strategy_mut<S: Strategy>(&mut self) -> Option<&mut S> {
-        let Self::Strategy(planned) = self else { return None };
-        planned.of_mut()
+    /// The nodes that the facts are about: those it names, but for lists of bystanders.
+    pub fn concerned(&self) -> Vec<&Nodes> {
+        let bystanders = if let Self::Strategy(planned) = self { planned.bystanders() } else { &[] };
+        self.nodes().into_iter().filter(|(key, _)| !bystanders.contains(key)).map(|(_, nodes)| nodes).collect()
     }
 
     /// The delegates that it switches off by rounds, and in which.
@@ -248,6 +248,11 @@ impl Serialize for FaultKind {
 impl<'de> Deserialize<'de> for FaultKind {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut table = Table::deserialize(from)?;
+        // A file has no null: it is what is left of `nan` and `inf`, and would pass for a member that is absent.
+        if let Some((key, _)) = table.iter().find(|(_, value)| holds_null(value)) {
+            let why = format!("invalid value for `{key}`: expected a finite number");
+            return Err(de::Error::custom(why));
+        }
         let name = match table.get("kind") {
             Some(Value::String(name)) => name.as_str(),
             // Else a number would pass for the place of a kind in their list.
@@ -267,6 +272,15 @@ impl<'de> Deserialize<'de> for FaultKind {
         }
         // The method that is derived, not this one.
         Self::deserialize(Value::Object(table)).map_err(de::Error::custom)
+    }
+}
+
+fn holds_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.iter().any(holds_null),
+        Value::Object(table) => table.values().any(holds_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -37,6 +37,10 @@ impl Strategy for Censor {
         vec![("sender", Said::Party(&self.sender))]
     }
 
+    fn parties_mut(&mut self) -> Vec<&mut String> {
+        vec![&mut self.sender]
+    }
+
     fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Censoring)> {
         let Some(sender) = ground.address(&self.sender) else { return Vec::new() };
         ground.each(&self.delegates, Role::Pool, |_| Censoring { sender })

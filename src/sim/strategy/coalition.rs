@@ -1,8 +1,11 @@
 //! Delegates that forge a private chain together.
 
-use super::{Ground, Strategy, private};
+use super::{
+    Ground, Strategy,
+    private::{self, PUSHES, Private},
+};
 use crate::{
-    actors::{Actor, ActorId, Behaviour, Effect, Event, Input, Message, NodeId, Role, behaviour::Step},
+    actors::{Actor, ActorId, Behaviour, Effect, Event, Input, Message, NodeId, Peer, Role, behaviour::Step},
     ledger::{Link, saved::saved},
     protocol::{BlockId, PublicKey},
     sim::fault::{Facts, Nodes, Said},
@@ -11,8 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Delegates who share a private chain. A block of one goes to the others alone while one of them owns a slot soon. They make the
-/// chain known at once: when none of them owns one, or when the network forges a block below its tip.
+/// Delegates who share a private chain. A block of one goes to its neighbours among them alone while one of them owns a slot soon. They make the
+/// chain known at once: when none of them owns one, or when the network forges a block in the place of one of theirs. If the network is
+/// higher by then, it stays private, and is lost when the relays leave it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coalition {
@@ -50,88 +54,96 @@ impl Strategy for Coalition {
         let keys: Arc<[PublicKey]> =
             nodes.iter().filter_map(|node| ground.keys(*node)).map(|keys| *keys.public()).collect();
         let members: Arc<[NodeId]> = nodes.into();
-        let member = Member { slots: self.slots, keys, members: members.clone() };
-        members.iter().map(|node| (ActorId { node: *node, role: Role::Peer }, member.clone())).collect()
+        let member =
+            |node: &NodeId| (ActorId { node: *node, role: Role::Peer }, Member::new(self.slots, &keys, &members));
+        members.iter().map(member).collect()
     }
 }
 
-/// The peer of a member. The private chain, ascending, is the coalition's memory.
+/// The peer of a member. The private blocks are the memory of all actors of the fault.
 #[derive(Clone, Debug)]
 pub struct Member {
     slots: u32,
+    /// The keys of the members.
     keys: Arc<[PublicKey]>,
     members: Arc<[NodeId]>,
+    /// The block of its own delegate that its peer has still to apply.
+    made: Option<BlockId>,
 }
 
-/// The private chain in the memory: the ids of its blocks, as text.
-fn private(step: &Step<'_>) -> Vec<BlockId> {
-    let chain: Vec<String> = step.recall().unwrap_or_default();
-    chain.iter().filter_map(|id| id.parse().ok()).collect()
+/// The private blocks in the memory, as text.
+fn private(step: &Step<'_>) -> Private {
+    let ids: Vec<String> = step.recall().unwrap_or_default();
+    Private(ids.iter().filter_map(|id| id.parse().ok()).collect())
 }
 
-fn remember(step: &mut Step<'_>, private: &[BlockId]) {
-    step.share(&private.iter().map(BlockId::to_string).collect::<Vec<_>>());
+fn remember(step: &mut Step<'_>, private: &Private) {
+    step.share(&private.0.iter().map(BlockId::to_string).collect::<Vec<_>>());
+}
+
+/// What is private at the end of a chain becomes known.
+fn publish(step: &mut Step<'_>, tip: &Arc<Link>, pushes: usize) {
+    let mut private = private(step);
+    let before = private.0.len();
+    private.publish(tip, pushes, step);
+    if private.0.len() < before {
+        remember(step, &private);
+    }
 }
 
 impl Member {
+    /// The relay of a delegate among those that act together.
+    pub(super) fn new(slots: u32, keys: &Arc<[PublicKey]>, members: &Arc<[NodeId]>) -> Self {
+        Self { slots, keys: keys.clone(), members: members.clone(), made: None }
+    }
+
     /// Its own delegate has made a block, and its peer stands on it.
-    fn forged(&self, step: &mut Step<'_>, actor: &Actor, link: &Arc<Link>) {
-        let (Some(peer), mut chain) = (actor.peer(), private(step)) else { return };
+    fn forged(&self, step: &mut Step<'_>, peer: &Peer, link: &Arc<Link>) {
         if private::owns_soon(peer.tree(), link, self.slots, &self.keys) {
-            chain.push(link.id());
-            remember(step, &chain);
+            let mut private = private(step);
+            private.add(peer.tree(), link);
+            remember(step, &private);
             let others: Vec<NodeId> = self.members.iter().copied().filter(|node| *node != step.me.node).collect();
             step.push(others.into_iter(), link.block());
-        } else if !chain.is_empty() {
-            private::publish(peer.tree(), &chain, step);
-            remember(step, &[]);
+        } else if let Some(parent) = link.parent() {
+            // The peer itself pushes the block.
+            publish(step, &parent, PUSHES - 1);
         }
     }
 }
 
 impl Behaviour for Member {
     fn hears(&mut self, actor: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
-        if let (Input::Message { message: Message::Block(rival), .. }, Some(peer)) = (&input, actor.peer()) {
-            let chain = private(step);
-            if private::is_rival(peer.tree(), &chain, rival) {
-                if private::is_ahead(peer.tree(), &chain, rival) {
-                    private::publish(peer.tree(), &chain, step);
-                }
-                remember(step, &[]);
+        match (&input, actor.peer()) {
+            (Input::Message { message: Message::Forged(block), .. }, _) => self.made = Some(block.id),
+            (Input::Message { message: Message::Block(block), .. }, Some(peer))
+                if private(step).has_rival(peer, block) =>
+            {
+                publish(step, peer.tip(), PUSHES);
             }
+            _ => {}
         }
         Some(input)
     }
 
     fn does(&mut self, actor: &Actor, step: &mut Step<'_>, effect: Effect) -> Option<Effect> {
         let Some(peer) = actor.peer() else { return Some(effect) };
-        match &effect {
-            Effect::Observe(Event::BlockApplied(link)) if self.is_own(step, link) => self.forged(step, actor, link),
-            Effect::Observe(Event::BlockReverted(link)) => {
-                let mut chain = private(step);
-                let before = chain.len();
-                chain.retain(|id| *id != link.id());
-                if chain.len() < before {
-                    remember(step, &chain);
-                }
-            }
-            _ => {}
+        if let Effect::Observe(Event::BlockApplied(link)) = &effect
+            && self.made == Some(link.id())
+        {
+            self.made = None;
+            self.forged(step, peer, link);
         }
-        private::hide(peer.tree(), &private(step), effect)
+        match &effect {
+            Effect::Send { to, .. } if self.members.contains(&to.node) => Some(effect),
+            _ => private(step).hide(peer, effect),
+        }
     }
 
     fn ends(&mut self, actor: &Actor, step: &mut Step<'_>) -> Option<Input> {
-        actor.peer().iter().for_each(|peer| private::publish(peer.tree(), &private(step), step));
+        actor.peer().iter().for_each(|peer| publish(step, peer.tip(), PUSHES));
         None
     }
 }
 
-impl Member {
-    /// Returns true if a block is of the delegate of this member's node.
-    fn is_own(&self, step: &Step<'_>, link: &Arc<Link>) -> bool {
-        let place = self.members.iter().position(|node| *node == step.me.node);
-        place.and_then(|place| self.keys.get(place)).is_some_and(|key| *key == link.block().header.generator)
-    }
-}
-
-saved!(struct Member { slots, keys, members });
+saved!(struct Member { slots, keys, members, made });

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Nodes that answer some others selectively: as peers they name each other alone, they stand where they stood when the fault began,
+/// Nodes that answer some others selectively: as peers they name each other alone, they claim the highest chain as it was when the fault began,
 /// and they pass nothing on to them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +26,7 @@ impl Strategy for EclipseAnswers {
     const NAME: &'static str = "eclipse-answers";
     const FACTS: Facts = Facts::BREACH;
     const EXAMPLE: &'static str = "nodes = [1, 2]\nvictims = [3]";
+    const BYSTANDERS: &'static [&'static str] = &["victims"];
     type Behaviour = Answering;
 
     fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
@@ -39,7 +40,7 @@ impl Strategy for EclipseAnswers {
     fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Answering)> {
         let attackers: Arc<[NodeId]> = ground.resolve(&self.nodes).into();
         let victims: Arc<[NodeId]> = ground.resolve(&self.victims).into();
-        let answering = Answering { attackers, victims, shown: None };
+        let answering = Answering { attackers, victims, shown: ground.best().clone() };
         ground.each(&self.nodes, Role::Peer, |_| answering.clone())
     }
 }
@@ -49,20 +50,17 @@ impl Strategy for EclipseAnswers {
 pub struct Answering {
     attackers: Arc<[NodeId]>,
     victims: Arc<[NodeId]>,
-    /// The block that it shows them as its tip.
-    shown: Option<Arc<Link>>,
+    /// The block that it shows them as its tip: that of the highest chain when the fault began.
+    shown: Arc<Link>,
 }
 
 impl Behaviour for Answering {
-    fn begins(&mut self, actor: &Actor, _: &mut Step<'_>) {
-        self.shown = actor.peer().map(|peer| peer.tip().clone());
-    }
-
     fn does(&mut self, _: &Actor, step: &mut Step<'_>, effect: Effect) -> Option<Effect> {
-        let Some(shown) = &self.shown else { return Some(effect) };
+        let shown = &self.shown;
         let seen = |height: Height| height.min(shown.height());
         match effect {
-            Effect::SendToPeers { mut to, message } => {
+            // It goes on asking them: who does not answer is dropped.
+            Effect::SendToPeers { mut to, message: message @ (Message::Block(_) | Message::Transactions(_)) } => {
                 to.retain(|node| !self.victims.contains(node));
                 Some(Effect::SendToPeers { to, message })
             }

@@ -1,63 +1,89 @@
 //! Blocks that relays keep from the network for a while: what they let nobody see, and how they make it known.
 
 use crate::{
-    actors::{Effect, Message, behaviour::Step},
+    actors::{Effect, Message, Peer, behaviour::Step},
     ledger::{BlockTree, Link},
     protocol::{Block, BlockId, Height, PublicKey, Slot},
 };
-use std::sync::Arc;
+use std::{iter, sync::Arc};
+
+/// Pushed blocks that a node hears of one peer within seconds. One more, and it hangs up. Source: consensus.md 6.
+pub const PUSHES: usize = 2;
+/// Private blocks so far below a tip are on no chain any more.
+const FORGOTTEN: u32 = 1_000;
 
 /// Returns true if one of these keys owns a slot within so many after a block's, by the round of the block after it.
 pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicKey]) -> bool {
     let state = &tree.applied(link).state;
     let last = tree.slots().slot(link.block().header.timestamp).0;
-    let soon = (1..=slots).map(|later| Slot(last.saturating_add(later)));
-    soon.into_iter().any(|slot| keys.contains(&state.round().owner(slot).public_key))
+    let mut soon = (1..=slots).map(|later| Slot(last.saturating_add(later)));
+    soon.any(|slot| keys.contains(&state.round().owner(slot).public_key))
 }
 
-/// The last block of the network's chain below private ones, which ascend.
-fn known(tree: &BlockTree, private: &[BlockId]) -> Option<Arc<Link>> {
-    tree.link(private.first()?)?.parent()
-}
+/// Blocks that nobody outside knows. One whose chain is left stays private.
+#[derive(Clone, Debug, Default)]
+pub struct Private(pub Vec<BlockId>);
 
-/// Returns the effect as one does it who knows of no private block; `None` if nothing is left of it.
-pub fn hide(tree: &BlockTree, private: &[BlockId], effect: Effect) -> Option<Effect> {
-    let Some(known) = known(tree, private) else { return Some(effect) };
-    let is_private = |id: &BlockId| private.contains(id);
-    let seen = |height: Height| height.min(known.height());
-    let Effect::Send { to, message } = effect else {
-        let hidden =
-            matches!(&effect, Effect::SendToPeers { message: Message::Block(block), .. } if is_private(&block.id));
-        return (!hidden).then_some(effect);
-    };
-    let message = match message {
-        Message::Block(block) if is_private(&block.id) => return None,
-        Message::Status { tip } if is_private(&tip.id) => Message::Status { tip: known.block().clone() },
-        Message::Blocks { inquiry, height, blocks } => {
-            let blocks = blocks.iter().filter(|block| !is_private(&block.id)).cloned().collect();
-            Message::Blocks { inquiry, height: seen(height), blocks }
-        }
-        Message::CommonBlocks { inquiry, height, common } => {
-            Message::CommonBlocks { inquiry, height: seen(height), common }
-        }
-        message => message,
-    };
-    Some(Effect::Send { to, message })
-}
-
-/// Sends private blocks to all peers, the lowest first.
-pub fn publish(tree: &BlockTree, private: &[BlockId], step: &mut Step<'_>) {
-    for link in private.iter().filter_map(|id| tree.link(id)) {
-        step.push(step.peers.iter().copied(), link.block());
+impl Private {
+    /// The private blocks at the end of a chain, the highest first.
+    fn at_end<'a>(&'a self, tip: &Arc<Link>) -> impl Iterator<Item = Arc<Link>> + 'a {
+        iter::successors(Some(tip.clone()), |link| link.parent()).take_while(|link| self.0.contains(&link.id()))
     }
-}
 
-/// Returns true if a block that comes from outside stands in the place of a private one, or above them.
-pub fn is_rival(tree: &BlockTree, private: &[BlockId], block: &Block) -> bool {
-    !private.contains(&block.id) && known(tree, private).is_some_and(|known| block.header.height > known.height())
-}
+    /// The last block of a chain that others know.
+    fn known(&self, tip: &Arc<Link>) -> Arc<Link> {
+        let lowest = self.at_end(tip).last();
+        lowest.and_then(|link| link.parent()).unwrap_or_else(|| tip.clone())
+    }
 
-/// Returns true if private blocks reach higher than a block of the network.
-pub fn is_ahead(tree: &BlockTree, private: &[BlockId], of: &Block) -> bool {
-    private.last().and_then(|id| tree.link(id)).is_some_and(|tip| tip.height() > of.header.height)
+    /// One more, the tip of a chain.
+    pub fn add(&mut self, tree: &BlockTree, tip: &Arc<Link>) {
+        let is_near = |id: &BlockId| tree.link(id).is_some_and(|link| link.height().0 + FORGOTTEN > tip.height().0);
+        self.0.retain(is_near);
+        self.0.push(tip.id());
+    }
+
+    /// They are private no longer. The lowest go to all peers, so many of them; who hears of them asks for the others.
+    pub fn publish(&mut self, tip: &Arc<Link>, pushes: usize, step: &mut Step<'_>) {
+        let mut chain: Vec<Arc<Link>> = self.at_end(tip).collect();
+        chain.reverse();
+        for link in chain.iter().take(pushes) {
+            step.push(step.peers.iter().copied(), link.block());
+        }
+        self.0.retain(|id| chain.iter().all(|link| link.id() != *id));
+    }
+
+    /// Returns true if a block from outside stands in the place of one of those at the end of a peer's chain.
+    pub fn has_rival(&self, peer: &Peer, block: &Block) -> bool {
+        let (tip, height) = (peer.tip(), block.header.height);
+        tip.height() >= height && height > self.known(tip).height() && !self.0.contains(&block.id)
+    }
+
+    /// Returns a peer's effect as one does it who knows of no private block; `None` if nothing is left of it.
+    pub fn hide(&self, peer: &Peer, effect: Effect) -> Option<Effect> {
+        if self.0.is_empty() {
+            return Some(effect);
+        }
+        let seen = |height: Height| height.min(self.known(peer.tip()).height());
+        let Effect::Send { to, message } = effect else {
+            let hidden = matches!(&effect, Effect::SendToPeers { message: Message::Block(block), .. } if self.0.contains(&block.id));
+            return (!hidden).then_some(effect);
+        };
+        let message = match message {
+            Message::Block(block) if self.0.contains(&block.id) => return None,
+            Message::Status { tip } => {
+                let link = peer.tree().link(&tip.id);
+                Message::Status { tip: link.map_or(tip, |link| self.known(&link).block().clone()) }
+            }
+            Message::Blocks { inquiry, height, blocks } => {
+                let blocks = blocks.iter().filter(|block| !self.0.contains(&block.id)).cloned().collect();
+                Message::Blocks { inquiry, height: seen(height), blocks }
+            }
+            Message::CommonBlocks { inquiry, height, common } => {
+                Message::CommonBlocks { inquiry, height: seen(height), common }
+            }
+            message => message,
+        };
+        Some(Effect::Send { to, message })
+    }
 }

@@ -102,6 +102,10 @@ impl Behaviour for Spare {
         None
     }
 
+    fn draws_anew(&mut self, seed: u64) {
+        self.forger.iter_mut().for_each(|forger| forger.draw_anew(seed));
+    }
+
     fn spare_key(&self) -> Option<&PublicKey> {
         Some(self.keys.public())
     }

@@ -92,6 +92,11 @@ impl Faults {
         format!("behaviours {behaviours:?}, off {off:?}, without pool {:?}", self.without_pool)
     }
 
+    /// Behaviours that begin again draw from another seed.
+    pub fn draw_anew(&mut self, seed: u64) {
+        self.behaviours.iter_mut().for_each(|(.., layer)| layer.seed = seed);
+    }
+
     /// Returns true if a node's delegate is switched off in all rounds.
     pub fn is_always_off(&self, node: NodeId) -> bool {
         self.off_of(node).any(|rounds| rounds.contains(&ALL_ROUNDS))
@@ -389,16 +394,15 @@ impl World {
         }
     }
 
-    /// A behaviour has written the memory of its coalition: the others learn of it.
+    /// A behaviour has written the memory of its coalition. The others learn of it, and the writer hears it among what others write at
+    /// this instant, so that all read the same in the end.
     pub(super) fn share(&mut self, layer: u32, value: &Arc<[u8]>) {
         let Some((fault, ..)) = self.faults.behaviours.iter().find(|(.., one)| one.id == layer) else { return };
         let fault = *fault;
         for (_, to, one) in self.faults.behaviours.iter_mut().filter(|(of, ..)| *of == fault) {
             one.memory = Some(value.clone());
-            if one.id != layer {
-                let stimulus = Stimulus::Share { layer: one.id, value: value.clone() };
-                self.queue.push(self.now, Item::Stimulus { to: *to, stimulus });
-            }
+            let stimulus = Stimulus::Share { layer: one.id, by: layer, value: value.clone() };
+            self.queue.push(self.now, Item::Stimulus { to: *to, stimulus });
         }
     }
 

@@ -115,6 +115,7 @@ impl World {
     pub(in crate::sim) fn draw_anew(&mut self, seeds: SeedTree) {
         Arc::make_mut(&mut self.plan).seeds = seeds;
         self.network.draw_anew(seeds);
+        self.faults.draw_anew(seeds.seed());
         self.anew = Some(seeds);
         for index in 0..self.sources.len() {
             self.source_draws_anew(index);

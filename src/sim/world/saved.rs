@@ -7,7 +7,7 @@ use crate::{
         Link,
         saved::{LoadError, Loader, Saved, Saver},
     },
-    sim::{Plan, fault::AddedFault, source::Counts},
+    sim::{Plan, fault::AddedFault, source::Counts, strategy},
 };
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ impl Moment {
     /// # Errors
     /// The bytes are none of such a moment.
     pub fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
+        // Behaviours are read by kinds that are there from the first look at their list on.
+        strategy::kinds();
         let world = World::load(from, plan, added)?;
         let (tallies, actors) = (Vec::<Counts>::load(from)?, Vec::<Hosted>::load(from)?);
         let wanted = plan.nodes.len() * crate::sim::plan::ROLES.len();
