@@ -157,7 +157,8 @@ fn a_copy_of_a_run_with_behaviours_goes_on_alike() {
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let tips = |moment: &Moment| moment.tips().all().iter().map(|tip| tip.id()).collect::<Vec<_>>();
     let mut stage = InlineStage::new(&plan, Vec::new());
-    for second in [61_u64, 133, 222] {
+    // At some of these instants blocks are private, a block is kept until it is late, and a message of a spare forger is on its way.
+    for second in (61..420_u64).step_by(17) {
         stage.run_until(plan.start + Duration::from_secs(second));
         let moment = stage.moment();
         // As bytes, too.
