@@ -32,7 +32,6 @@ node --eval 'import("dposlab").then(async ({ Testnet }) => {
 })'
 took=$((($(date +%s%N) - began) / 1000000))
 echo "first result after $took ms"
-test "$took" -lt 10000
 npx --offline dposlab --version
 
 step "what a user has beside it"

