@@ -3,7 +3,7 @@
 use dposlab::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step},
     sim::fault::{Facts, Nodes, Said},
-    sim::strategy::{self, Ground, Strategy},
+    sim::strategy::{self, Setting, Strategy},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ impl Strategy for EmptyBlocks {
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         vec![("percent", Said::Number(self.percent, 0..=100))]
     }
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Empty)> {
-        ground.each(&self.delegates, Role::Pool, |_| Empty(self.percent))
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Empty)> {
+        setting.each(&self.delegates, Role::Pool, |_| Empty(self.percent))
     }
 }
 

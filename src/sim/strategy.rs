@@ -87,17 +87,17 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     fn vary(&mut self, _below: &mut dyn FnMut(u32) -> u32) {}
 
     /// The actors that behave so, and how each of them does.
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Self::Behaviour)>;
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Self::Behaviour)>;
 }
 
-/// The run in which a strategy begins.
-pub struct Ground<'a> {
+/// The run in which a strategy begins, at that instant.
+pub struct Setting<'a> {
     plan: &'a Plan,
     names: &'a Names,
     best: &'a Arc<Link>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Setting<'a> {
     pub(super) fn new(plan: &'a Plan, names: &'a Names, best: &'a Arc<Link>) -> Self {
         Self { plan, names, best }
     }
@@ -238,7 +238,7 @@ trait AnyStrategy: fmt::Debug + Send + Sync {
     fn parties_mut(&mut self) -> Vec<&mut String>;
     fn said(&self) -> Vec<(&'static str, Said<'_>)>;
     fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32);
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)>;
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)>;
     fn boxed(&self) -> Box<dyn AnyStrategy>;
     fn table(&self) -> Table;
     fn any(&self) -> &dyn Any;
@@ -277,8 +277,8 @@ impl<S: Strategy> AnyStrategy for S {
         self.vary(below);
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
-        let all = self.behaviours(ground).into_iter();
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
+        let all = self.behaviours(setting).into_iter();
         all.map(|(actor, behaviour)| (actor, Box::new(behaviour) as Box<dyn Behaviour>)).collect()
     }
 
@@ -340,8 +340,8 @@ impl Planned {
     }
 
     /// The actors that behave so, and how each of them does.
-    pub fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
-        self.0.behaviours(ground)
+    pub fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
+        self.0.behaviours(setting)
     }
 
     /// It, if it is of this kind.

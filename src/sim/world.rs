@@ -3,7 +3,7 @@
 //! ```text
 //!   queue ──► a node's actor ──► effects ──► network ──► queue        world/{coming,delivery,sending}.rs
 //!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
-//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/{faults,offline,agenda,halt}.rs
+//!     ├──► a fault begins or ends ──► network, nodes, behaviours      world/{faults,offline,agenda,halt}.rs
 //!     └──► a client hands in transactions                             source.rs, world/requests.rs
 //! ```
 

@@ -2,6 +2,8 @@
 
 use dposlab::{
     actors::{Event, Message, NodeId, SimTime},
+    check::liveness::deviants,
+    ledger::saved::{Saved, Saver},
     protocol::Block,
     scenario::{Scenario, StageKind},
     sim::{NetworkEvent, Observer, SeedTree, stage::inline::InlineStage, world::Moment},
@@ -110,6 +112,18 @@ fn a_coalition_shows_its_private_chain_to_its_members_alone() {
     assert!(private > 20 && most > 1, "{private} private blocks, at most {most} at once");
 }
 
+/// New actors of a member know what the coalition knows: its stored tip may be private.
+#[test]
+fn a_member_that_crashes_and_comes_back_keeps_the_secret() {
+    let restart = |number: u32| {
+        format!("[[fault]]\nkind = 'restart'\nnodes = [{}]\nfrom = {{ seconds = {} }}\n", number % 4, 60 + 23 * number)
+    };
+    let restarts: String = (0..16).map(restart).collect();
+    let text = format!("{NETWORK}[[fault]]\nkind = 'coalition'\ndelegates = [0, 1, 2, 3]\nslots = 3\n{restarts}");
+    let private: usize = (1..=4).map(|seed| private_blocks(&text, seed, &[0, 1, 2, 3]).0).sum();
+    assert!(private > 20, "{private} private blocks");
+}
+
 #[test]
 fn who_forges_ahead_shows_its_blocks_to_nobody_until_it_makes_them_known() {
     let text = "version = 1\nrounds = 14\ncrypto = 'modelled'\n[network]\ndelegates = 5\ngossip = 'reference'\n\
@@ -143,6 +157,44 @@ fn who_is_eclipsed_by_answers_sees_the_attackers_as_they_stood_and_no_more() {
         }
     }
     assert!(answers > 5 && others > 5, "{answers} answers of attackers, {others} blocks of others");
+}
+
+/// Victims keep the rules, and are judged: only who answers so is forgiven.
+#[test]
+fn who_is_deceived_is_no_deviant() {
+    let text = format!("{NETWORK}[[fault]]\nkind = 'eclipse-answers'\nnodes = [1, 2]\nvictims = [3, 4]\n");
+    let scenario = Scenario::parse(&text, Path::new("victims.toml")).expect("it is valid");
+    assert_eq!(deviants(&scenario), [1, 2].map(NodeId).into());
+}
+
+/// A copy that draws anew does so at its spare forgers, too: nothing else draws here, and their polls lie elsewhere then.
+#[test]
+fn a_spare_forger_draws_anew_with_its_run() {
+    let text = format!(
+        "{NETWORK}latency = {{ distribution = 'constant', ms = 50 }}\n\
+         [[fault]]\nkind = 'spare-forger'\ndelegates = [6]\nnodes = [11]\n"
+    );
+    let text = text.replace("delegates = 11\n", "delegates = 11\nrelays = 1\n");
+    let scenario = Scenario::parse(&text, Path::new("spare.toml")).expect("it is valid");
+    let seeds = SeedTree::new(3);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let mut stage = InlineStage::new(&plan, Vec::new());
+    stage.run_until(plan.start + Duration::from_secs(60));
+    // The bytes of the spare forger alone, which are those of its node's delegate.
+    let of_spare = |stage: &InlineStage| {
+        let mut out = Saver::new(&plan.tree);
+        stage.moment().actors()[3 * 11 + 2].save(&mut out);
+        out.finish().0
+    };
+    let drawn = [8, 9].map(|seed| {
+        let mut copy = InlineStage::at(&stage.moment());
+        copy.draw_anew(SeedTree::new(seed));
+        (of_spare(&copy), copy)
+    });
+    let [(one, _), (other, _)] = &drawn;
+    let differing = one.iter().zip(other).filter(|(one, other)| one != other).count();
+    // Three seeds of eight bytes: of the node's own forger, of the behaviour, and of the forger that it holds.
+    assert!(differing > 2 * 8, "{differing} bytes differ");
 }
 
 /// A run that is copied in the middle goes on as the one it was copied of, with all that its behaviours remember.

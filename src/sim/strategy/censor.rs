@@ -1,6 +1,6 @@
 //! Pools that offer their delegates no transaction of a sender.
 
-use super::{Ground, Strategy};
+use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step, message::Transactions},
     ledger::saved::saved,
@@ -41,9 +41,9 @@ impl Strategy for Censor {
         vec![&mut self.sender]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Censoring)> {
-        let Some(sender) = ground.address(&self.sender) else { return Vec::new() };
-        ground.each(&self.delegates, Role::Pool, |_| Censoring { sender })
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Censoring)> {
+        let Some(sender) = setting.address(&self.sender) else { return Vec::new() };
+        setting.each(&self.delegates, Role::Pool, |_| Censoring { sender })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Delegates that forge a private chain together.
 
 use super::{
-    Ground, Strategy,
+    Setting, Strategy,
     private::{self, PUSHES, Private},
 };
 use crate::{
@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Delegates who share a private chain. A block of one goes to its neighbours among them alone while one of them owns a slot soon. They make the
-/// chain known at once: when none of them owns one, or when the network forges a block in the place of one of theirs. If the network is
-/// higher by then, it stays private, and is lost when the relays leave it.
+/// Delegates who share a private chain. A block of one goes to its neighbours among them alone while one of them owns a slot soon.
+/// They make the chain known when none of them owns one, or when the network forges a block in the place of one of theirs: they push
+/// its lowest blocks, and others ask for the rest. If the network is higher by then, the chain stays private.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coalition {
@@ -49,10 +49,10 @@ impl Strategy for Coalition {
         vec![("slots", Said::Number(self.slots, 1..=1_000))]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Member)> {
-        let nodes = ground.resolve(&self.delegates);
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Member)> {
+        let nodes = setting.resolve(&self.delegates);
         let keys: Arc<[PublicKey]> =
-            nodes.iter().filter_map(|node| ground.keys(*node)).map(|keys| *keys.public()).collect();
+            nodes.iter().filter_map(|node| setting.keys(*node)).map(|keys| *keys.public()).collect();
         let members: Arc<[NodeId]> = nodes.into();
         let member =
             |node: &NodeId| (ActorId { node: *node, role: Role::Peer }, Member::new(self.slots, &keys, &members));
@@ -136,7 +136,10 @@ impl Behaviour for Member {
         }
         match &effect {
             Effect::Send { to, .. } if self.members.contains(&to.node) => Some(effect),
-            _ => private(step).hide(peer, effect),
+            Effect::Send { message, .. } | Effect::SendToPeers { message, .. } if Private::is_in(message) => {
+                private(step).hide(peer, effect)
+            }
+            _ => Some(effect),
         }
     }
 

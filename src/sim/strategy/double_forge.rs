@@ -1,6 +1,6 @@
 //! Delegates that make two blocks in one slot.
 
-use super::{Ground, Strategy, forgery};
+use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Event, Message, Role, behaviour::Step},
     ledger::saved::saved,
@@ -31,8 +31,8 @@ impl Strategy for DoubleForge {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Doubling)> {
-        ground.each(&self.delegates, Role::Delegate, |_| Doubling {})
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Doubling)> {
+        setting.each(&self.delegates, Role::Delegate, |_| Doubling {})
     }
 }
 

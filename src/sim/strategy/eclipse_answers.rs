@@ -1,6 +1,6 @@
 //! Nodes that let others see nothing but themselves and the past.
 
-use super::{Ground, Strategy};
+use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, NodeId, Role, behaviour::Step},
     ledger::{Link, saved::saved},
@@ -37,11 +37,11 @@ impl Strategy for EclipseAnswers {
         vec![("nodes", &mut self.nodes), ("victims", &mut self.victims)]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Answering)> {
-        let attackers: Arc<[NodeId]> = ground.resolve(&self.nodes).into();
-        let victims: Arc<[NodeId]> = ground.resolve(&self.victims).into();
-        let answering = Answering { attackers, victims, shown: ground.best().clone() };
-        ground.each(&self.nodes, Role::Peer, |_| answering.clone())
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Answering)> {
+        let attackers: Arc<[NodeId]> = setting.resolve(&self.nodes).into();
+        let victims: Arc<[NodeId]> = setting.resolve(&self.victims).into();
+        let answering = Answering { attackers, victims, shown: setting.best().clone() };
+        setting.each(&self.nodes, Role::Peer, |_| answering.clone())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Delegates whose blocks break a rule.
 
-use super::{Ground, Strategy, forgery};
+use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Event, Message, Role, behaviour::Step},
     ledger::saved::saved,
@@ -32,9 +32,9 @@ impl Strategy for ForgeInvalid {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Breaking)> {
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Breaking)> {
         let rule = self.error;
-        ground.each(&self.delegates, Role::Delegate, |_| Breaking { rule, oversize: forgery::Oversize::default() })
+        setting.each(&self.delegates, Role::Delegate, |_| Breaking { rule, oversize: forgery::Oversize::default() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Delegates that forge in slots of others.
 
-use super::{Ground, Strategy, forgery};
+use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{
         Actor, ActorId, Behaviour, Delegate, Effect, Event, Input, Message, Role, SimTime, behaviour::Step,
@@ -46,9 +46,9 @@ impl Strategy for ForgeOutOfTurn {
         vec![("every", Said::Number(self.every, 1..=1_000_000))]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, OutOfTurn)> {
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, OutOfTurn)> {
         let every = self.every.max(1);
-        ground.each(&self.delegates, Role::Delegate, |_| OutOfTurn { every, asked: false })
+        setting.each(&self.delegates, Role::Delegate, |_| OutOfTurn { every, asked: false })
     }
 }
 

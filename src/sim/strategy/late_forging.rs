@@ -3,7 +3,7 @@
 //! Such a delegate has its transactions in time, and its relay has answered. It takes them later, so the block that it makes of
 //! them is late: the answer is kept until then, and so the delegate does not give its relay up.
 
-use super::{Ground, Strategy};
+use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, Wake, behaviour::Step},
     ledger::saved::saved,
@@ -40,9 +40,9 @@ impl Strategy for LateForging {
         vec![milliseconds("by_ms", self.by_ms)]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Late)> {
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Late)> {
         let by = Duration::from_millis(self.by_ms.into());
-        ground.each(&self.delegates, Role::Delegate, |_| Late { by, awaits: false, held: None })
+        setting.each(&self.delegates, Role::Delegate, |_| Late { by, awaits: false, held: None })
     }
 }
 

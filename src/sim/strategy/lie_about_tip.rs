@@ -1,6 +1,6 @@
 //! Nodes that claim another tip than they stand on.
 
-use super::{Ground, Strategy, forgery};
+use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step},
     ledger::saved::saved,
@@ -62,9 +62,9 @@ impl Strategy for LieAboutTip {
         vec![("by", Said::Number(self.by.unsigned_abs(), 1..=1_000_000))]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Lie)> {
-        ground.each(&self.nodes, Role::Peer, |node| {
-            let keys = ground.keys(node).cloned().filter(|_| self.signed);
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Lie)> {
+        setting.each(&self.nodes, Role::Peer, |node| {
+            let keys = setting.keys(node).cloned().filter(|_| self.signed);
             Lie { claim: self.claim, by: self.by, keys, claimed: None }
         })
     }

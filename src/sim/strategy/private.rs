@@ -59,6 +59,12 @@ impl Private {
         tip.height() >= height && height > self.known(tip).height() && !self.0.contains(&block.id)
     }
 
+    /// Returns true for a message in which something private may be.
+    pub fn is_in(message: &Message) -> bool {
+        use Message::{Block, Blocks, CommonBlocks, Status};
+        matches!(message, Block(_) | Status { .. } | Blocks { .. } | CommonBlocks { .. })
+    }
+
     /// Returns a peer's effect as one does it who knows of no private block; `None` if nothing is left of it.
     pub fn hide(&self, peer: &Peer, effect: Effect) -> Option<Effect> {
         if self.0.is_empty() {

@@ -1,6 +1,6 @@
 //! Nodes that take no transactions.
 
-use super::{Ground, Strategy};
+use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, PoolError, Role, Submission, behaviour::Step},
     ledger::saved::saved,
@@ -30,8 +30,8 @@ impl Strategy for RefuseTransactions {
         vec![("nodes", &mut self.nodes)]
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Refusing)> {
-        ground.each(&self.nodes, Role::Peer, |_| Refusing {})
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Refusing)> {
+        setting.each(&self.nodes, Role::Peer, |_| Refusing {})
     }
 }
 

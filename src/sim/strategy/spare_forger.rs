@@ -1,6 +1,6 @@
 //! Nodes that forge with a key of another delegate, too.
 
-use super::{Ground, Strategy};
+use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Delegate, Effect, Input, Role, Wake, behaviour::Step},
     ledger::saved::saved,
@@ -37,11 +37,11 @@ impl Strategy for SpareForger {
     }
 
     /// None forges with its own key a second time.
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Spare)> {
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Spare)> {
         let mut all = Vec::new();
-        for delegate in ground.resolve(&self.delegates) {
-            let Some(keys) = ground.keys(delegate) else { continue };
-            for node in ground.resolve(&self.nodes).into_iter().filter(|node| *node != delegate) {
+        for delegate in setting.resolve(&self.delegates) {
+            let Some(keys) = setting.keys(delegate) else { continue };
+            for node in setting.resolve(&self.nodes).into_iter().filter(|node| *node != delegate) {
                 let spare = Spare { keys: keys.clone(), forger: None };
                 all.push((ActorId { node, role: Role::Delegate }, spare));
             }

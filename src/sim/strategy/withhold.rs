@@ -1,6 +1,6 @@
 //! Relays that keep their delegates' blocks back.
 
-use super::{Ground, Strategy};
+use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, behaviour::Step},
     ledger::saved::saved,
@@ -39,9 +39,9 @@ impl Strategy for Withhold {
         self.release_ms.iter().map(|release| milliseconds("release_ms", *release)).collect()
     }
 
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Withholding)> {
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Withholding)> {
         let release = self.release_ms.map(|ms| Duration::from_millis(ms.into()));
-        ground.each(&self.delegates, Role::Peer, |_| Withholding { release, own: None })
+        setting.each(&self.delegates, Role::Peer, |_| Withholding { release, own: None })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Delegates that forge in private while slots of their own follow.
 
-use super::{Ground, Strategy, coalition::Member};
+use super::{Setting, Strategy, coalition::Member};
 use crate::{
     actors::{ActorId, Role},
     sim::fault::{Facts, Nodes, Said},
@@ -8,9 +8,9 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Delegates whose relays keep their blocks private while another slot of the same delegate follows soon, and make all of them known
-/// at once: when none follows, or when the network forges a block in the place of one of them. If the network is higher by then, they
-/// stay private, and are lost when the relay leaves them.
+/// Delegates whose relays keep their blocks private while another slot of the same delegate follows soon. They make them known when
+/// none follows, or when the network forges a block in the place of one of them: they push the lowest, and others ask for the rest. If
+/// the network is higher by then, the blocks stay private.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WithholdAhead {
@@ -44,9 +44,9 @@ impl Strategy for WithholdAhead {
     }
 
     /// Each is a coalition of its own.
-    fn behaviours(&self, ground: &Ground<'_>) -> Vec<(ActorId, Member)> {
-        let alone = ground.resolve(&self.delegates).into_iter().filter_map(|node| {
-            let key = *ground.keys(node)?.public();
+    fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Member)> {
+        let alone = setting.resolve(&self.delegates).into_iter().filter_map(|node| {
+            let key = *setting.keys(node)?.public();
             Some((ActorId { node, role: Role::Peer }, Member::new(self.slots, &[key].into(), &[node].into())))
         });
         alone.collect()

@@ -8,7 +8,7 @@ use crate::{
     sim::{
         fault::{FaultKind, Messages, Nodes, Partition, Told},
         network::interference::{Action, Cut, MessageRule, NodeSet},
-        strategy::{Ground, Planned},
+        strategy::{Planned, Setting},
     },
 };
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
@@ -40,7 +40,7 @@ pub(super) enum State {
     Over,
 }
 
-/// The part of a fault's effects on its nodes that has to be undone when it ends. Rules of the network and deviations are found
+/// The part of a fault's effects on its nodes that has to be undone when it ends. Rules of the network and behaviours are found
 /// by the fault's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
@@ -366,8 +366,8 @@ impl World {
 
     /// The actors of a strategy behave by it from now on.
     fn behave(&mut self, index: usize, planned: &Planned) -> Held {
-        let ground = Ground::new(&self.plan, &self.names, self.best());
-        for (to, behaviour) in planned.behaviours(&ground) {
+        let setting = Setting::new(&self.plan, &self.names, self.best());
+        for (to, behaviour) in planned.behaviours(&setting) {
             let id = self.faults.next_layer;
             self.faults.next_layer += 1;
             let seed = self.anew.unwrap_or(self.plan.seeds).seed();
