@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The Python package: built from the sources, installed from the wheel into an empty environment, tested there.
-#
-# The wheel has the program of `cargo build`, so that the folder of other builds is used; a release makes its own.
+# DPOSLAB_WHEELS names the folder of a wheel that is there already.
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
@@ -14,10 +13,9 @@ export PYTHONDONTWRITEBYTECODE=1
 pip() { "$folder/$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}"; }
 
 echo "the wheel, as pip makes it from the checkout"
-python3 -m venv "$folder/tools"
-MATURIN_PEP517_ARGS="--profile dev --strip --locked" "$folder/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps \
-    --wheel-dir "$folder/wheels" "$root/python"
-wheel=$(ls "$folder"/wheels/dposlab-*.whl)
+wheels=${DPOSLAB_WHEELS:-$folder/wheels}
+[ -d "$wheels" ] || bash wheel.sh "$wheels"
+wheel=$(ls "$wheels"/dposlab-*.whl)
 
 echo "the first result in a fresh environment"
 python3 -m venv "$folder/venv"
