@@ -6,8 +6,8 @@
 //!           other nodes' peers             through the simulated network
 //! ```
 //!
-//! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only from the
-//! random stream it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
+//! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only the
+//! random numbers it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
 
 pub mod ahead;
 pub mod behaviour;
@@ -17,6 +17,7 @@ pub mod message;
 pub mod observation;
 pub mod peer;
 pub mod pool;
+pub mod random;
 pub mod time;
 pub mod wait;
 pub mod webhook;
@@ -28,6 +29,7 @@ pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
 pub use pool::{PoolError, Submission, TransactionPool};
+pub use random::{Choices, Random};
 pub use time::SimTime;
 pub use wait::Wait;
 pub use webhook::{Webhook, WebhookDispatcher};

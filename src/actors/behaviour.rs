@@ -103,6 +103,7 @@ pub struct Step<'a> {
     /// Its place among the behaviours of its actor.
     place: usize,
     seed: u64,
+    name: Option<u64>,
     memory: &'a mut Option<Arc<[u8]>>,
     effects: &'a mut Vec<Effect>,
 }
@@ -136,7 +137,8 @@ impl Step<'_> {
 
     /// Returns a number below `count`, drawn for this actor, fault, instant and purpose. The same again gives the same number.
     pub fn below(&self, purpose: &str, count: u64) -> u64 {
-        let numbers = [self.seed, u64::from(self.layer), u64::from(self.me.node.0), self.now.micros()];
+        let of_fault = self.name.unwrap_or_else(|| self.layer.into());
+        let numbers = [self.seed, of_fault, u64::from(self.me.node.0), self.now.micros()];
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let hash = sha256_of(&[b"behaviour", &bytes, purpose.as_bytes()]);
         let drawn = u64::from_le_bytes(hash[..8].try_into().expect("8 of 32 bytes"));
@@ -147,7 +149,7 @@ impl Step<'_> {
     /// The seed of something of its own, by that of its actor: behaviours that are on at once have different ones, as long as none
     /// of them ends.
     pub fn seed_for(&self, of_actor: u64) -> u64 {
-        seed_at(self.place, of_actor)
+        seed_at(self.place, self.name, of_actor)
     }
 
     /// Writes the memory of the coalition: what all actors of one fault know together. The others [learn](Behaviour::learns) of it at
@@ -178,19 +180,21 @@ pub struct Layer {
     pub behaviour: Box<dyn Behaviour>,
     /// The seed of what it draws.
     pub seed: u64,
+    /// The name of its fault in what it draws, where draws come by name.
+    pub name: Option<u64>,
     /// What its coalition has written.
     pub memory: Option<Arc<[u8]>>,
 }
 
-fn seed_at(place: usize, of_actor: u64) -> u64 {
-    of_actor ^ ((place as u64 + 1) << 40)
+fn seed_at(place: usize, name: Option<u64>, of_actor: u64) -> u64 {
+    of_actor ^ name.unwrap_or((place as u64 + 1) << 40)
 }
 
 impl Layer {
     /// Draws from another seed of its actor's from now on, in its place among the actor's behaviours.
     pub fn draw_anew(&mut self, place: usize, of_actor: u64) {
         self.seed = of_actor;
-        self.behaviour.draws_anew(seed_at(place, of_actor));
+        self.behaviour.draws_anew(seed_at(place, self.name, of_actor));
     }
 
     /// It takes its turn: what it wants done goes to `effects`.
@@ -202,8 +206,8 @@ impl Layer {
         effects: &mut Vec<Effect>,
         turn: impl FnOnce(&mut dyn Behaviour, &mut Step<'_>) -> T,
     ) -> T {
-        let Self { id: layer, seed, memory, .. } = self;
-        let mut step = Step { now, me, peers, layer: *layer, place, seed: *seed, memory, effects };
+        let Self { id: layer, seed, name, memory, .. } = self;
+        let mut step = Step { now, me, peers, layer: *layer, place, seed: *seed, name: *name, memory, effects };
         turn(&mut *self.behaviour, &mut step)
     }
 }
@@ -228,11 +232,12 @@ pub fn learn<B: Behaviour + Saved + 'static>(kind: &'static str) {
 
 impl Saved for Layer {
     fn save(&self, out: &mut Saver) {
-        let Self { id, kind, behaviour, seed, memory } = self;
+        let Self { id, kind, behaviour, seed, name, memory } = self;
         id.save(out);
         (*kind).to_owned().save(out);
         behaviour.save_into(out);
         seed.save(out);
+        name.save(out);
         memory.save(out);
     }
 
@@ -241,6 +246,7 @@ impl Saved for Layer {
         let known = KINDS.read().expect("nobody panics while holding it");
         let known = known.get_key_value(name.as_str()).map(|(kind, read)| (*kind, *read));
         let (kind, read) = known.ok_or_else(|| from.wrong("kind of behaviour", &name))?;
-        Ok(Self { id, kind, behaviour: read(from)?, seed: u64::load(from)?, memory: Option::load(from)? })
+        let (behaviour, seed) = (read(from)?, u64::load(from)?);
+        Ok(Self { id, kind, behaviour, seed, name: Option::load(from)?, memory: Option::load(from)? })
     }
 }

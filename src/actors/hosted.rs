@@ -1,7 +1,7 @@
 //! An actor as a stage holds it: honest, until a fault makes it behave otherwise.
 
 use super::{
-    Actor, ActorId, Behaviour, Delegate, Effect, Input, NodeId, Peer, SimTime, TransactionPool, Wake,
+    Actor, ActorId, Behaviour, Delegate, Effect, Input, NodeId, Peer, Random, SimTime, TransactionPool, Wake,
     ahead::{Ahead, Announced},
     behaviour::{Layer, Step},
 };
@@ -9,7 +9,6 @@ use crate::{
     ledger::saved::saved,
     protocol::{PublicKey, Round},
 };
-use rand_chacha::ChaCha8Rng;
 use std::{fmt, mem, ops::RangeInclusive, sync::Arc};
 
 /// Rounds in which a delegate is switched off.
@@ -103,9 +102,9 @@ impl Hosted {
         }
     }
 
-    /// A peer draws from another stream from now on, a delegate from another seed; a pool does not draw. Behaviours draw from the
+    /// A peer draws other numbers from now on, a delegate from another seed; a pool does not draw. Behaviours draw from the
     /// seed of the node's delegate, too.
-    pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng, seed: impl FnOnce() -> u64) {
+    pub fn draw_anew(&mut self, random: impl FnOnce() -> Random, seed: impl FnOnce() -> u64) {
         let mut seed = Some(seed);
         let mut drawn = || seed.take().map(|seed| seed());
         let of_actor = match &mut self.actor {

@@ -29,7 +29,7 @@ mod verification;
 mod waits;
 
 use super::{
-    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
+    ActorId, Effect, Event, Input, Message, NodeId, Random, Role, SimTime, Wake,
     ahead::{self, Ahead, Announced},
     message::{AddTransactions, RequestId, Transactions},
 };
@@ -38,7 +38,7 @@ use crate::{
     protocol::{SignedTransaction, Slot},
 };
 use discovery::{Discovery, Newcomers};
-use draws::Draws;
+use draws::{About, Draws};
 use endpoint::Endpoint;
 use fork::ForkWatch;
 use gossip::Passing;
@@ -47,7 +47,6 @@ use limits::Limits;
 use neighbours::Neighbours;
 pub use neighbours::Verified;
 use ping::Pings;
-use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use sync::SyncState;
 use verification::{Asked, Probes};
@@ -106,7 +105,7 @@ pub struct Peer {
 
 impl Peer {
     /// A peer on `tip` of a network that is running: it is connected to `given`, who all stood on `tip` when it last
-    /// heard of them (its own number among them does no harm), and draws from `random`, a stream of its own.
+    /// heard of them (its own number among them does no harm), and draws from `random`, which is its own.
     ///
     /// # Panics
     /// The stream is not number 0 of its seed.
@@ -115,7 +114,7 @@ impl Peer {
         tree: Arc<BlockTree>,
         tip: Arc<Link>,
         given: impl Into<Arc<[NodeId]>>,
-        random: ChaCha8Rng,
+        random: impl Into<Random>,
     ) -> Self {
         let neighbours = Neighbours::connected(node, given.into(), tip.height());
         let cold = tree.rules().node.network_start;
@@ -123,7 +122,7 @@ impl Peer {
             node,
             tree,
             tip,
-            random: random.into(),
+            random: random.into().into(),
             neighbours,
             passing: None,
             pushed: [None; 2],
@@ -161,7 +160,7 @@ impl Peer {
         tree: Arc<BlockTree>,
         tip: Arc<Link>,
         given: impl Into<Arc<[NodeId]>>,
-        random: ChaCha8Rng,
+        random: impl Into<Random>,
     ) -> Self {
         let neighbours = Neighbours::alone(node, given.into());
         Self {
@@ -172,11 +171,11 @@ impl Peer {
         }
     }
 
-    /// Draws from another stream from now on, one of its own.
+    /// Draws other numbers from now on, which are its own.
     ///
     /// # Panics
-    /// The stream is not number 0 of its seed.
-    pub fn draw_anew(&mut self, random: ChaCha8Rng) {
+    /// They are those of a stream that is not number 0 of its seed.
+    pub fn draw_anew(&mut self, random: Random) {
         self.random = random.into();
     }
 
@@ -330,6 +329,15 @@ impl Peer {
 
     fn tell(&self, role: Role, message: Message, effects: &mut Vec<Effect>) {
         effects.push(Effect::Send { to: ActorId { node: self.node, role }, message });
+    }
+
+    /// A decision begins that draws.
+    #[inline]
+    fn decides(&mut self, now: SimTime, what: About) {
+        if self.random.is_by_name() {
+            let slot = self.slot(now);
+            self.random.name(slot, what);
+        }
     }
 
     fn slot(&self, now: SimTime) -> Slot {

@@ -11,7 +11,7 @@ mod network;
 use crate::{
     protocol::crypto::CryptoMode,
     scenario::{Scenario, section::NetworkSection},
-    sim::{FaultKind, NetworkModel, SeedTree, fault::Timing, strategy::SpareForger},
+    sim::{DrawsBy, FaultKind, NetworkModel, SeedTree, fault::Timing, strategy::SpareForger},
 };
 use deeds::Actions;
 use rand::{Rng, seq::IndexedRandom};
@@ -95,6 +95,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         stall: None,
         time_limit_seconds: None,
         crypto: CryptoMode::default(),
+        draws: DrawsBy::default(),
         network: network::network(draw, frame.delegates),
         rules: toml::Table::new(),
         faults: Vec::new(),

@@ -8,7 +8,10 @@ use super::{
     section::NetworkSection,
     workload::Workload,
 };
-use crate::{protocol::crypto::CryptoMode, sim::Fault};
+use crate::{
+    protocol::crypto::CryptoMode,
+    sim::{DrawsBy, Fault},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, io, path::PathBuf};
@@ -39,6 +42,10 @@ pub struct Scenario {
     /// The treatment of signatures: "real" (the default), "every-node" or "modelled".
     #[serde(default)]
     pub crypto: CryptoMode,
+    /// What the random numbers of a decision depend on: "in-order" (the default), on all that its party has drawn before; "by-name", on
+    /// what it is about. By name, two runs that differ in one thing share all other draws.
+    #[serde(default, skip_serializing_if = "is_in_order")]
+    pub draws: DrawsBy,
     #[serde(default)]
     pub network: NetworkSection,
     /// The rules of the nodes: `base` is "reference" (the default) or "corrected", and any rule can be set by name.
@@ -57,6 +64,11 @@ pub struct Scenario {
     /// The assertions. A run in which one does not hold has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_in_order(draws: &DrawsBy) -> bool {
+    *draws == DrawsBy::InOrder
 }
 
 /// The time for which a chain may not grow before the run is ended.

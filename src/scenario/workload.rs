@@ -13,8 +13,9 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::Kind,
     sim::{
-        Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
+        DrawsBy, Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
         fault::{ByClients, Nodes},
+        named,
         source::{MakeSource, Tally},
     },
 };
@@ -190,7 +191,7 @@ impl Scenario {
         let (names, testnet) = (plan.names(), Arc::new(testnet.clone()));
         let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
-            let network = stand.network(&format!("workload/{index}"), workload.nodes());
+            let network = stand.network(&stand.name("workload", index, workload, &self.workloads), workload.nodes());
             let make: MakeSource = match workload.kind.clone() {
                 WorkloadKind::Generate(generate) => {
                     let wallets = generate::Wallets::new(&network, &generate);
@@ -222,12 +223,21 @@ impl Stand<'_> {
         let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
         // Each source draws from streams of its own.
         let seeds = SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
+        let seeds = seeds.drawing(plan.seeds.draws());
         SourceContext { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
+    }
+
+    /// The name by which the entry of an index draws.
+    fn name<T: Serialize>(&self, what: &str, index: usize, entry: &T, all: &[T]) -> String {
+        match self.plan.seeds.draws() {
+            DrawsBy::InOrder => format!("{what}/{index}"),
+            DrawsBy::ByName => format!("{what}/{}", named::name(entry, &all[..index.min(all.len())])),
+        }
     }
 
     /// The source of the fault of an index, if it is clients' doing.
     pub fn clients(&self, index: usize, fault: &Fault) -> Option<PlannedSource> {
-        let network = |nodes: Option<&Nodes>| self.network(&format!("fault/{index}"), nodes);
+        let network = |nodes: Option<&Nodes>| self.network(&self.name("fault", index, fault, &self.plan.faults), nodes);
         let make: MakeSource = match fault.kind.by_clients()? {
             ByClients::Spammers(spam) => source(network(spam.nodes.as_ref()), spam.clone(), clients::Spammer::new),
             ByClients::Flooders(flood) => source(network(flood.nodes.as_ref()), flood.clone(), clients::Flooder::new),

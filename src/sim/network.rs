@@ -4,6 +4,7 @@
 //! table grows with the square of the nodes: what belongs to a link is computed from a hash of the seed and the link, and
 //! kept in small networks only.
 
+mod fates;
 pub mod interference;
 pub mod latency;
 pub mod topology;
@@ -17,6 +18,7 @@ use crate::{
     ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::{Milestones, NetworkConfig},
 };
+use fates::{Fate, Fates};
 use interference::{Interference, Verdict};
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus, rand_core::SeedableRng};
@@ -168,9 +170,8 @@ pub struct MessageNetwork {
     /// Latencies of single links.
     special: BTreeMap<(u32, u32), Latency>,
     seed: u64,
-    /// For what is drawn for each message, by its sender: what one direction of a link draws moves nothing in the other.
-    /// Empty where nothing is.
-    random: Vec<Xoshiro256PlusPlus>,
+    /// For what is drawn for each message.
+    fates: Fates,
     /// Latencies of the links of a small network that were asked for before.
     known: Known,
     /// The time until which a link is busy with earlier messages.
@@ -189,7 +190,6 @@ impl MessageNetwork {
     /// The network of a model between so many nodes.
     pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
         let seed = seeds.number("network/latency");
-        let of_sender = |node: u32| Xoshiro256PlusPlus::from_seed(seeds.bytes(&format!("network/messages/{node}")));
         let directions = |link: &LinkLatency| {
             let (latency, directions) = (link.latency, link.directions().map(|(_, directions)| directions));
             directions.unwrap_or_default().into_iter().map(move |direction| (direction, latency))
@@ -198,7 +198,7 @@ impl MessageNetwork {
             regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
             special: model.links.iter().flat_map(directions).collect(),
             seed,
-            random: if model.draws_for_messages() { (0..nodes).map(of_sender).collect() } else { Vec::new() },
+            fates: Fates::new(nodes, model.draws_for_messages(), config.slots(), seeds),
             known: Known::new(nodes),
             busy: BTreeMap::new(),
             plain: model.is_plain(),
@@ -213,9 +213,7 @@ impl MessageNetwork {
 
     /// Draws from other streams from now on. What was drawn once for all messages of a link stays.
     pub fn draw_anew(&mut self, seeds: SeedTree) {
-        for (node, random) in (0_u32..).zip(&mut self.random) {
-            *random = Xoshiro256PlusPlus::from_seed(seeds.bytes(&format!("network/messages/{node}")));
-        }
+        self.fates.draw_anew(seeds);
         self.interference.draw_anew(seeds);
     }
 
@@ -235,9 +233,10 @@ impl MessageNetwork {
         if from == to {
             return Route::Arrives(now);
         }
+        self.fates.leaves(now, from, to, message);
         if self.plain && self.interference.is_idle() {
             return match self.links.connects(from, to) {
-                true => Route::Arrives(self.arrival(now, from, to)),
+                true => Route::Arrives(self.arrival(now, from, to, Fate::Latency)),
                 false => Route::Lost,
             };
         }
@@ -267,19 +266,19 @@ impl MessageNetwork {
 
     /// Returns the arrival of one message that leaves now.
     #[inline]
-    fn arrival(&mut self, now: SimTime, from: NodeId, to: NodeId) -> SimTime {
+    fn arrival(&mut self, now: SimTime, from: NodeId, to: NodeId, fate: Fate) -> SimTime {
         let micros = match self.known.get(from, to) {
             Some(known) => known,
-            None => self.latency_of_message(from, to),
+            None => self.latency_of_message(from, to, fate),
         };
         SimTime::from_micros(now.micros().saturating_add(micros))
     }
 
     /// In microseconds; of a link that delays all messages alike it is known from then on, if the network is small.
-    fn latency_of_message(&mut self, from: NodeId, to: NodeId) -> u64 {
+    fn latency_of_message(&mut self, from: NodeId, to: NodeId, fate: Fate) -> u64 {
         let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
         if latency.per == Per::Message && self.model.regions.is_none() {
-            return latency.draw(self.of_sender(from));
+            return latency.draw(&mut self.fates.of(from, fate));
         }
         let micros = self.latency_of_link(from, to);
         self.known.put(from, to, micros);
@@ -302,23 +301,26 @@ impl MessageNetwork {
     fn route_with_care(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
         let verdict = match self.interference.is_idle() {
             true => Verdict::default(),
-            false => self.interference.judge(from, to, kind_of(message)),
+            false => self.interference.judge(from, to, kind_of(message), self.fates.named()),
         };
         if verdict.lost || !self.links.connects(from, to) {
             return Route::Lost;
         }
-        if self.happens(from, self.model.loss) {
+        if self.happens(from, Fate::Lost, self.model.loss) {
             self.tally.lost += 1;
             return Route::Lost;
         }
         let sent = self.transmitted(now, from, to, message);
-        let mut at = self.arrival(sent, from, to) + verdict.delay;
+        let mut at = self.arrival(sent, from, to, Fate::Latency) + verdict.delay;
         if let Some(Reordering { chance, by_ms }) = self.model.reordering.clone()
-            && self.happens(from, chance)
+            && self.happens(from, Fate::Overtaken, chance)
         {
-            at = at + Duration::from_micros(self.of_sender(from).random_range(0..=u64::from(by_ms) * 1_000));
+            let delay = self.fates.of(from, Fate::Delay).random_range(0..=u64::from(by_ms) * 1_000);
+            at = at + Duration::from_micros(delay);
         }
-        let again = self.happens(from, self.model.duplication).then(|| self.arrival(sent, from, to) + verdict.delay);
+        let again = self
+            .happens(from, Fate::Doubled, self.model.duplication)
+            .then(|| self.arrival(sent, from, to, Fate::SecondLatency) + verdict.delay);
         self.tally.slow += u64::from(at.micros() >= now.micros() + 1_000_000);
         self.tally.doubled += u64::from(again.is_some() || !verdict.copies.is_empty());
         self.count_overtaking(from, to, at);
@@ -349,12 +351,8 @@ impl MessageNetwork {
         }
     }
 
-    fn happens(&mut self, from: NodeId, chance: f64) -> bool {
-        chance > 0.0 && self.of_sender(from).random::<f64>() < chance
-    }
-
-    fn of_sender(&mut self, from: NodeId) -> &mut Xoshiro256PlusPlus {
-        &mut self.random[from.0 as usize]
+    fn happens(&mut self, from: NodeId, fate: Fate, chance: f64) -> bool {
+        chance > 0.0 && self.fates.of(from, fate).random::<f64>() < chance
     }
 }
 
@@ -509,13 +507,13 @@ impl MessageNetwork {
             known: _,
             plain: _,
             config: _,
-            random,
+            fates,
             busy,
             tally,
             last,
             interference,
         } = self;
-        random.save(out);
+        fates.save(out);
         busy.save(out);
         tally.save(out);
         last.save(out);
@@ -524,7 +522,7 @@ impl MessageNetwork {
 
     /// Goes on from what was written down of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        self.random = Saved::load(from)?;
+        self.fates.go_on(from)?;
         self.busy = Saved::load(from)?;
         self.tally = Saved::load(from)?;
         self.last = Saved::load(from)?;

@@ -101,7 +101,7 @@ impl Plan {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
-                let random = self.seeds.stream(&format!("peer/{}", node.0));
+                let random = self.seeds.random(&format!("peer/{}", node.0));
                 Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
@@ -123,7 +123,7 @@ impl Plan {
         let plan = &self.nodes[node.0 as usize];
         match id.role {
             Role::Peer => {
-                let random = self.seeds.stream(&format!("peer/{}/start/{times}", node.0));
+                let random = self.seeds.random(&format!("peer/{}/start/{times}", node.0));
                 Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),

@@ -1,7 +1,13 @@
 //! One seed, many named streams of random numbers.
 
-use crate::{ledger::saved::saved, protocol::crypto::sha256};
+use crate::{
+    actors::{Choices, Random},
+    ledger::saved::saved,
+    protocol::crypto::sha256,
+};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::{cell::RefCell, panic::Location};
 
 thread_local! {
@@ -26,19 +32,58 @@ pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<Asked>) {
     (result, ASKED.replace(outer).unwrap_or_default())
 }
 
+/// What the random numbers of a decision depend on, beside the seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DrawsBy {
+    /// The decisions that its party has drawn for before.
+    #[default]
+    InOrder,
+    /// Its name: what it is about. Two runs that differ in one thing share the draws of all that is the same in both.
+    ByName,
+}
+
 /// The seed of a run. Each consumer draws from a stream of its own name, so a new consumer moves nobody else's draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeedTree(u64);
+pub struct SeedTree {
+    seed: u64,
+    draws: DrawsBy,
+}
 
 impl SeedTree {
     /// The streams of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { seed, draws: DrawsBy::InOrder }
+    }
+
+    /// The same seed, whose decisions draw like this.
+    pub fn drawing(self, draws: DrawsBy) -> Self {
+        Self { draws, ..self }
+    }
+
+    /// How decisions draw.
+    pub fn draws(self) -> DrawsBy {
+        self.draws
     }
 
     /// The seed, to be printed with every result.
     pub fn seed(self) -> u64 {
-        self.0
+        self.seed
+    }
+
+    /// The random numbers of a party of a name.
+    #[track_caller]
+    pub fn random(self, name: &str) -> Random {
+        match self.draws {
+            DrawsBy::InOrder => self.stream(name).into(),
+            DrawsBy::ByName => Random::by_name(self.choices(name)),
+        }
+    }
+
+    /// The numbers of the decisions of a party of a name.
+    #[track_caller]
+    pub fn choices(self, name: &str) -> Choices {
+        Choices::new(self.number(name))
     }
 
     /// The stream of a name: ChaCha8, which stays the same between versions.
@@ -59,14 +104,15 @@ impl SeedTree {
         let by = Location::caller();
         ASKED.with_borrow_mut(|asked| {
             if let Some(asked) = asked {
-                asked.push(Asked { seed: self.0, name: name.to_owned(), by });
+                asked.push(Asked { seed: self.seed, name: name.to_owned(), by });
             }
         });
-        sha256(format!("dposlab seed {} stream {name}", self.0).as_bytes())
+        sha256(format!("dposlab seed {} stream {name}", self.seed).as_bytes())
     }
 }
 
-saved!(struct SeedTree(seed));
+saved!(struct SeedTree { seed, draws });
+saved!(enum DrawsBy { 0 InOrder, 1 ByName });
 
 #[cfg(test)]
 mod tests {

@@ -2,14 +2,13 @@
 
 use super::fault::Trigger;
 use crate::{
-    actors::{NodeId, PoolError, SimTime, Submission, message::Transactions},
+    actors::{NodeId, PoolError, Random, SimTime, Submission, message::Transactions},
     ledger::{
         Link,
         saved::{LoadError, Loader, Saved, Saver},
     },
 };
 use dyn_clone::DynClone;
-use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -34,8 +33,8 @@ pub trait Source: Send + DynClone {
     /// The bytes are none of such a source.
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError>;
 
-    /// Draws from another stream from now on; nothing to do for one that does not draw.
-    fn draw_anew(&mut self, _random: ChaCha8Rng) {}
+    /// Draws other numbers from now on; nothing to do for one that does not draw.
+    fn draw_anew(&mut self, _random: Random) {}
 }
 
 dyn_clone::clone_trait_object!(Source);

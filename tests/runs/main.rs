@@ -4,6 +4,7 @@ mod at_the_second;
 mod bad_input;
 mod block_rules;
 mod book;
+mod by_name;
 mod chains;
 mod checking;
 mod checkpoints;

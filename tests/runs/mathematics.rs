@@ -9,7 +9,7 @@ mod faults;
 mod flooding;
 mod latencies;
 mod messages;
-mod samples;
+pub mod samples;
 mod slots;
 mod streams;
 

@@ -8,7 +8,7 @@
 //! So at a third of a second one way and more nobody connects.
 
 use super::{
-    Peer,
+    About, Peer,
     inquiry::{ANSWER_TIME, Purpose},
     neighbours::{Neighbour, Verified},
     observe,
@@ -78,6 +78,7 @@ impl Peer {
     /// minutes.
     pub(super) fn plan_first_discovery(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if self.node_rules().discovery || self.node_rules().retry_dropped_peers {
+            self.decides(now, About::Discovery);
             let wait = Duration::from_millis(self.random.random_range(0..EVERY.as_millis() as u64));
             effects.push(Effect::WakeAt { at: now + wait, wake: Wake::Discover });
         }
@@ -111,7 +112,8 @@ impl Peer {
     }
 
     fn begin_discovery(&mut self, now: SimTime, for_health: bool, for_start: Option<Start>, effects: &mut Vec<Effect>) {
-        let asked = if self.node_rules().discovery { self.some_peers(ASKED) } else { Vec::new() };
+        let asked =
+            if self.node_rules().discovery { self.some_peers(now, ASKED, About::Discovery) } else { Vec::new() };
         let (awaited, found) = (asked.iter().copied().collect(), BTreeSet::new());
         self.discovery = Some(Discovery { step: 0, for_health, for_start, awaited, asking: true, found });
         for node in asked {
@@ -144,10 +146,12 @@ impl Peer {
         let forced = discovery.for_health || discovery.for_start.is_some();
         let wanted = forced || below || 4 * self.neighbours.len() < 3 * list.len();
         if wanted {
+            self.decides(now, About::Discovery);
             let taken = sample(&mut self.random, list.len(), list.len().min(TAKEN));
             let new = taken.into_iter().map(|index| list[index]);
             let new = new.filter(|node| *node != self.node && !self.neighbours.has(*node));
-            discovery.found.extend(new);
+            let new: Vec<NodeId> = new.collect();
+            self.discovery.iter_mut().for_each(|discovery| discovery.found.extend(&new));
         }
         self.go_on(now, effects);
     }

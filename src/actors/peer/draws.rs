@@ -1,13 +1,35 @@
 //! The random numbers of a peer.
 
 use crate::{
-    actors::ahead::{self, Ahead},
+    actors::{
+        Random,
+        ahead::{self, Ahead},
+    },
     ledger::saved::{LoadError, Loader, Saved, Saver},
+    protocol::Slot,
 };
 use rand::{RngCore, SeedableRng, rand_core::impls::fill_bytes_via_next};
 use rand_chacha::ChaCha8Rng;
 
-/// The numbers of a stream, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
+/// What a peer decides at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// Whom something is passed on to.
+    Gossip,
+    /// Whom to download from.
+    Download,
+    /// Whether missed slots are worth a health check.
+    Health,
+    /// How many blocks to leave.
+    Rollback,
+    /// When to look for peers, and which of those found to take.
+    Discovery,
+}
+
+/// Kinds of decisions.
+const KINDS: usize = About::Discovery as usize + 1;
+
+/// The numbers of a peer, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
 /// which: a stream itself does not tell where its next number lies.
 #[derive(Clone)]
 #[repr(C)]
@@ -15,8 +37,11 @@ pub(super) struct Draws {
     next: u8,
     /// Drawn, and from `next` on not given out yet.
     words: [u32; WORDS as usize],
-    /// The stream. Its position is known by the number of words drawn from it: all of `words`, and all before them.
-    stream: ChaCha8Rng,
+    /// Of a stream, the position is known by the number of words drawn from it: all of `words`, and all before them.
+    source: Random,
+    /// The slot of the last decisions, and how many of each kind it has seen; by name alone.
+    slot: Slot,
+    decided: [u32; KINDS],
 }
 
 const WORDS: u8 = 64;
@@ -37,14 +62,35 @@ impl Draws {
     }
 
     fn draw_words(&mut self) {
-        self.words.iter_mut().for_each(|word| *word = self.stream.next_u32());
+        self.words.iter_mut().for_each(|word| *word = self.source.next_u32());
+    }
+
+    /// Returns true if each decision has to be named.
+    #[inline]
+    pub(super) fn is_by_name(&self) -> bool {
+        matches!(self.source, Random::ByName { .. })
+    }
+
+    /// A decision begins: it is that of this kind, slot and number in the slot.
+    pub(super) fn name(&mut self, slot: Slot, what: About) {
+        if self.slot != slot {
+            (self.slot, self.decided) = (slot, [0; KINDS]);
+        }
+        let number = &mut self.decided[what as usize];
+        self.source.about(&[slot.0.into(), what as u64, (*number).into()]);
+        *number += 1;
+        self.next = WORDS;
+    }
+
+    fn new(source: Random) -> Self {
+        Self { next: WORDS, words: [0; WORDS as usize], source, slot: Slot(0), decided: [0; KINDS] }
     }
 
     /// Those of a stream from this number on.
     fn from_place(mut stream: ChaCha8Rng, place: u128) -> Self {
         let next = (place % u128::from(WORDS)) as u8;
         stream.set_word_pos(place - u128::from(next));
-        let mut draws = Self { next: WORDS, words: [0; WORDS as usize], stream };
+        let mut draws = Self::new(stream.into());
         if next > 0 {
             draws.draw_words();
             draws.next = next;
@@ -52,9 +98,9 @@ impl Draws {
         draws
     }
 
-    /// The count of numbers of the stream that were given out.
-    fn place(&self) -> u128 {
-        self.stream.get_word_pos() + u128::from(self.next) - u128::from(WORDS)
+    /// The count of numbers of its stream that were given out.
+    fn place(&self, stream: &ChaCha8Rng) -> u128 {
+        stream.get_word_pos() + u128::from(self.next) - u128::from(WORDS)
     }
 }
 
@@ -67,12 +113,13 @@ impl Ahead<()> for Draws {
     }
 }
 
-impl From<ChaCha8Rng> for Draws {
-    /// From where the stream stands.
+impl From<Random> for Draws {
+    /// From where a stream stands.
     ///
     /// # Panics
     /// The stream is not number 0 of its seed.
-    fn from(stream: ChaCha8Rng) -> Self {
+    fn from(source: Random) -> Self {
+        let Random::InOrder(stream) = source else { return Self::new(source) };
         assert_eq!(stream.get_stream(), 0, "each stream has a seed of its own");
         let place = stream.get_word_pos();
         Self::from_place(stream, place)
@@ -104,11 +151,31 @@ impl RngCore for Draws {
 
 impl Saved for Draws {
     fn save(&self, out: &mut Saver) {
-        out.raw(&self.stream.get_seed());
-        out.raw(&self.place().to_le_bytes());
+        let Self { next: _, words: _, source, slot, decided } = self;
+        match source {
+            Random::InOrder(stream) => {
+                false.save(out);
+                out.raw(&stream.get_seed());
+                out.raw(&self.place(stream).to_le_bytes());
+            }
+            Random::ByName { .. } => {
+                true.save(out);
+                source.save(out);
+                slot.save(out);
+                decided.iter().for_each(|number| number.save(out));
+            }
+        }
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        if bool::load(from)? {
+            let mut draws = Self::new(Saved::load(from)?);
+            draws.slot = Saved::load(from)?;
+            for number in &mut draws.decided {
+                *number = Saved::load(from)?;
+            }
+            return Ok(draws);
+        }
         let stream = ChaCha8Rng::from_seed(from.array()?);
         Ok(Self::from_place(stream, u128::from_le_bytes(from.array()?)))
     }
@@ -116,17 +183,15 @@ impl Saved for Draws {
 
 #[cfg(test)]
 mod tests {
-    use super::Draws;
+    use super::*;
     use proptest::{collection::vec, prop_assert_eq, proptest};
-    use rand::{RngCore, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
 
     proptest! {
         #[test]
         fn they_are_those_of_the_stream(given in 0..200, draws in vec(0..40_usize, 1..200)) {
             let mut stream = ChaCha8Rng::seed_from_u64(7);
             (0..given).for_each(|_| { stream.next_u32(); });
-            let mut ahead = Draws::from(stream.clone());
+            let mut ahead = Draws::from(Random::from(stream.clone()));
             for draw in draws {
                 match draw {
                     0..10 => prop_assert_eq!(ahead.next_u32(), stream.next_u32()),

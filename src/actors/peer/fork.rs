@@ -12,7 +12,7 @@
 //! 7. Blocks come off from the top, each with its event. Then the tip moves, and the pool and the delegate hear of it.
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
-use super::{Peer, observe, ping::PingFor};
+use super::{About, Peer, observe, ping::PingFor};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, message::Reorganisation},
     ledger::{Link, rules::RollbackTarget, saved::saved, state::Notable},
@@ -38,7 +38,11 @@ impl Peer {
         for _ in &notable.missing {
             self.watch.missed += 1;
             let enough = 3 * (self.watch.missed + 1) >= delegates;
-            if enough && self.random.random_ratio(self.node_rules().health_check_percent.min(100), 100) {
+            if !enough {
+                continue;
+            }
+            self.decides(now, About::Health);
+            if self.random.random_ratio(self.node_rules().health_check_percent.min(100), 100) {
                 self.watch.missed = 0;
                 let gap = Duration::from_secs(u64::from(self.node_rules().health_check_gap_s));
                 if self.watch.checked.is_none_or(|checked| now >= checked + gap) {
@@ -98,6 +102,7 @@ impl Peer {
         let rules = self.node_rules().clone();
         // Q17: no block to remove counts as no number given.
         let blocks = blocks.filter(|blocks| *blocks > 0 || !rules.zero_rollback_is_random).unwrap_or_else(|| {
+            self.decides(now, About::Rollback);
             let least = rules.random_rollback_min;
             self.random.random_range(least..=rules.random_rollback_max.max(least))
         });

@@ -1,6 +1,6 @@
 //! Blocks and transactions out. Source: consensus.md 6.
 
-use super::Peer;
+use super::{About, Peer};
 use crate::{
     actors::{Effect, Message, NodeId, Role, SimTime, Wake, message::Transactions},
     ledger::{rules::Gossip, saved::saved},
@@ -70,7 +70,7 @@ impl Peer {
     }
 
     fn push_to(&mut self, now: SimTime, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        let to = self.some_peers(count);
+        let to = self.some_peers(now, count, About::Gossip);
         if !to.is_empty() {
             self.push_block(now, to, block, effects);
         }
@@ -119,7 +119,7 @@ impl Peer {
     fn send_transactions(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let to = match self.rules().gossip {
             Gossip::Once if self.node_rules().transactions_in_order => self.neighbours.numbers().to_vec(),
-            _ => self.some_peers(TRANSACTION_FANOUT),
+            _ => self.some_peers(now, TRANSACTION_FANOUT, About::Gossip),
         };
         if !to.is_empty() {
             self.push_transactions(now, to, transactions, effects);
@@ -127,11 +127,12 @@ impl Peer {
     }
 
     /// So many peers chosen at random, or all in order where that is all of them.
-    pub(super) fn some_peers(&mut self, count: usize) -> Vec<NodeId> {
-        let all = self.neighbours.numbers();
-        if count >= all.len() {
-            return all.to_vec();
+    pub(super) fn some_peers(&mut self, now: SimTime, count: usize, what: About) -> Vec<NodeId> {
+        if count >= self.neighbours.len() {
+            return self.neighbours.numbers().to_vec();
         }
+        self.decides(now, what);
+        let all = self.neighbours.numbers();
         sample(&mut self.random, all.len(), count).into_iter().map(|index| all[index]).collect()
     }
 }

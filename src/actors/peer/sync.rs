@@ -22,7 +22,7 @@
 //!                  └ otherwise ─► Idle
 //! ```
 
-use super::{Peer, inquiry::Purpose};
+use super::{About, Peer, inquiry::Purpose};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake},
     ledger::saved::saved,
@@ -238,6 +238,7 @@ impl Peer {
     fn download(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         let friendly = self.neighbours.all().iter().filter(|neighbour| !neighbour.verified.is_forked());
         let mut peers: Vec<NodeId> = friendly.map(|neighbour| neighbour.node).collect();
+        self.decides(now, About::Download);
         peers.shuffle(&mut self.random);
         if peers.is_empty() {
             return self.download_failed(now, effects);

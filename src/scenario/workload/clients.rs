@@ -6,7 +6,7 @@ use super::{
     goes_on,
 };
 use crate::{
-    actors::{NodeId, SimTime, message::Transactions},
+    actors::{NodeId, Random, SimTime, message::Transactions},
     ledger::Link,
     protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Round, SignedTransaction, Slot, Transaction, Vote},
     sim::{
@@ -15,7 +15,6 @@ use crate::{
     },
 };
 use rand::Rng;
-use rand_chacha::ChaCha8Rng;
 use std::{sync::Arc, time::Duration};
 
 /// Transactions in one request at most; what a public API allows.
@@ -29,7 +28,7 @@ const INTO_SLOT: Duration = Duration::from_millis(300);
 pub struct Spammer {
     network: SourceContext,
     plan: SpamPool,
-    random: ChaCha8Rng,
+    random: Random,
     made: usize,
 }
 
@@ -60,13 +59,14 @@ pub struct Resignations {
 
 impl Spammer {
     pub fn new(network: SourceContext, plan: SpamPool) -> Self {
-        Self { random: network.seeds.stream("spam"), network, plan, made: 0 }
+        Self { random: network.seeds.random("spam"), network, plan, made: 0 }
     }
 
     fn worthless(&mut self) -> Option<SignedTransaction> {
         let byte = self.network.tree.config().network.pub_key_hash;
         let accounts = &self.network.testnet.accounts;
         let account = &accounts[self.made % accounts.len()].keys;
+        self.random.about(&[self.made as u64]);
         let amount = Arktoshi::new(1 + self.random.random_range(0..1_000_000))?;
         let transfer = Transaction::transfer(account.public().address(byte), amount).network(byte);
         Some(match self.made % 3 {
@@ -93,7 +93,7 @@ impl Source for Spammer {
 
     goes_on!(random, made; plan);
 
-    fn draw_anew(&mut self, random: ChaCha8Rng) {
+    fn draw_anew(&mut self, random: Random) {
         self.random = random;
     }
 }

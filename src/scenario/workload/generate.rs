@@ -5,7 +5,7 @@ use super::{
     make::{LazyPair, Maker, OpenLock, Sender, holds_up},
 };
 use crate::{
-    actors::{NodeId, SimTime, Submission, message::Transactions},
+    actors::{NodeId, Random, SimTime, Submission, message::Transactions},
     ledger::{
         Link, State,
         saved::{LoadError, Loader, Saved, Saver, saved},
@@ -14,10 +14,12 @@ use crate::{
         Address, Arktoshi, KeyPair, Nonce, PrivateKey, SignedTransaction, Transaction, TransactionId,
         transaction::Payment,
     },
-    sim::source::{Poll, Source},
+    sim::{
+        DrawsBy,
+        source::{Poll, Source},
+    },
 };
 use rand::{Rng, seq::SliceRandom};
-use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp};
 use std::{
     sync::{Arc, LazyLock},
@@ -34,13 +36,16 @@ pub(in crate::scenario) const PENDING_LIMIT: u64 = 40;
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
 /// Senders asked for a transaction of a type before the next type is drawn.
 const TRIES: usize = 8;
+/// What is drawn for a transaction, beside its type and the senders asked for it: what a sender makes, and the time until the next.
+const TRIED: u64 = 1;
+const GAP: u64 = 2;
 
 /// Makes transactions of every type.
 #[derive(Clone)]
 pub struct Generator {
     network: SourceContext,
     plan: Generate,
-    random: ChaCha8Rng,
+    random: Random,
     senders: Vec<(Sender, Pending)>,
     /// The numbers of all senders, ascending.
     order: Vec<usize>,
@@ -49,6 +54,8 @@ pub struct Generator {
     funding: Funding,
     /// The instant the next transaction is due.
     due: Option<SimTime>,
+    /// The number of the last transaction that was due.
+    number: u64,
 }
 
 /// The wallets of a generator. To derive their keys takes longer than all else, so it is done when the run is planned.
@@ -56,8 +63,8 @@ pub struct Generator {
 pub struct Wallets {
     /// Each one's pair, and the private key of its second pair.
     keys: Arc<[(KeyPair, PrivateKey)]>,
-    /// The rest of the stream they were drawn from.
-    random: ChaCha8Rng,
+    /// What is drawn later: the rest of the stream they were drawn from, where draws come in order.
+    random: Random,
 }
 
 impl Wallets {
@@ -71,6 +78,10 @@ impl Wallets {
             }
         };
         let keys = (0..plan.wallets).map(|_| (KeyPair::new(draw(), crypto), draw())).collect();
+        let random = match network.seeds.draws() {
+            DrawsBy::InOrder => random.into(),
+            DrawsBy::ByName => network.seeds.random("transactions"),
+        };
         Self { keys, random }
     }
 }
@@ -120,6 +131,7 @@ impl Generator {
             mix,
             funding: Funding::NotYet,
             due: None,
+            number: 0,
         }
     }
 
@@ -158,6 +170,8 @@ impl Generator {
     }
 
     fn next_one(&mut self, now: SimTime, state: &State) -> Option<(NodeId, Transactions)> {
+        self.number += 1;
+        self.random.about(&[self.number]);
         let kind = self.draw_kind();
         let (some, count) = self.some_senders();
         let mut some = some.into_iter().take(count);
@@ -179,6 +193,7 @@ impl Generator {
     }
 
     fn made_by(&mut self, index: usize, kind: Kind, now: SimTime, state: &State) -> Option<SignedTransaction> {
+        self.random.about(&[self.number, TRIED, index as u64]);
         let amount = self.plan.amount.draw(&mut self.random) * 1e8;
         let fee = self.plan.fee.draw(&mut self.random);
         let (sender, pending) = &mut self.senders[index];
@@ -218,6 +233,7 @@ impl Generator {
     }
 
     fn gap(&mut self) -> Duration {
+        self.random.about(&[self.number, GAP]);
         let seconds = match self.plan.arrivals {
             Arrivals::Even => 1.0 / self.plan.per_second,
             Arrivals::Poisson => {
@@ -268,12 +284,13 @@ impl Source for Generator {
 
     fn save(&self, out: &mut Saver) {
         // The order is as it was made whenever nothing is drawn.
-        let Self { network, plan: _, random, senders, order: _, locks, mix: _, funding, due } = self;
+        let Self { network, plan: _, random, senders, order: _, locks, mix: _, funding, due, number } = self;
         network.nodes.save(out);
         random.save(out);
         locks.save(out);
         funding.save(out);
         due.save(out);
+        number.save(out);
         for (Sender { keys: _, address: _, second: _, number: _, made }, pending) in senders {
             made.save(out);
             pending.save(out);
@@ -286,13 +303,14 @@ impl Source for Generator {
         self.locks = Saved::load(from)?;
         self.funding = Saved::load(from)?;
         self.due = Saved::load(from)?;
+        self.number = Saved::load(from)?;
         for (sender, pending) in &mut self.senders {
             (sender.made, *pending) = Saved::load(from)?;
         }
         Ok(())
     }
 
-    fn draw_anew(&mut self, random: ChaCha8Rng) {
+    fn draw_anew(&mut self, random: Random) {
         self.random = random;
     }
 }

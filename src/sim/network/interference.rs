@@ -2,11 +2,11 @@
 //! beginning to its end; what was under way before is delivered.
 
 use crate::{
-    actors::NodeId,
+    actors::{Choices, NodeId},
     ledger::saved::saved,
     sim::{SeedTree, fault::MessageKind},
 };
-use rand::Rng;
+use rand::{Rng, RngCore};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -44,6 +44,8 @@ pub struct MessageRule {
     /// From 0 to 1.
     pub chance: f64,
     pub action: Action,
+    /// Its name in draws by name, that of its fault.
+    pub name: u64,
 }
 
 /// The action of a [`MessageRule`].
@@ -155,8 +157,8 @@ impl Interference {
         self.cuts.drain(..).map(|(fault, _)| fault).collect()
     }
 
-    /// Decides the effects on a message of a kind.
-    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>) -> Verdict {
+    /// Decides the effects on a message of a kind: by the numbers that `named` has for each rule, if there are such.
+    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>, named: Option<Choices>) -> Verdict {
         let mut verdict = Verdict::default();
         if self.separates(from, to) {
             verdict.lost = true;
@@ -169,10 +171,15 @@ impl Interference {
             if !concerned {
                 continue;
             }
-            let random = self.random.entry((*fault, from)).or_insert_with(|| {
-                Xoshiro256PlusPlus::from_seed(self.seeds.bytes(&format!("network/faults/{fault}/{}", from.0)))
-            });
-            if rule.chance < 1.0 && random.random::<f64>() >= rule.chance {
+            let mut drawn = named.map(|named| named.at(&[rule.name]));
+            let random: &mut dyn RngCore = match &mut drawn {
+                Some(drawn) => drawn,
+                None => self.random.entry((*fault, from)).or_insert_with(|| {
+                    Xoshiro256PlusPlus::from_seed(self.seeds.bytes(&format!("network/faults/{fault}/{}", from.0)))
+                }),
+            };
+            // By name, the number is drawn whatever the chance: a jitter stays the same when the chance becomes another.
+            if (named.is_some() || rule.chance < 1.0) && random.random::<f64>() >= rule.chance {
                 continue;
             }
             match rule.action {
@@ -192,7 +199,7 @@ impl Interference {
 
 saved!(struct NodeSet(of));
 saved!(enum Cut { 0 Groups(of), 1 Into(set), 2 Eclipse { victims, attackers } });
-saved!(struct MessageRule { kinds, senders, receivers, chance, action });
+saved!(struct MessageRule { kinds, senders, receivers, chance, action, name });
 saved!(enum Action { 0 Drop, 1 Delay { by, jitter }, 2 Duplicate { copies, within } });
 saved!(struct Interference { nodes, cuts, rules, seeds, random });
 
@@ -204,7 +211,7 @@ mod tests {
     fn cuts_separate_whom_they_say_until_they_end() {
         let mut interference = Interference::new(6, SeedTree::new(1));
         let lost = |interference: &mut Interference, from, to| {
-            interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block)).lost
+            interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), None).lost
         };
         interference.cut(0, Cut::groups(6, &[vec![NodeId(0), NodeId(1)]]));
         assert!(lost(&mut interference, 0, 2) && lost(&mut interference, 2, 0));
@@ -229,17 +236,19 @@ mod tests {
             receivers: None,
             chance,
             action,
+            name: 0,
         };
         let by = Duration::from_millis(300);
         interference.rule(0, rule(Action::Delay { by, jitter: Duration::ZERO }, 1.0));
         interference.rule(1, rule(Action::Duplicate { copies: 2, within: by }, 1.0));
-        let verdict = interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block));
+        let verdict = interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), None);
         assert_eq!((verdict.lost, verdict.delay, verdict.copies), (false, by, vec![by / 2, by]));
-        assert_eq!(interference.judge(NodeId(1), NodeId(0), Some(MessageKind::Block)), Verdict::default());
-        assert_eq!(interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Status)), Verdict::default());
+        assert_eq!(interference.judge(NodeId(1), NodeId(0), Some(MessageKind::Block), None), Verdict::default());
+        assert_eq!(interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Status), None), Verdict::default());
         interference.rule(2, rule(Action::Drop, 0.25));
-        let lost =
-            (0..4_000).filter(|_| interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block)).lost).count();
+        let lost = (0..4_000)
+            .filter(|_| interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), None).lost)
+            .count();
         assert!((800..1_200).contains(&lost), "{lost} of 4000 at a chance of 0.25");
     }
 }

@@ -4,9 +4,11 @@ use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
     ledger::saved::saved,
-    protocol::Round,
+    protocol::{Round, crypto::sha256},
     sim::{
+        DrawsBy,
         fault::{FaultKind, Messages, Nodes, Partition, Told},
+        named,
         network::interference::{Action, Cut, MessageRule, NodeSet},
         strategy::{Planned, Setting},
     },
@@ -240,9 +242,19 @@ impl World {
             receivers: which.receivers.as_ref().map(|nodes| self.set(nodes)),
             chance: which.chance.unwrap_or(1.0),
             action,
+            name: self.draw_name(index).unwrap_or_default(),
         };
         self.network.interference.rule(index, rule);
         Held::Nothing
+    }
+
+    /// The name by which a fault draws; `None` where draws come in order.
+    fn draw_name(&self, index: usize) -> Option<u64> {
+        let by_name = self.plan.seeds.draws() == DrawsBy::ByName;
+        by_name.then(|| {
+            let name = named::name(&self.plan.faults[index], &self.plan.faults[..index]);
+            u64::from_le_bytes(sha256(name.as_bytes())[..8].try_into().expect("8 of 32 bytes"))
+        })
     }
 
     fn heal(&mut self) -> Held {
@@ -367,11 +379,12 @@ impl World {
     /// The actors of a strategy behave by it from now on.
     fn behave(&mut self, index: usize, planned: &Planned) -> Held {
         let setting = Setting::new(&self.plan, &self.names, self.best());
+        let name = self.draw_name(index);
         for (to, behaviour) in planned.behaviours(&setting) {
             let id = self.faults.next_layer;
             self.faults.next_layer += 1;
             let seed = self.anew.unwrap_or(self.plan.seeds).seed();
-            let layer = Layer { id, kind: planned.name(), behaviour, seed, memory: None };
+            let layer = Layer { id, kind: planned.name(), behaviour, seed, name, memory: None };
             self.faults.behaviours.push((index, to, layer.clone()));
             self.tell_to_behave(to, layer);
         }

@@ -4,7 +4,7 @@ use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
     protocol::{Height, SignedTransaction},
-    sim::{Fault, SeedTree, plan, source::Counts, tips::Tips},
+    sim::{DrawsBy, Fault, SeedTree, plan, source::Counts, tips::Tips},
 };
 use std::{mem, sync::Arc};
 
@@ -122,10 +122,15 @@ impl World {
         }
     }
 
+    /// How decisions of the run draw.
+    pub(in crate::sim) fn draws(&self) -> DrawsBy {
+        self.plan.seeds.draws()
+    }
+
     /// A client draws from the streams that the run draws from by now.
     pub(super) fn source_draws_anew(&mut self, index: usize) {
         if let (Some(seeds), Some(source)) = (self.anew, &mut self.sources[index]) {
-            source.draw_anew(seeds.stream(&format!("anew/source/{index}")));
+            source.draw_anew(seeds.random(&format!("anew/source/{index}")));
         }
     }
 

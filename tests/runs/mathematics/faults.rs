@@ -14,11 +14,11 @@ use std::time::Duration;
 const MESSAGES: usize = 60_000;
 
 fn rule(action: Action, chance: f64) -> MessageRule {
-    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, action }
+    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, action, name: 0 }
 }
 
 fn judge(interference: &mut Interference, from: u32, to: u32) -> (bool, Duration, usize) {
-    let verdict = interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block));
+    let verdict = interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), None);
     (verdict.lost, verdict.delay, verdict.copies.len())
 }
 

@@ -5,7 +5,7 @@ use dposlab::{
     check::{self, swarm::Frame},
     scenario::{Scenario, StageKind},
     sim::{
-        SeedTree,
+        DrawsBy, SeedTree,
         seeds::{Asked, recorded},
     },
 };
@@ -57,9 +57,11 @@ fn each_stream_has_one_consumer() {
     let mut kinds = BTreeMap::<String, usize>::new();
     for (name, mut scenario) in all {
         scenario.crypto = dposlab::protocol::crypto::CryptoMode::Modelled;
-        let asked = asked(&scenario, 7);
-        assert_eq!(shared(&asked), Vec::<String>::new(), "{name}");
-        asked.iter().for_each(|asked| *kinds.entry(kind(&asked.name)).or_default() += 1);
+        let told = asked(&scenario, 7);
+        assert_eq!(shared(&told), Vec::<String>::new(), "{name}");
+        told.iter().for_each(|asked| *kinds.entry(kind(&asked.name)).or_default() += 1);
+        scenario.draws = DrawsBy::ByName;
+        assert_eq!(shared(&asked(&scenario, 7)), Vec::<String>::new(), "{name}, by name");
     }
     // Or the recording misses them.
     for wanted in [

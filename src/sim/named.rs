@@ -1,0 +1,42 @@
+//! The names by which entries of a scenario draw: what an entry says, and not its place in the list.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Keys that say how much: an entry keeps its draws when they change. So runs that differ in an amount are compared draw by draw.
+const AMOUNTS: [&str; 16] = [
+    "amount",
+    "arrivals",
+    "by_ms",
+    "chance",
+    "copies",
+    "drift_ppm",
+    "fee",
+    "funding",
+    "jitter_ms",
+    "mix",
+    "offset_ms",
+    "per_second",
+    "percent",
+    "step_ms",
+    "wallets",
+    "within_ms",
+];
+
+/// The name of an entry: what it says, amounts apart, and its number among those `before` it that say the same.
+///
+/// # Panics
+/// The entry has no JSON.
+pub fn name<T: Serialize>(entry: &T, before: &[T]) -> String {
+    let said = identity(entry);
+    let number = before.iter().filter(|other| identity(*other) == said).count();
+    format!("{said}/{number}")
+}
+
+fn identity(entry: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(entry).expect("entries of a scenario have a JSON");
+    if let Value::Object(keys) = &mut value {
+        keys.retain(|key, _| !AMOUNTS.contains(&key.as_str()));
+    }
+    value.to_string()
+}
