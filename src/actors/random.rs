@@ -35,6 +35,10 @@ impl Choices {
 
 /// Where a party's random numbers come from.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the larger one is the usual one, and behind a pointer each draw would wait for it"
+)]
 pub enum Random {
     /// Each draw takes the next number of a stream of the party's own.
     InOrder(ChaCha8Rng),
