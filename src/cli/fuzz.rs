@@ -232,7 +232,7 @@ pub fn handed(bytes: &[u8], folder: &Path) {
     fs::write(&file, text).expect("a folder of our own");
     match handed::gather(&SWEEP, std::slice::from_ref(&file), &folder.join("gathered")) {
         Ok(rows) => {
-            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"));
+            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"), false);
         }
         Err(error) => assert!(error.to_string().starts_with(&*file.to_string_lossy()), "it names the file: {error}"),
     }
@@ -248,7 +248,7 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
     fs::create_dir(path("found")).expect("a folder of our own");
     fs::write(path("found/sweep.json"), text).expect("a folder of our own");
     fs::write(path("found/rows.bin"), rows).expect("a folder of our own");
-    let merged = results::merge(&[&path("found")], &path("merged"));
+    let merged = results::merge(&[&path("found")], &path("merged"), false);
     assert!(merged.is_err(), "rows without their digest are nobody's");
     let Ok(found) = Manifest::read(&path("found")) else { return };
     let set = found.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>();
@@ -258,9 +258,9 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
     let Some(sweep) = sweep.ok().filter(|sweep| sweep.len() < 200) else { return };
     let begun = sweep.manifest.claim(&path("begun")).expect("a folder of our own");
     begun.fill(rows).expect("a folder of our own");
-    let written = results::write(&sweep, &begun, &path("begun"));
+    let written = results::write(&sweep, &begun, &path("begun"), false);
     drop(begun);
-    let again = results::merge(&[&path("begun")], &path("again"));
+    let again = results::merge(&[&path("begun")], &path("again"), false);
     if sweep.manifest.shard.is_none_or(|shard| shard.of == 1) {
         assert_eq!(written.is_ok(), again.is_ok(), "a part that is all of it: {:?} {:?}", written.err(), again.err());
     }

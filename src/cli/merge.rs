@@ -21,6 +21,9 @@ pub struct Merge {
     /// The folder for the whole.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Compare combinations of values, as `dposlab sweep --compare` does.
+    #[arg(long)]
+    compare: bool,
     /// Print the summary as one JSON object.
     #[arg(long)]
     json: bool,
@@ -39,7 +42,7 @@ impl Merge {
     /// The folders are not all parts of one sweep, or some runs failed.
     pub fn run(self) -> Result<(), Failure> {
         let parts: Vec<&Path> = self.parts.iter().map(PathBuf::as_path).collect();
-        let summary = results::merge(&parts, &self.out).map_err(failure)?;
+        let summary = results::merge(&parts, &self.out, self.compare).map_err(failure)?;
         tell(&summary, &self.out, self.json)
     }
 }

@@ -18,7 +18,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ops::Range,
     path::{Path, PathBuf},
     sync::atomic::Ordering,
@@ -72,6 +72,11 @@ pub struct Sweep {
     /// Take the rows of such files in place of playing runs. A run that no file has is an error.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["shard", "only", "plan"])]
     gather: Vec<PathBuf>,
+    /// Compare each combination of values with the first one, seed by seed: the mean difference of each figure with its interval, the
+    /// correlation of both, and how many times smaller the variance of the difference is than that of independent runs. Pairs share
+    /// most where the scenario says draws = "by-name".
+    #[arg(long, conflicts_with_all = ["shard", "only", "plan"])]
+    compare: bool,
     /// Print the summary as one JSON object.
     #[arg(long)]
     json: bool,
@@ -87,6 +92,8 @@ const EXAMPLES: &str = "\
 Examples:
   dposlab sweep scenarios/missed-slots.toml --seeds 0..1000 --out out/missed
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --vary network.latency.max_ms=100,1000,4000 --out out/latency
+  dposlab sweep scenarios/slow-answers.toml --seeds 0..60 --set draws=by-name --vary rules.base=reference,corrected \
+      --compare --out out/compared
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 1/2 --out out/part-1      on one machine
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
@@ -107,13 +114,18 @@ impl Sweep {
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
         let shard = self.shard.map(|Part(shard)| shard);
+        if self.compare && vary.is_empty() {
+            return Err(Failure::usage(
+                "--compare: found no --vary, allowed is it beside one that gives two values or more",
+            ));
+        }
         let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, shard).map_err(failure)?;
         match (&self.only, &self.out) {
             _ if self.plan => self.print_plan(&plan),
             (Some(only), _) => self.play_only(&plan, only.first..only.end),
             (None, Some(out)) if !self.gather.is_empty() => {
                 let rows = handed::gather(&plan, &self.gather, out).map_err(failure)?;
-                tell(&results::write(&plan, &rows, out).map_err(failure)?, out, self.json)
+                tell(&results::write(&plan, &rows, out, self.compare).map_err(failure)?, out, self.json)
             }
             (None, Some(out)) => self.play(&plan, out),
             (None, None) => Err(Failure::usage("--out is needed")),
@@ -142,7 +154,7 @@ impl Sweep {
                 out.display()
             )));
         }
-        let summary = results::write(plan, &rows, out).map_err(failure)?;
+        let summary = results::write(plan, &rows, out, self.compare).map_err(failure)?;
         match tell(&summary, out, self.json) {
             // All of the part is written down.
             Err(Failure::Told) if self.shard.is_some() => Ok(()),
@@ -285,6 +297,47 @@ fn time_to_converge(cell: &CellSummary) -> Option<String> {
     ))
 }
 
+/// Figures of a comparison that are printed; `summary.json` has all.
+const COMPARED_SHOWN: [&str; 5] = ["missed_slots", "orphaned", "rollbacks", "agreement_mean", "propagation_p50_ms"];
+
+/// Describes how combinations of values differ from the first one, seed by seed.
+fn compared(summary: &Summary) -> Vec<String> {
+    let words = |varied: &BTreeMap<String, String>| {
+        varied.iter().map(|(path, value)| format!("{path}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let mut lines = Vec::new();
+    for compared in &summary.compared {
+        let left_out = match compared.left_out {
+            0 => String::new(),
+            some => format!(" ({some} seeds are left out: a run was censored or died)"),
+        };
+        lines.push(format!("{} minus {}, seed by seed{left_out}:", words(&compared.varied), words(&compared.with)));
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING);
+        table.set_header(["", "pairs", "difference", "correlation", "variance saved"]);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        }
+        let shown = COMPARED_SHOWN.iter().filter_map(|name| Some((*name, compared.figures.get(name)?)));
+        for (name, paired) in shown {
+            let difference = match paired.confidence {
+                Some(confidence) => format!("{:.3} ± {:.3}", paired.difference, confidence.high - paired.difference),
+                None => format!("{:.3} (all)", paired.difference),
+            };
+            let or_dash = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+            table.add_row([
+                name.to_owned(),
+                paired.pairs.to_string(),
+                difference,
+                or_dash(paired.correlation.map(|correlation| format!("{correlation:.2}"))),
+                or_dash(paired.variance_saved.map(|saved| format!("{saved:.1} times"))),
+            ]);
+        }
+        lines.extend([table.to_string(), String::new()]);
+    }
+    lines
+}
+
 fn text(summary: &Summary, folder: &Path) -> String {
     let manifest = &summary.manifest;
     let censored = match summary.censored {
@@ -338,6 +391,7 @@ fn text(summary: &Summary, folder: &Path) -> String {
         lines.extend(held(cell));
         lines.extend(time_to_converge(cell));
     }
+    lines.extend(compared(summary));
     lines.push(
         "means with 95 % confidence (Student), '(all)' where every run has the same value; shares with Wilson's interval, of \
          none and of all with the exact one; propagation is the median, in milliseconds"

@@ -17,6 +17,7 @@
 pub mod columns;
 pub mod engine;
 pub mod handed;
+pub mod paired;
 pub mod results;
 pub mod rows;
 pub mod summary;

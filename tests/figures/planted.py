@@ -77,6 +77,14 @@ def unseen_in_run(found, figures, last_height):
     return unseen(found, spots(found, random.Random(24)), differences)
 
 
+def unseen_in_pairs(where, found, varied, totals):
+    """In the comparison of a sweep's combinations."""
+    compared = found["summary"]["compared"][0]
+    paths = [("summary", "compared", 0, "left_out")]
+    paths += [("summary", "compared", 0, "figures", *path) for path in places(compared["figures"])]
+    return unseen(found, paths, lambda changed: sweep.compare(where, changed, varied, totals).differences)
+
+
 def unseen_in_sweep(where, found, varied, totals):
     """In what a sweep has written."""
     draw = random.Random(24)

@@ -97,7 +97,8 @@ def swept(pool, folder, scenario, seeds, settings, vary):
     out = Path(folder) / Path(scenario).stem
     always = [word for setting in settings for word in ("--set", setting)]
     arguments = [word for path in vary for word in ("--vary", path)]
-    dposlab("sweep", scenario, "--seeds", seeds, "--out", out, *always, *arguments)
+    compared = ["--compare"] if vary else []
+    dposlab("sweep", scenario, "--seeds", seeds, "--out", out, *always, *arguments, *compared)
     found, varied = sweep.load(out), [path.split("=")[0] for path in vary]
     sets = [[word for path in varied for word in ("--set", f"{path}={row[path]}")] for row in found["runs"]]
     jobs = [(scenario, row["seed"], [*always, *more]) for row, more in zip(found["runs"], sets)]
@@ -162,8 +163,8 @@ def main():
         rich = Path(__file__).parent / RICH
         figures = play(rich, SEED, out)
         missed, tried = planted.unseen_in_run(load(out), figures, last_height(rich))
-        others = planted.unseen_in_sweep(*sweeps[0])
-        missed, tried = missed + others[0], tried + others[1]
+        for others in (planted.unseen_in_sweep(*sweeps[0]), planted.unseen_in_pairs(*sweeps[1])):
+            missed, tried = missed + others[0], tried + others[1]
         for path in missed:
             print(f"  a change at {'.'.join(map(str, path))} goes unseen")
         print(f"  {tried} changes planted, {tried - len(missed)} seen")

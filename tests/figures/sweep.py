@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import numpy
 from scipy import stats
 
 from compare import Comparison, read_table
@@ -241,7 +242,57 @@ def compare(where, found, varied, totals):
                 comparison.differ(f"sweep.{name}", at, "nothing", f"{len(values)} values")
             else:
                 compare_distribution(comparison, f"sweep.{name}", at, cell["figures"][name], values)
+    compare_pairs(comparison, where, summary, rows, varied, columns)
     return comparison
+
+
+def compare_pairs(comparison, where, summary, rows, varied, columns):
+    """Each combination of values beside the first one, seed by seed."""
+    cells = summary["cells"]
+    if "compared" not in summary:
+        return
+    comparison.value("sweep.compared", where, [one["varied"] for one in summary["compared"]], [cell["varied"] for cell in cells[1:]])
+    of_cell = lambda cell: {row["seed"]: row for row in rows if all(str(row[path]) == str(cell_value(cell, path)) for path in varied)}
+    first = of_cell(cells[0])
+    for one in summary["compared"]:
+        at, second = f"{where}, compared {one['varied']}", of_cell(one)
+        comparison.value("sweep.compared.with", at, one["with"], cells[0]["varied"])
+        judged = [seed for seed in first if not {first[seed]["status"], second[seed]["status"]} & {"censored", "died"}]
+        comparison.value("sweep.compared.left_out", at, one["left_out"], len(first) - len(judged))
+        for name in columns:
+            pairs = [(first[seed][name], second[seed][name]) for seed in judged]
+            pairs = [pair for pair in pairs if None not in pair]
+            found = one["figures"].get(name)
+            if name in TIMES_TO_AN_EVENT or not pairs:
+                comparison.value(f"sweep.compared.{name}", at, found, None)
+                continue
+            if found is None:
+                comparison.differ(f"sweep.compared.{name}", at, "nothing", f"{len(pairs)} pairs")
+                continue
+            for member, value in of_pairs(pairs).items():
+                if member == "confidence":
+                    compare_interval(comparison, f"sweep.compared.{name}.confidence", at, found[member], value)
+                else:
+                    comparison.value(f"sweep.compared.{name}.{member}_mean", at, found[member], value)
+
+
+def of_pairs(pairs):
+    """By numpy and scipy."""
+    a, b = (numpy.array(side, dtype=float) for side in zip(*pairs))
+    differences = b - a
+    deviation = float(differences.std(ddof=1)) if len(pairs) > 1 else 0.0
+    vary = lambda values: values.min() < values.max()
+    same = not vary(differences)
+    interval = None if same else stats.ttest_rel(b, a).confidence_interval(CONFIDENCE)
+    alone = a.var(ddof=1) + b.var(ddof=1) if len(pairs) > 1 else 0.0
+    return {
+        "pairs": len(pairs),
+        "difference": float(differences.mean()),
+        "confidence": None if same else {"low": float(interval.low), "high": float(interval.high)},
+        "deviation": deviation,
+        "correlation": float(stats.pearsonr(a, b).statistic) if vary(a) and vary(b) else None,
+        "variance_saved": None if same else float(alone / deviation**2),
+    }
 
 
 def cell_value(cell, path):

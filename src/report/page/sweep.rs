@@ -12,6 +12,8 @@ const SCRIPT: &str = include_str!("sweep.js");
 /// The whole page. It names the scenario's file as reports do.
 pub fn page(summary: &Summary) -> String {
     let mut summary = summary.clone();
+    // The page does not draw them.
+    summary.compared.clear();
     let given = mem::take(&mut summary.manifest.scenario);
     summary.manifest.scenario = shown(Path::new(&given));
     let command = |scenario: &str| format!("dposlab run {} ", quoted(scenario));

@@ -5,6 +5,7 @@
 use super::{
     Manifest, Shard, Sweep, SweepError, SweepRun,
     columns::{self, FIGURES, Status},
+    paired,
     rows::Rows,
     summary::{AssertionSummary, CellSummary, Failed, Summary},
 };
@@ -28,11 +29,11 @@ const PARTS_NAMED: usize = 10;
 /// The number of failed runs that the summary names. All of them are in `failures.csv`.
 const FAILURES_NAMED: usize = 100;
 
-/// Reads all rows of the folder once and writes the results there.
+/// Reads all rows of the folder and writes the results there; with `compared`, of each combination of values beside the first one, too.
 ///
 /// # Errors
 /// A run is missing, or a file cannot be written.
-pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, SweepError> {
+pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, compared: bool) -> Result<Summary, SweepError> {
     rows.check_there()?;
     let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells))?;
     let failure_columns = [
@@ -55,6 +56,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
         by_status: BTreeMap::new(),
         failures: Vec::new(),
         cells: Vec::new(),
+        compared: Vec::new(),
     };
     // Runs come cell by cell, so one cell's figures are in memory at a time.
     let mut cell = CellFigures::new(sweep, 0);
@@ -98,6 +100,9 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
     if summary.runs > 0 {
         summary.cells.push(cell.report(sweep));
     }
+    if compared {
+        summary.compared = paired::compare(sweep, rows)?;
+    }
     runs.finish()?;
     failures.finish()?;
     write_whole(&folder.join("summary.json"), pretty(&summary).as_bytes())?;
@@ -119,7 +124,7 @@ fn rules_in_words(sweep: &Sweep) -> String {
 ///
 /// # Errors
 /// The folders are not all parts of one sweep, a part is missing or not done, or a file cannot be written.
-pub fn merge(parts: &[&Path], folder: &Path) -> Result<Summary, SweepError> {
+pub fn merge(parts: &[&Path], folder: &Path, compared: bool) -> Result<Summary, SweepError> {
     for (index, part) in parts.iter().enumerate() {
         let same = |other: &&Path| Identity::at(other).is_some_and(|other| Identity::at(part) == Some(other));
         if parts[..index].iter().any(same) {
@@ -160,7 +165,7 @@ pub fn merge(parts: &[&Path], folder: &Path) -> Result<Summary, SweepError> {
         copy(&merged, shard, part, from, &into)?;
     }
     into.sync()?;
-    write(&merged, &into, folder)
+    write(&merged, &into, folder, compared)
 }
 
 fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &Rows) -> Result<(), SweepError> {
@@ -206,7 +211,7 @@ fn assertions(sweep: &Sweep, place: SweepRun, bits: u64) -> Vec<String> {
 }
 
 /// Figures that are times to an event: of some runs it is only known that they are longer.
-const TIMES: [&str; 2] = ["converged_seconds_max", "observed_seconds_max"];
+pub(super) const TIMES: [&str; 2] = ["converged_seconds_max", "observed_seconds_max"];
 
 struct CellFigures {
     cell: usize,

@@ -1,6 +1,6 @@
 //! The summary of a sweep, as `summary.json` and the report hold it.
 
-use super::Manifest;
+use super::{Manifest, paired::Compared};
 use crate::report::{
     statistics::{Bounds, DistributionReport, ShareReport},
     survival::{Estimate, SurvivalReport},
@@ -26,6 +26,9 @@ pub struct Summary {
     /// The first ones.
     pub failures: Vec<Failed>,
     pub cells: Vec<CellSummary>,
+    /// Each combination of values but the first, beside the first one; empty where nobody asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compared: Vec<Compared>,
 }
 
 /// A run that failed.
