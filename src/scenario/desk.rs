@@ -85,10 +85,10 @@ impl FaultDesk {
 
     fn clients(&self, fault: Fault) -> MakeClients {
         let known = self.0.clone();
-        Arc::new(move |id: usize, tip: &Arc<Link>| {
+        Arc::new(move |before: &[Fault], tip: &Arc<Link>| {
             let Known { plan, names, testnet, .. } = &*known;
             let stand = Stand { plan, names, testnet, tip };
-            stand.clients(id, &fault).expect("it was found to be clients' doing before")
+            stand.clients(before, &fault).expect("it was found to be clients' doing before")
         })
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         actors::SimTime,
         protocol::{Slot, crypto::CryptoMode},
         scenario::testnet::rules_for,
-        sim::{NodePlan, SeedTree, strategy::Censor},
+        sim::{DrawsBy, NodePlan, SeedTree, strategy::Censor},
     };
     use serde_json::json;
 
@@ -164,5 +164,26 @@ mod tests {
         let fault = desk(true).read(&censor).expect("it is a fault").fault;
         let censor = fault.kind.strategy::<Censor>().expect("it is one");
         assert!(censor.sender.len() == 34, "the account's address: {}", censor.sender);
+    }
+
+    #[test]
+    fn client_faults_that_say_the_same_draw_apart() {
+        for draws in [DrawsBy::InOrder, DrawsBy::ByName] {
+            let mut desk = desk(true);
+            let known = Arc::get_mut(&mut desk.0).expect("nobody else has it");
+            known.plan.seeds = known.plan.seeds.drawing(draws);
+            let (tip, desk) = (known.plan.tip.clone(), desk);
+            let added = |per_second: f64| {
+                desk.read(&json!({ "kind": "spam-pool", "per_second": per_second })).expect("it is a fault")
+            };
+            let (one, other) = (added(1.0), added(2.0));
+            let first = |before: &[Fault], added: &AddedFault| {
+                let make = added.clients.as_ref().expect("clients do it");
+                let mut source = (make(before, &tip).make)();
+                source.poll(SimTime::from_micros(1), &tip).submissions[0].1[0].id()
+            };
+            let ids = [first(&[], &one), first(std::slice::from_ref(&one.fault), &other)];
+            assert_ne!(ids[0], ids[1], "{draws:?}");
+        }
     }
 }

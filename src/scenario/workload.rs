@@ -191,7 +191,7 @@ impl Scenario {
         let (names, testnet) = (plan.names(), Arc::new(testnet.clone()));
         let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
-            let network = stand.network(&stand.name("workload", index, workload, &self.workloads), workload.nodes());
+            let network = stand.network(&stand.name("workload", workload, &self.workloads[..index]), workload.nodes());
             let make: MakeSource = match workload.kind.clone() {
                 WorkloadKind::Generate(generate) => {
                     let wallets = generate::Wallets::new(&network, &generate);
@@ -202,7 +202,8 @@ impl Scenario {
             };
             planned(workload.from.clone(), workload.until.clone(), None, make)
         });
-        let faults = self.faults.iter().enumerate().filter_map(|(index, fault)| stand.clients(index, fault));
+        let faults =
+            self.faults.iter().enumerate().filter_map(|(index, fault)| stand.clients(&self.faults[..index], fault));
         workloads.chain(faults).collect()
     }
 }
@@ -227,17 +228,17 @@ impl Stand<'_> {
         SourceContext { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
     }
 
-    /// The name by which the entry of an index draws.
-    fn name<T: Serialize>(&self, what: &str, index: usize, entry: &T, all: &[T]) -> String {
+    /// The name by which an entry draws that comes after these.
+    fn name<T: Serialize>(&self, what: &str, entry: &T, before: &[T]) -> String {
         match self.plan.seeds.draws() {
-            DrawsBy::InOrder => format!("{what}/{index}"),
-            DrawsBy::ByName => format!("{what}/{}", named::name(entry, &all[..index.min(all.len())])),
+            DrawsBy::InOrder => format!("{what}/{}", before.len()),
+            DrawsBy::ByName => format!("{what}/{}", named::name(entry, before)),
         }
     }
 
-    /// The source of the fault of an index, if it is clients' doing.
-    pub fn clients(&self, index: usize, fault: &Fault) -> Option<PlannedSource> {
-        let network = |nodes: Option<&Nodes>| self.network(&self.name("fault", index, fault, &self.plan.faults), nodes);
+    /// The source of the fault that comes after these, if it is clients' doing.
+    pub fn clients(&self, before: &[Fault], fault: &Fault) -> Option<PlannedSource> {
+        let network = |nodes: Option<&Nodes>| self.network(&self.name("fault", fault, before), nodes);
         let make: MakeSource = match fault.kind.by_clients()? {
             ByClients::Spammers(spam) => source(network(spam.nodes.as_ref()), spam.clone(), clients::Spammer::new),
             ByClients::Flooders(flood) => source(network(flood.nodes.as_ref()), flood.clone(), clients::Flooder::new),
@@ -247,7 +248,7 @@ impl Stand<'_> {
                 source(network(None), who, clients::Resignations::new)
             }
         };
-        Some(planned(fault.from.clone(), fault.until.clone(), Some(index), make))
+        Some(planned(fault.from.clone(), fault.until.clone(), Some(before.len()), make))
     }
 }
 

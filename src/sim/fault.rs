@@ -59,8 +59,8 @@ pub struct AddedFault {
     pub clients: Option<MakeClients>,
 }
 
-/// Makes the clients of a fault, told its id and the tip of the highest chain.
-pub type MakeClients = Arc<dyn Fn(usize, &Arc<Link>) -> PlannedSource + Send + Sync>;
+/// Makes the clients of a fault, told the faults of the run before it, whose number is its id, and the tip of the highest chain.
+pub type MakeClients = Arc<dyn Fn(&[Fault], &Arc<Link>) -> PlannedSource + Send + Sync>;
 
 impl fmt::Debug for AddedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Keys that say how much: an entry keeps its draws when they change. So runs that differ in an amount are compared draw by draw.
-const AMOUNTS: [&str; 16] = [
+/// Keys that say how much, or how long: an entry keeps its draws when they change. So runs that differ in an amount are compared draw by
+/// draw.
+const AMOUNTS: [&str; 17] = [
     "amount",
     "arrivals",
     "by_ms",
@@ -19,6 +20,7 @@ const AMOUNTS: [&str; 16] = [
     "per_second",
     "percent",
     "step_ms",
+    "until",
     "wallets",
     "within_ms",
 ];

@@ -14,8 +14,10 @@ use rand_chacha::ChaCha8Rng;
 /// What a peer decides at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// Whom something is passed on to.
-    Gossip,
+    /// Whom a block is passed on to.
+    Block,
+    /// Whom transactions are passed on to.
+    Transactions,
     /// Whom to download from.
     Download,
     /// Whether missed slots are worth a health check.
@@ -35,6 +37,8 @@ const KINDS: usize = About::Discovery as usize + 1;
 #[repr(C)]
 pub(super) struct Draws {
     next: u8,
+    /// Each decision has to be named.
+    by_name: bool,
     /// Drawn, and from `next` on not given out yet.
     words: [u32; WORDS as usize],
     /// Of a stream, the position is known by the number of words drawn from it: all of `words`, and all before them.
@@ -68,22 +72,23 @@ impl Draws {
     /// Returns true if each decision has to be named.
     #[inline]
     pub(super) fn is_by_name(&self) -> bool {
-        matches!(self.source, Random::ByName { .. })
+        self.by_name
     }
 
-    /// A decision begins: it is that of this kind, slot and number in the slot.
+    /// A decision begins: it is that of this kind, slot and number in the slot. On a clock that was set back, the latest slot goes on.
     pub(super) fn name(&mut self, slot: Slot, what: About) {
-        if self.slot != slot {
+        if self.slot < slot {
             (self.slot, self.decided) = (slot, [0; KINDS]);
         }
         let number = &mut self.decided[what as usize];
-        self.source.about(&[slot.0.into(), what as u64, (*number).into()]);
+        self.source.about(&[self.slot.0.into(), what as u64, (*number).into()]);
         *number += 1;
         self.next = WORDS;
     }
 
     fn new(source: Random) -> Self {
-        Self { next: WORDS, words: [0; WORDS as usize], source, slot: Slot(0), decided: [0; KINDS] }
+        let by_name = matches!(source, Random::ByName { .. });
+        Self { next: WORDS, by_name, words: [0; WORDS as usize], source, slot: Slot(0), decided: [0; KINDS] }
     }
 
     /// Those of a stream from this number on.
@@ -151,7 +156,7 @@ impl RngCore for Draws {
 
 impl Saved for Draws {
     fn save(&self, out: &mut Saver) {
-        let Self { next: _, words: _, source, slot, decided } = self;
+        let Self { next: _, by_name: _, words: _, source, slot, decided } = self;
         match source {
             Random::InOrder(stream) => {
                 false.save(out);
@@ -205,5 +210,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn by_name_a_decision_has_its_numbers_whatever_was_decided_before_and_none_twice() {
+        let drawn = |names: &[(u32, About)]| -> Vec<u64> {
+            let mut draws = Draws::from(Random::by_name(crate::actors::Choices::new(7)));
+            let draw = |(slot, what): &(u32, About)| {
+                draws.name(Slot(*slot), *what);
+                draws.next_u64()
+            };
+            names.iter().map(draw).collect()
+        };
+        use About::{Block, Download, Transactions};
+        let all = drawn(&[(10, Block), (10, Download), (10, Block), (11, Block), (12, Transactions)]);
+        assert_eq!(drawn(&[(10, Block), (10, Block)]), [all[0], all[2]]);
+        assert_eq!(drawn(&[(11, Block)]), [all[3]]);
+        // The clock is set back from slot 12 to slot 10: what was decided there is not decided again.
+        let back = drawn(&[(10, Block), (12, Block), (10, Block), (11, Block), (13, Block)]);
+        let different: std::collections::BTreeSet<&u64> = back.iter().chain(&all[1..]).collect();
+        assert_eq!(different.len(), 9, "{back:?} {all:?}");
     }
 }

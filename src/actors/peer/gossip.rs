@@ -70,7 +70,7 @@ impl Peer {
     }
 
     fn push_to(&mut self, now: SimTime, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        let to = self.some_peers(now, count, About::Gossip);
+        let to = self.some_peers(now, count, About::Block);
         if !to.is_empty() {
             self.push_block(now, to, block, effects);
         }
@@ -119,7 +119,7 @@ impl Peer {
     fn send_transactions(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let to = match self.rules().gossip {
             Gossip::Once if self.node_rules().transactions_in_order => self.neighbours.numbers().to_vec(),
-            _ => self.some_peers(now, TRANSACTION_FANOUT, About::Gossip),
+            _ => self.some_peers(now, TRANSACTION_FANOUT, About::Transactions),
         };
         if !to.is_empty() {
             self.push_transactions(now, to, transactions, effects);

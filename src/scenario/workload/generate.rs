@@ -39,6 +39,9 @@ const TRIES: usize = 8;
 /// What is drawn for a transaction, beside its type and the senders asked for it: what a sender makes, and the time until the next.
 const TRIED: u64 = 1;
 const GAP: u64 = 2;
+/// What of a transaction is drawn apart.
+const AMOUNT: u64 = 1;
+const FEE: u64 = 2;
 
 /// Makes transactions of every type.
 #[derive(Clone)]
@@ -193,9 +196,12 @@ impl Generator {
     }
 
     fn made_by(&mut self, index: usize, kind: Kind, now: SimTime, state: &State) -> Option<SignedTransaction> {
-        self.random.about(&[self.number, TRIED, index as u64]);
+        let tried = [self.number, TRIED, index as u64];
+        self.random.about(&[tried[0], tried[1], tried[2], AMOUNT]);
         let amount = self.plan.amount.draw(&mut self.random) * 1e8;
+        self.random.about(&[tried[0], tried[1], tried[2], FEE]);
         let fee = self.plan.fee.draw(&mut self.random);
+        self.random.about(&tried);
         let (sender, pending) = &mut self.senders[index];
         let wallet = state.wallet(&sender.address);
         let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);

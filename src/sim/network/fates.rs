@@ -41,9 +41,39 @@ pub(super) struct Named {
     slot: Slot,
     /// Messages that left in the slot, by sender, receiver and kind.
     sent: BTreeMap<(NodeId, NodeId, u8), u32>,
-    /// The decisions about the last one.
-    message: Choices,
-    now: SplitMix64,
+    /// The name of the last one.
+    message: [u64; 5],
+}
+
+/// The numbers for one decision.
+pub(super) enum Drawn<'a> {
+    InOrder(&'a mut Xoshiro256PlusPlus),
+    ByName(SplitMix64),
+}
+
+impl RngCore for Drawn<'_> {
+    #[inline]
+    fn next_u32(&mut self) -> u32 {
+        match self {
+            Self::InOrder(random) => random.next_u32(),
+            Self::ByName(random) => random.next_u32(),
+        }
+    }
+
+    #[inline]
+    fn next_u64(&mut self) -> u64 {
+        match self {
+            Self::InOrder(random) => random.next_u64(),
+            Self::ByName(random) => random.next_u64(),
+        }
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        match self {
+            Self::InOrder(random) => random.fill_bytes(bytes),
+            Self::ByName(random) => random.fill_bytes(bytes),
+        }
+    }
 }
 
 impl Fates {
@@ -54,8 +84,7 @@ impl Fates {
             DrawsBy::InOrder => Self::InOrder(Vec::new()),
             DrawsBy::ByName => {
                 let choices = seeds.choices("network/messages");
-                let (message, now) = (choices, choices.at(&[]));
-                let named = Named { choices, slots, slot: Slot(0), sent: BTreeMap::new(), message, now };
+                let named = Named { choices, slots, slot: Slot(0), sent: BTreeMap::new(), message: [0; 5] };
                 Self::ByName(named.into())
             }
         }
@@ -82,13 +111,11 @@ impl Fates {
     }
 
     /// The numbers for one decision about the message that leaves.
-    pub(super) fn of(&mut self, from: NodeId, fate: Fate) -> &mut dyn RngCore {
+    #[inline]
+    pub(super) fn of(&mut self, from: NodeId, fate: Fate) -> Drawn<'_> {
         match self {
-            Self::InOrder(senders) => &mut senders[from.0 as usize],
-            Self::ByName(named) => {
-                named.now = named.message.at(&[fate as u64]);
-                &mut named.now
-            }
+            Self::InOrder(senders) => Drawn::InOrder(&mut senders[from.0 as usize]),
+            Self::ByName(named) => Drawn::ByName(named.message().at(&[fate as u64])),
         }
     }
 
@@ -96,7 +123,7 @@ impl Fates {
     pub(super) fn named(&self) -> Option<Choices> {
         match self {
             Self::InOrder(_) => None,
-            Self::ByName(named) => Some(named.message.of(Fate::Fault as u64)),
+            Self::ByName(named) => Some(named.message().of(Fate::Fault as u64)),
         }
     }
 }
@@ -119,9 +146,13 @@ impl Named {
         );
         let kind = kind_of(message).map_or(u8::MAX, |kind| 2 * kind as u8 + u8::from(answers));
         let number = self.sent.entry((from, to, kind)).or_default();
-        let name = [slot.0, from.0, to.0, kind.into(), *number].map(u64::from);
+        self.message = [slot.0, from.0, to.0, kind.into(), *number].map(u64::from);
         *number += 1;
-        self.message = Choices::new(self.choices.at(&name).next_u64());
+    }
+
+    /// The decisions about the last message.
+    fn message(&self) -> Choices {
+        Choices::new(self.choices.at(&self.message).next_u64())
     }
 }
 
@@ -135,7 +166,7 @@ impl Fates {
         match self {
             Self::InOrder(senders) => senders.save(out),
             Self::ByName(named) => {
-                let Named { choices, slots: _, slot, sent, message: _, now: _ } = &**named;
+                let Named { choices, slots: _, slot, sent, message: _ } = &**named;
                 choices.save(out);
                 slot.save(out);
                 sent.save(out);

@@ -68,7 +68,7 @@ impl World {
     /// due already.
     pub(in crate::sim) fn add_fault(&mut self, AddedFault { fault, clients }: AddedFault) -> usize {
         let id = self.plan.faults.len();
-        let source = clients.map(|make| make(id, self.best()));
+        let source = clients.map(|make| make(&self.plan.faults, self.best()));
         self.added.push((id, self.best().id()));
         self.ahead.expect(&fault.kind);
         let entry = self.agenda.add_fault(&fault);

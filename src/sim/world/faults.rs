@@ -2,7 +2,7 @@
 
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
-    actors::{ActorId, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
+    actors::{ActorId, Choices, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
     ledger::saved::saved,
     protocol::{Round, crypto::sha256},
     sim::{
@@ -13,7 +13,13 @@ use crate::{
         strategy::{Planned, Setting},
     },
 };
-use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
+use rand::RngCore;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 /// The faults in force.
 #[derive(Clone)]
@@ -380,7 +386,11 @@ impl World {
     fn behave(&mut self, index: usize, planned: &Planned) -> Held {
         let setting = Setting::new(&self.plan, &self.names, self.best());
         let name = self.draw_name(index);
+        let mut of_actors = BTreeMap::<ActorId, u64>::new();
         for (to, behaviour) in planned.behaviours(&setting) {
+            let number = of_actors.entry(to).or_default();
+            let name = name.map(|name| Choices::new(name).at(&[to.role as u64, *number]).next_u64());
+            *number += 1;
             let id = self.faults.next_layer;
             self.faults.next_layer += 1;
             let seed = self.anew.unwrap_or(self.plan.seeds).seed();

@@ -150,7 +150,7 @@ impl World {
                 let has_begun = self.faults.states().get(id).is_none_or(|state| *state != State::Ahead);
                 let best = from.tree().link(&best).or_else(|| has_begun.then(|| from.tree().genesis().clone()));
                 let best = best.ok_or_else(|| from.wrong("fault whose clients can be made", id))?;
-                let source = make(id, &best);
+                let source = make(&self.plan.faults, &best);
                 source.tally.reset();
                 Arc::make_mut(&mut self.plan).sources.push(source);
             }
