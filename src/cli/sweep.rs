@@ -322,7 +322,8 @@ fn compared(summary: &Summary) -> Vec<String> {
         for (name, paired) in shown {
             let difference = match paired.confidence {
                 Some(confidence) => format!("{:.3} ± {:.3}", paired.difference, confidence.high - paired.difference),
-                None => format!("{:.3} (all)", paired.difference),
+                None if paired.pairs > 1 => format!("{:.3} (all)", paired.difference),
+                None => format!("{:.3}", paired.difference),
             };
             let or_dash = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
             table.add_row([
@@ -333,7 +334,14 @@ fn compared(summary: &Summary) -> Vec<String> {
                 or_dash(paired.variance_saved.map(|saved| format!("{saved:.1} times"))),
             ]);
         }
-        lines.extend([table.to_string(), String::new()]);
+        lines.push(table.to_string());
+        if !compared.by_name {
+            lines.push(
+                "their draws come in order; with --set draws=by-name pairs share all that are about the same"
+                    .to_owned(),
+            );
+        }
+        lines.push(String::new());
     }
     lines
 }

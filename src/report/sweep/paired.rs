@@ -7,7 +7,10 @@ use super::{
     results::TIMES,
     rows::{Row, Rows, RowsError},
 };
-use crate::statistics::{Interval, interval};
+use crate::{
+    sim::DrawsBy,
+    statistics::{Interval, interval},
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,6 +21,8 @@ pub struct Compared {
     pub varied: BTreeMap<String, String>,
     /// Those of the first one.
     pub with: BTreeMap<String, String>,
+    /// The runs of both draw by name, so each pair shares all draws that are about the same.
+    pub by_name: bool,
     /// Seeds of which a run of either was censored or died: what was measured in it is not of the same time.
     pub left_out: u64,
     /// The differences of each figure that some pair of runs has.
@@ -122,7 +127,8 @@ pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<Compared>, RowsE
         }
         let figures = FIGURES.iter().zip(&sums).filter(|(figure, _)| !TIMES.contains(&figure.name));
         let figures = figures.filter_map(|(figure, sums)| Some((figure.name, sums.report()?))).collect();
-        Ok(Compared { varied: varied(cell), with: varied(0), left_out, figures })
+        let by_name = [0, cell].iter().all(|cell| sweep.cells[*cell].scenario.draws == DrawsBy::ByName);
+        Ok(Compared { varied: varied(cell), with: varied(0), by_name, left_out, figures })
     };
     (1..sweep.cells.len()).map(one).collect()
 }
