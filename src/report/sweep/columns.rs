@@ -209,6 +209,9 @@ pub const FIGURES: [Figure; 33] = [
     number("seconds", |totals| Some(totals.seconds)),
 ];
 
+/// Figures that are times to an event: of some runs it is only known that they are longer.
+pub const TIMES: [&str; 2] = ["converged_seconds_max", "observed_seconds_max"];
+
 /// The figures of a run, one for each of [`FIGURES`].
 pub fn figures(totals: &Totals) -> Vec<Option<f64>> {
     FIGURES.iter().map(|figure| (figure.of)(totals)).collect()

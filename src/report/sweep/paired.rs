@@ -3,8 +3,7 @@
 
 use super::{
     Sweep, SweepRun,
-    columns::{FIGURES, Status},
-    results::TIMES,
+    columns::{FIGURES, Status, TIMES},
     rows::{Row, Rows, RowsError},
 };
 use crate::{

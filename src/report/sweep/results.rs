@@ -4,7 +4,7 @@
 
 use super::{
     Manifest, Shard, Sweep, SweepError, SweepRun,
-    columns::{self, FIGURES, Status},
+    columns::{self, FIGURES, Status, TIMES},
     paired,
     rows::Rows,
     summary::{AssertionSummary, CellSummary, Failed, Summary},
@@ -209,9 +209,6 @@ fn assertions(sweep: &Sweep, place: SweepRun, bits: u64) -> Vec<String> {
     let which = assertions.filter(|(index, _)| bits >> index.min(&63) & 1 == 1);
     which.map(|(_, assertion)| assertion.to_string()).collect()
 }
-
-/// Figures that are times to an event: of some runs it is only known that they are longer.
-pub(super) const TIMES: [&str; 2] = ["converged_seconds_max", "observed_seconds_max"];
 
 struct CellFigures {
     cell: usize,
