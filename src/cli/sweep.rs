@@ -114,12 +114,10 @@ impl Sweep {
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
         let shard = self.shard.map(|Part(shard)| shard);
-        if self.compare && vary.is_empty() {
-            return Err(Failure::usage(
-                "--compare: found no --vary, allowed is it beside one that gives two values or more",
-            ));
-        }
         let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, shard).map_err(failure)?;
+        if self.compare {
+            plan.check_compared().map_err(failure)?;
+        }
         match (&self.only, &self.out) {
             _ if self.plan => self.print_plan(&plan),
             (Some(only), _) => self.play_only(&plan, only.first..only.end),

@@ -203,6 +203,8 @@ pub enum SweepError {
     Parts(String),
     #[error("{}: line {line}: {why}", file.display())]
     Handed { file: PathBuf, line: u64, why: String },
+    #[error("{scenario}: found one combination of values, and two or more can be compared: give --vary PATH=VALUE,VALUE")]
+    Alone { scenario: String },
     #[error("{}: {source}", file.display())]
     NoRows { file: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -299,6 +301,17 @@ impl Sweep {
         let sweep = Self::new(&file, manifest.seeds, &set, &vary, &manifest.vary, manifest.shard)?;
         manifest.check_same(&sweep.manifest, folder)?;
         Ok(sweep)
+    }
+
+    /// Sees that there are combinations of values to compare.
+    ///
+    /// # Errors
+    /// There is but one.
+    pub fn check_compared(&self) -> Result<(), SweepError> {
+        match self.cells.len() {
+            0 | 1 => Err(SweepError::Alone { scenario: self.manifest.scenario.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// Runs of the whole sweep, all parts together.

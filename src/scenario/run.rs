@@ -184,6 +184,7 @@ impl Scenario {
             from: Trigger::Start,
             until: None,
             fault: None,
+            name: "script".to_owned(),
             make: Arc::new(make),
             tally: crate::sim::source::Tally::default(),
         });

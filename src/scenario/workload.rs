@@ -191,7 +191,8 @@ impl Scenario {
         let (names, testnet) = (plan.names(), Arc::new(testnet.clone()));
         let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
-            let network = stand.network(&stand.name("workload", workload, &self.workloads[..index]), workload.nodes());
+            let name = stand.name("workload", workload, &self.workloads[..index]);
+            let network = stand.network(&name, workload.nodes());
             let make: MakeSource = match workload.kind.clone() {
                 WorkloadKind::Generate(generate) => {
                     let wallets = generate::Wallets::new(&network, &generate);
@@ -200,7 +201,7 @@ impl Scenario {
                 WorkloadKind::List(list) => source(network, list, blocks::Listed::new),
                 WorkloadKind::Chain(chain) => source(network, chain, blocks::Replayed::new),
             };
-            planned(workload.from.clone(), workload.until.clone(), None, make)
+            planned(workload.from.clone(), workload.until.clone(), None, name, make)
         });
         let faults =
             self.faults.iter().enumerate().filter_map(|(index, fault)| stand.clients(&self.faults[..index], fault));
@@ -238,7 +239,8 @@ impl Stand<'_> {
 
     /// The source of the fault that comes after these, if it is clients' doing.
     pub fn clients(&self, before: &[Fault], fault: &Fault) -> Option<PlannedSource> {
-        let network = |nodes: Option<&Nodes>| self.network(&self.name("fault", fault, before), nodes);
+        let name = self.name("fault", fault, before);
+        let network = |nodes: Option<&Nodes>| self.network(&name, nodes);
         let make: MakeSource = match fault.kind.by_clients()? {
             ByClients::Spammers(spam) => source(network(spam.nodes.as_ref()), spam.clone(), clients::Spammer::new),
             ByClients::Flooders(flood) => source(network(flood.nodes.as_ref()), flood.clone(), clients::Flooder::new),
@@ -248,7 +250,7 @@ impl Stand<'_> {
                 source(network(None), who, clients::Resignations::new)
             }
         };
-        Some(planned(fault.from.clone(), fault.until.clone(), Some(before.len()), make))
+        Some(planned(fault.from.clone(), fault.until.clone(), Some(before.len()), name, make))
     }
 }
 
@@ -260,6 +262,12 @@ where
     Arc::new(move || Box::new(make(network.clone(), parameters.clone())))
 }
 
-fn planned(from: Trigger, until: Option<Trigger>, fault: Option<usize>, make: MakeSource) -> PlannedSource {
-    PlannedSource { from, until, fault, make, tally: Tally::default() }
+fn planned(
+    from: Trigger,
+    until: Option<Trigger>,
+    fault: Option<usize>,
+    name: String,
+    make: MakeSource,
+) -> PlannedSource {
+    PlannedSource { from, until, fault, name, make, tally: Tally::default() }
 }

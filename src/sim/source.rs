@@ -58,6 +58,8 @@ pub struct PlannedSource {
     pub until: Option<Trigger>,
     /// The fault of the plan that it carries out, with which it ends.
     pub fault: Option<usize>,
+    /// The name by which it draws anew, where draws come by name.
+    pub name: String,
     pub make: MakeSource,
     /// The outcome of the transactions that it handed in, in the last run of the plan.
     pub tally: Tally,

@@ -1,7 +1,7 @@
 //! A run that is written down and read again, in a network made anew, is the same run: to the last event, random number and
 //! byte.
 
-use crate::{support::scenarios, testnet::Up};
+use crate::{by_name, support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
@@ -156,10 +156,20 @@ fn every_shipped_scenario_goes_on_as_the_same_run() {
 fn drawn_scenarios_go_on_as_the_same_run() {
     for seed in 0..100 {
         let drawn = draw(&Frame { delegates: Some(7), rounds: Some(3), ..Frame::default() }, seed);
-        let draws = if seed % 2 == 0 { DrawsBy::InOrder } else { DrawsBy::ByName };
-        let scenario = Scenario { rounds: drawn.rounds.min(12), draws, ..drawn };
+        let scenario = Scenario { rounds: drawn.rounds.min(12), ..drawn };
         holds(&scenario, 1, &format!("drawn from {seed}"));
     }
+}
+
+#[test]
+fn runs_that_draw_by_name_go_on_as_the_same_run() {
+    let mut lossy = by_name::entries();
+    for (number, scenario) in (0..20).map(by_name::drawn).chain([by_name::entries()]).enumerate() {
+        holds(&Scenario { draws: DrawsBy::ByName, ..scenario }, 1, &format!("number {number}"));
+    }
+    // A link of which messages are under way in each slot.
+    lossy.network.model.loss = 0.1;
+    holds(&lossy, 2, "lossy");
 }
 
 /// A network with clients, of which everything is kept in a folder.

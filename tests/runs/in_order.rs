@@ -90,7 +90,14 @@ fn forged(
     };
     let mut plan = scenario.plan(&testnet, seeds);
     let (from, tally) = (Trigger::Height(4), Tally::default());
-    plan.sources.push(PlannedSource { from, until: None, fault: None, make: Arc::new(make), tally: tally.clone() });
+    plan.sources.push(PlannedSource {
+        from,
+        until: None,
+        fault: None,
+        name: "list".to_owned(),
+        make: Arc::new(make),
+        tally: tally.clone(),
+    });
     let blocks = Blocks::default();
     scenario.play(&plan, stage, vec![Box::new(blocks.clone())], |_: Height| {}).expect("no actor dies");
     assert_eq!(tally.counts().accepted, senders as u64 * each, "{:?}", tally.counts());

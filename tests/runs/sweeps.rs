@@ -585,3 +585,72 @@ fn progress_is_told_in_lines_where_it_is_asked_for() {
     let played = run(&["run", &place.path("s.toml"), "--progress", "json"]);
     assert!(String::from_utf8_lossy(&played.stderr).contains(r#"{"progress":{"done":54,"total":54}}"#));
 }
+
+/// Of a sweep in which some runs are ended before their last round: by its rows, the seeds of which both runs were not.
+#[test]
+fn combinations_are_compared_by_seeds_of_which_both_runs_came_to_their_end() {
+    let folder = SweepFolder::new();
+    let limits = "time_limit_seconds=100000,560";
+    let scenario = folder.path("s.toml");
+    let sweep = |out: &str, more: &[&str]| {
+        let mut command = dposlab();
+        command.args(["sweep", &scenario, "--seeds", "0..8", "--vary", limits, "--set", "network.loss=0.02"]);
+        command.args(["--out", &folder.path(out)]).args(more);
+        command
+    };
+    let json = |output: Output| serde_json::from_slice::<Value>(&output.stdout).expect("it prints JSON");
+    let told = json(sweep("whole", &["--compare", "--json"]).output().expect("it runs"));
+    let mut rows = csv::Reader::from_path(Path::new(&folder.path("whole")).join("runs.csv")).expect("it is there");
+    let head = rows.headers().expect("it has a head").clone();
+    let column = |name: &str| head.iter().position(|column| column == name).expect("it is a column");
+    let rows: Vec<csv::StringRecord> = rows.records().map(|row| row.expect("it can be read")).collect();
+    let (first, second) = rows.split_at(8);
+    let ended = |row: &csv::StringRecord| &row[column("status")] != "censored";
+    let pairs: Vec<_> = first.iter().zip(second).filter(|(one, other)| ended(one) && ended(other)).collect();
+    assert!(
+        !pairs.is_empty() && pairs.len() < 8,
+        "{} of 8 pairs came to their end: the test compares nothing",
+        pairs.len()
+    );
+    let figure = |row: &csv::StringRecord| row[column("blocks")].parse::<f64>().expect("a number");
+    let mean = pairs.iter().map(|(one, other)| figure(other) - figure(one)).sum::<f64>() / pairs.len() as f64;
+    let compared = &told["compared"][0];
+    assert_eq!(compared["left_out"], 8 - pairs.len());
+    assert_eq!(compared["figures"]["blocks"]["pairs"], pairs.len());
+    assert_eq!(compared["figures"]["blocks"]["difference"].as_f64(), Some(mean));
+    assert_eq!(compared["by_name"], false);
+
+    // Parts that are merged are compared as the whole.
+    for part in ["1/2", "2/2"] {
+        sweep(&part.replace('/', "-"), &["--shard", part]).output().expect("it runs");
+    }
+    let mut merge = dposlab();
+    merge.args([
+        "merge",
+        &folder.path("1-2"),
+        &folder.path("2-2"),
+        "--out",
+        &folder.path("merged"),
+        "--compare",
+        "--json",
+    ]);
+    assert_eq!(json(merge.output().expect("it runs"))["compared"], told["compared"]);
+    // Nobody asked, and nothing is told.
+    let plain = json(sweep("whole", &["--json"]).output().expect("it runs"));
+    assert_eq!(plain.get("compared"), None);
+}
+
+#[test]
+fn one_combination_of_values_is_compared_with_nothing() {
+    let folder = SweepFolder::new();
+    for vary in [&[][..], &["--vary", "rounds=4"]] {
+        let mut command = dposlab();
+        command
+            .args(["sweep", &folder.path("s.toml"), "--seeds", "0..2", "--compare", "--out", &folder.path("out")])
+            .args(vary);
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(refusal(&output).contains("two or more can be compared: give --vary"), "{}", refusal(&output));
+        assert!(!Path::new(&folder.path("out")).exists(), "nothing is begun");
+    }
+}

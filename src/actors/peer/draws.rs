@@ -37,7 +37,7 @@ const KINDS: usize = About::Discovery as usize + 1;
 #[repr(C)]
 pub(super) struct Draws {
     next: u8,
-    /// Each decision has to be named.
+    /// Each decision has to be named. `source` tells the same, in memory that a draw seldom needs.
     by_name: bool,
     /// Drawn, and from `next` on not given out yet.
     words: [u32; WORDS as usize],

@@ -34,6 +34,9 @@ const FAILURES_NAMED: usize = 100;
 /// # Errors
 /// A run is missing, or a file cannot be written.
 pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, compared: bool) -> Result<Summary, SweepError> {
+    if compared {
+        sweep.check_compared()?;
+    }
     rows.check_there()?;
     let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells))?;
     let failure_columns = [

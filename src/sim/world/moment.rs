@@ -130,7 +130,11 @@ impl World {
     /// A client draws from the streams that the run draws from by now.
     pub(super) fn source_draws_anew(&mut self, index: usize) {
         if let (Some(seeds), Some(source)) = (self.anew, &mut self.sources[index]) {
-            source.draw_anew(seeds.random(&format!("anew/source/{index}")));
+            let name = match seeds.draws() {
+                DrawsBy::InOrder => format!("anew/source/{index}"),
+                DrawsBy::ByName => format!("anew/{}", self.plan.sources[index].name),
+            };
+            source.draw_anew(seeds.random(&name));
         }
     }
 

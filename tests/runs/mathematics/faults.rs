@@ -1,35 +1,64 @@
 //! The effect of faults on messages equals its closed form, and faults draw apart from each other.
 
-use super::samples::{binomial, distributed, independent};
+use super::{
+    DRAWS,
+    samples::{binomial, distributed, independent},
+};
 use dposlab::{
-    actors::NodeId,
+    actors::{Choices, NodeId},
     sim::{
-        SeedTree,
+        DrawsBy, SeedTree,
         fault::MessageKind,
         network::interference::{Action, Interference, MessageRule},
     },
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 const MESSAGES: usize = 60_000;
 
-fn rule(action: Action, chance: f64) -> MessageRule {
-    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, action, name: 0 }
+fn rule(action: Action, chance: f64, name: u64) -> MessageRule {
+    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, action, name }
 }
 
-fn judge(interference: &mut Interference, from: u32, to: u32) -> (bool, Duration, usize) {
-    let verdict = interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), None);
-    (verdict.lost, verdict.delay, verdict.copies.len())
+/// Faults in force, and the messages sent so far.
+struct Judge {
+    interference: Interference,
+    /// What is decided of a message, by its name, where draws come by name.
+    choices: Option<Choices>,
+    sent: BTreeMap<(u32, u32), u64>,
+}
+
+impl Judge {
+    fn new(draws: DrawsBy) -> Self {
+        let choices = (draws == DrawsBy::ByName).then(|| Choices::new(2));
+        Self { interference: Interference::new(4, SeedTree::new(2)), choices, sent: BTreeMap::new() }
+    }
+
+    fn rule(&mut self, number: usize, action: Action, chance: f64) {
+        self.interference.rule(number, rule(action, chance, number as u64));
+    }
+
+    fn judge(&mut self, from: u32, to: u32) -> (bool, Duration, usize) {
+        let number = self.sent.entry((from, to)).or_default();
+        *number += 1;
+        let named = self.choices.map(|choices| choices.of(from.into()).of(to.into()).of(*number));
+        let verdict = self.interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), named);
+        (verdict.lost, verdict.delay, verdict.copies.len())
+    }
 }
 
 #[test]
 fn dropped_delayed_and_doubled_messages_are_as_many_as_their_chances_say() {
-    let mut interference = Interference::new(4, SeedTree::new(2));
+    DRAWS.into_iter().for_each(chances);
+}
+
+fn chances(draws: DrawsBy) {
+    let mut faults = Judge::new(draws);
     let (by, jitter) = (Duration::from_millis(100), Duration::from_millis(300));
-    interference.rule(0, rule(Action::Drop, 0.15));
-    interference.rule(1, rule(Action::Delay { by, jitter }, 0.5));
-    interference.rule(2, rule(Action::Duplicate { copies: 3, within: by }, 0.2));
-    let there: Vec<_> = (0..MESSAGES).map(|_| judge(&mut interference, 0, 1)).collect();
+    faults.rule(0, Action::Drop, 0.15);
+    faults.rule(1, Action::Delay { by, jitter }, 0.5);
+    faults.rule(2, Action::Duplicate { copies: 3, within: by }, 0.2);
+    let there: Vec<_> = (0..MESSAGES).map(|_| faults.judge(0, 1)).collect();
     binomial(there.iter().filter(|verdict| verdict.0).count(), MESSAGES, 0.15);
     binomial(there.iter().filter(|verdict| verdict.1 > Duration::ZERO).count(), MESSAGES, 0.5);
     binomial(there.iter().filter(|verdict| verdict.2 == 3).count(), MESSAGES, 0.2);
@@ -45,21 +74,25 @@ fn dropped_delayed_and_doubled_messages_are_as_many_as_their_chances_say() {
 
 #[test]
 fn neither_another_direction_nor_another_fault_moves_what_is_drawn() {
+    DRAWS.into_iter().for_each(moves_nothing);
+}
+
+fn moves_nothing(draws: DrawsBy) {
     let drops = || {
-        let mut interference = Interference::new(4, SeedTree::new(2));
-        interference.rule(0, rule(Action::Drop, 0.3));
-        interference
+        let mut faults = Judge::new(draws);
+        faults.rule(0, Action::Drop, 0.3);
+        faults
     };
     let mut alone = drops();
-    let wanted: Vec<bool> = (0..5_000).map(|_| judge(&mut alone, 1, 0).0).collect();
+    let wanted: Vec<bool> = (0..5_000).map(|_| alone.judge(1, 0).0).collect();
     let (mut busy, mut crowded) = (drops(), drops());
     let jitter = Duration::from_millis(300);
-    crowded.rule(1, rule(Action::Delay { by: jitter, jitter }, 0.5));
+    crowded.rule(1, Action::Delay { by: jitter, jitter }, 0.5);
     let mut both = Vec::new();
     for lost in &wanted {
-        let other = judge(&mut busy, 0, 1).0;
-        assert_eq!(judge(&mut busy, 1, 0).0, *lost, "messages the other way move nothing");
-        assert_eq!(judge(&mut crowded, 1, 0).0, *lost, "another fault moves nothing");
+        let other = busy.judge(0, 1).0;
+        assert_eq!(busy.judge(1, 0).0, *lost, "messages the other way move nothing");
+        assert_eq!(crowded.judge(1, 0).0, *lost, "another fault moves nothing");
         both.push((f64::from(other), f64::from(*lost)));
     }
     independent(&both);

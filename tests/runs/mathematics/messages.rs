@@ -2,13 +2,13 @@
 //! other.
 
 use super::{
-    arrivals, network, pairs,
+    DRAWS, arrivals, network, network_drawing, pairs,
     samples::{binomial, distributed, independent},
 };
 use dposlab::{
     actors::{Message, NodeId, SimTime},
     sim::{
-        Latency, NetworkModel,
+        DrawsBy, Latency, NetworkModel,
         network::{Distribution, Per, Reordering, size_of},
     },
 };
@@ -21,8 +21,8 @@ fn constant(ms: f64) -> Latency {
 }
 
 /// The arrivals of many messages over one link, in turns from one end and the other.
-fn both_ways(model: &NetworkModel, seed: u64) -> Vec<(Vec<SimTime>, Vec<SimTime>)> {
-    let mut network = network(3, model, seed);
+fn both_ways(draws: DrawsBy, model: &NetworkModel, seed: u64) -> Vec<(Vec<SimTime>, Vec<SimTime>)> {
+    let mut network = network_drawing(draws, 3, model, seed);
     let mut route = |a, b| arrivals(network.route(NOW, NodeId(a), NodeId(b), &Message::StatusRequest));
     (0..MESSAGES).map(|_| (route(0, 1), route(1, 0))).collect()
 }
@@ -30,7 +30,14 @@ fn both_ways(model: &NetworkModel, seed: u64) -> Vec<(Vec<SimTime>, Vec<SimTime>
 #[test]
 fn loss_and_duplication_are_binomial_and_independent_in_both_directions() {
     let model = NetworkModel { loss: 0.1, duplication: 0.2, latency: constant(50.0), ..NetworkModel::default() };
-    let sent = both_ways(&model, 3);
+    for draws in DRAWS {
+        loss_and_duplication(&model, &both_ways(draws, &model, 3));
+    }
+}
+
+/// Of messages sent over one link, in turns from one end and the other.
+fn loss_and_duplication(model: &NetworkModel, sent: &[(Vec<SimTime>, Vec<SimTime>)]) {
+    assert_eq!((model.loss, model.duplication), (0.1, 0.2), "what is asserted below");
     for copies in [sent.iter().map(|pair| pair.0.len()).collect::<Vec<_>>(), sent.iter().map(|p| p.1.len()).collect()] {
         let of = |number| copies.iter().filter(|copies| **copies == number).count();
         assert_eq!(of(0) + of(1) + of(2), MESSAGES);
@@ -53,14 +60,20 @@ fn loss_and_duplication_are_binomial_and_independent_in_both_directions() {
 /// Losses, copies and delays in one direction move nothing in the other: messages from 1 to 0 fare the same whether or not
 /// anything goes from 0 to 1.
 #[test]
-fn a_direction_draws_from_a_stream_of_its_own() {
+fn a_direction_draws_numbers_of_its_own() {
     let per_message =
         Latency { distribution: Distribution::LogNormal { median_ms: 80.0, sigma: 0.5 }, per: Per::Message };
     let reordering = Some(Reordering { chance: 0.3, by_ms: 200 });
     let model =
         NetworkModel { loss: 0.2, duplication: 0.2, reordering, latency: per_message, ..NetworkModel::default() };
-    let together = both_ways(&model, 5);
-    let mut alone = network(3, &model, 5);
+    for draws in DRAWS {
+        directions_apart(draws, &model);
+    }
+}
+
+fn directions_apart(draws: DrawsBy, model: &NetworkModel) {
+    let together = both_ways(draws, model, 5);
+    let mut alone = network_drawing(draws, 3, model, 5);
     for (_, with_the_other) in together.iter().take(2_000) {
         let found = arrivals(alone.route(NOW, NodeId(1), NodeId(0), &Message::StatusRequest));
         assert_eq!(&found, with_the_other);
@@ -85,10 +98,10 @@ fn overtaken_messages_are_late_by_an_even_draw() {
     let late = |by: f64, chance: f64| {
         move |ms: f64| if ms < 0.0 { 0.0 } else { 1.0 - chance + chance * (ms / by).clamp(0.0, 1.0) }
     };
-    for direction in [0, 1] {
+    for (draws, direction) in DRAWS.into_iter().flat_map(|draws| [(draws, 0), (draws, 1)]) {
         let of = |pair: &(Vec<SimTime>, Vec<SimTime>)| if direction == 0 { pair.0[0] } else { pair.1[0] };
         let ms = |at: SimTime| (at.micros() - NOW.micros()) as f64 / 1e3 - 50.0;
-        let samples: Vec<f64> = both_ways(&model, 9).iter().map(|pair| ms(of(pair))).collect();
+        let samples: Vec<f64> = both_ways(draws, &model, 9).iter().map(|pair| ms(of(pair))).collect();
         distributed(&samples, late(400.0, 0.25), late(400.0, 0.27));
         binomial(samples.iter().filter(|late| **late > 0.0).count(), MESSAGES, 0.25);
         let only: Vec<f64> = samples.into_iter().filter(|late| *late > 0.0).collect();
