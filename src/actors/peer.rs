@@ -38,7 +38,7 @@ use crate::{
     protocol::{SignedTransaction, Slot},
 };
 use discovery::{Discovery, Newcomers};
-use draws::{About, Draws};
+use draws::{About, Decisions};
 use endpoint::Endpoint;
 use fork::ForkWatch;
 use gossip::Passing;
@@ -83,7 +83,7 @@ pub struct Peer {
     alarmed: bool,
     /// The instants at which blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],
-    random: Draws,
+    random: Decisions,
     limits: Limits,
     sync: SyncState,
     pings: Pings,
@@ -331,15 +331,6 @@ impl Peer {
         effects.push(Effect::Send { to: ActorId { node: self.node, role }, message });
     }
 
-    /// A decision begins that draws.
-    #[inline]
-    fn decides(&mut self, now: SimTime, what: About) {
-        if self.random.is_by_name() {
-            let slot = self.slot(now);
-            self.random.name(slot, what);
-        }
-    }
-
     fn slot(&self, now: SimTime) -> Slot {
         self.tree.slots().slot(now.seconds())
     }
@@ -396,6 +387,10 @@ mod tests {
         assert_eq!(offset_of!(Peer, neighbours), 64, "what comes before fills the first line");
         let line = |offset| offset / 64;
         let pushed = line(offset_of!(Peer, pushed));
-        assert_eq!(pushed, line(offset_of!(Peer, random) + Draws::TELLS - 1), "when blocks were passed on, and draws");
+        assert_eq!(
+            pushed,
+            line(offset_of!(Peer, random) + Decisions::TELLS - 1),
+            "when blocks were passed on, and draws"
+        );
     }
 }

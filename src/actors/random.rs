@@ -3,7 +3,7 @@
 //! A stream is simple, and each draw moves all later ones of it. With names, a decision draws the same numbers whatever else was
 //! drawn before it, so two runs that differ in one thing share all other draws.
 
-use crate::ledger::saved::{LoadError, Loader, Saved, Saver, saved};
+use crate::ledger::saved::saved;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_xoshiro::SplitMix64;
@@ -35,28 +35,21 @@ impl Choices {
 
 /// Where a party's random numbers come from.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the larger one is the usual one, and behind a pointer each draw would wait for it"
-)]
+#[expect(clippy::large_enum_variant, reason = "the larger one is the usual one, and a party has one of them")]
 pub enum Random {
     /// Each draw takes the next number of a stream of the party's own.
     InOrder(ChaCha8Rng),
-    /// Each decision has numbers of its own: `now` has those of the last one that was named.
-    ByName { choices: Choices, now: SplitMix64 },
+    /// Each decision has numbers of its own.
+    ByName(Choices),
 }
 
 impl Random {
-    /// Each decision is named before it draws.
-    pub fn by_name(choices: Choices) -> Self {
-        Self::ByName { choices, now: choices.at(&[]) }
-    }
-
-    /// The decision of a name draws next. Where numbers are drawn in order, names mean nothing.
+    /// The numbers of the decision of a name. Where numbers are drawn in order, the name means nothing.
     #[inline]
-    pub fn about(&mut self, name: &[u64]) {
-        if let Self::ByName { choices, now } = self {
-            *now = choices.at(name);
+    pub fn about(&mut self, name: &[u64]) -> Drawing<'_, ChaCha8Rng> {
+        match self {
+            Self::InOrder(stream) => Drawing::InOrder(stream),
+            Self::ByName(choices) => Drawing::ByName(choices.at(name)),
         }
     }
 }
@@ -67,12 +60,18 @@ impl From<ChaCha8Rng> for Random {
     }
 }
 
-impl RngCore for Random {
+/// The numbers of one decision. Nobody draws without one, so no draw is without a name.
+pub enum Drawing<'a, Stream> {
+    InOrder(&'a mut Stream),
+    ByName(SplitMix64),
+}
+
+impl<Stream: RngCore> RngCore for Drawing<'_, Stream> {
     #[inline]
     fn next_u32(&mut self) -> u32 {
         match self {
             Self::InOrder(stream) => stream.next_u32(),
-            Self::ByName { now, .. } => now.next_u32(),
+            Self::ByName(numbers) => numbers.next_u32(),
         }
     }
 
@@ -80,42 +79,20 @@ impl RngCore for Random {
     fn next_u64(&mut self) -> u64 {
         match self {
             Self::InOrder(stream) => stream.next_u64(),
-            Self::ByName { now, .. } => now.next_u64(),
+            Self::ByName(numbers) => numbers.next_u64(),
         }
     }
 
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
         match self {
             Self::InOrder(stream) => stream.fill_bytes(bytes),
-            Self::ByName { now, .. } => now.fill_bytes(bytes),
+            Self::ByName(numbers) => numbers.fill_bytes(bytes),
         }
     }
 }
 
 saved!(struct Choices { seed });
-
-impl Saved for Random {
-    fn save(&self, out: &mut Saver) {
-        match self {
-            Self::InOrder(stream) => {
-                false.save(out);
-                stream.save(out);
-            }
-            // Whoever draws names the decision first.
-            Self::ByName { choices, now: _ } => {
-                true.save(out);
-                choices.save(out);
-            }
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        Ok(match bool::load(from)? {
-            false => Self::InOrder(Saved::load(from)?),
-            true => Self::by_name(Saved::load(from)?),
-        })
-    }
-}
+saved!(enum Random { 0 InOrder(stream), 1 ByName(choices) });
 
 #[cfg(test)]
 mod tests {
@@ -131,12 +108,10 @@ mod tests {
         let first: BTreeSet<u64> = all.iter().map(|name| choices.at(name).next_u64()).collect();
         assert_eq!(first.len(), all.len(), "no two names share a number");
         assert!(all.iter().all(|name| choices.at(name).next_u64() != Choices::new(8).at(name).next_u64()));
-        let mut random = Random::by_name(choices);
-        random.about(&[3, 4]);
-        let drawn = [random.next_u64(), random.next_u64()];
-        random.about(&[5]);
-        random.about(&[3, 4]);
-        assert_eq!([random.next_u64(), random.next_u64()], drawn);
+        let mut random = Random::ByName(choices);
+        let mut drawn = |name: &[u64]| [(); 2].map(|()| random.about(name).next_u64());
+        let first = drawn(&[3, 4]);
+        assert_eq!((drawn(&[5])[0] == first[0], drawn(&[3, 4])), (false, first));
     }
 
     /// Bits of numbers whose names are neighbours are as even as chance allows, and so are those of their differences.

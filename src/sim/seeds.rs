@@ -76,7 +76,7 @@ impl SeedTree {
     pub fn random(self, name: &str) -> Random {
         match self.draws {
             DrawsBy::InOrder => self.stream(name).into(),
-            DrawsBy::ByName => Random::by_name(self.choices(name)),
+            DrawsBy::ByName => Random::ByName(self.choices(name)),
         }
     }
 

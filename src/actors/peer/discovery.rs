@@ -78,8 +78,8 @@ impl Peer {
     /// minutes.
     pub(super) fn plan_first_discovery(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if self.node_rules().discovery || self.node_rules().retry_dropped_peers {
-            self.decides(now, About::Discovery);
-            let wait = Duration::from_millis(self.random.random_range(0..EVERY.as_millis() as u64));
+            let mut random = self.random.about(&self.tree, now, About::Discovery);
+            let wait = Duration::from_millis(random.random_range(0..EVERY.as_millis() as u64));
             effects.push(Effect::WakeAt { at: now + wait, wake: Wake::Discover });
         }
     }
@@ -146,12 +146,11 @@ impl Peer {
         let forced = discovery.for_health || discovery.for_start.is_some();
         let wanted = forced || below || 4 * self.neighbours.len() < 3 * list.len();
         if wanted {
-            self.decides(now, About::Discovery);
-            let taken = sample(&mut self.random, list.len(), list.len().min(TAKEN));
+            let mut random = self.random.about(&self.tree, now, About::Discovery);
+            let taken = sample(&mut random, list.len(), list.len().min(TAKEN));
             let new = taken.into_iter().map(|index| list[index]);
             let new = new.filter(|node| *node != self.node && !self.neighbours.has(*node));
-            let new: Vec<NodeId> = new.collect();
-            self.discovery.iter_mut().for_each(|discovery| discovery.found.extend(&new));
+            discovery.found.extend(new);
         }
         self.go_on(now, effects);
     }

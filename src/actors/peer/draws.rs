@@ -2,10 +2,14 @@
 
 use crate::{
     actors::{
-        Random,
+        Choices, Random, SimTime,
         ahead::{self, Ahead},
+        random::Drawing,
     },
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::{
+        BlockTree,
+        saved::{LoadError, Loader, Saved, Saver, saved},
+    },
     protocol::Slot,
 };
 use rand::{RngCore, SeedableRng, rand_core::impls::fill_bytes_via_next};
@@ -31,21 +35,105 @@ pub(super) enum About {
 /// Kinds of decisions.
 const KINDS: usize = About::Discovery as usize + 1;
 
-/// The numbers of a peer, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
+/// The random numbers of all decisions of a peer. The tag lies beside what tells where the next number of a stream is.
+#[derive(Clone)]
+#[repr(u8)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the larger one is the usual one, and a pointer to it would have to be waited for"
+)]
+pub(super) enum Decisions {
+    InOrder(Draws),
+    ByName(Named),
+}
+
+/// A decision is named by its slot, its kind, and its number among those of that kind in the slot.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    choices: Choices,
+    slot: Slot,
+    decided: [u32; KINDS],
+}
+
+impl Decisions {
+    /// The bytes at its beginning that tell where the next number of a stream lies.
+    #[cfg(test)]
+    pub(super) const TELLS: usize = align_of::<Draws>() + std::mem::offset_of!(Draws, words);
+
+    /// The numbers of a decision that begins now.
+    #[inline]
+    pub(super) fn about(&mut self, tree: &BlockTree, now: SimTime, what: About) -> Drawing<'_, Draws> {
+        match self {
+            Self::InOrder(draws) => Drawing::InOrder(draws),
+            Self::ByName(named) => Drawing::ByName(named.next(tree.slots().slot(now.seconds()), what)),
+        }
+    }
+}
+
+impl Named {
+    /// The numbers of the next decision of a kind. On a clock that was set back, the latest slot goes on.
+    fn next(&mut self, slot: Slot, what: About) -> rand_xoshiro::SplitMix64 {
+        if self.slot < slot {
+            (self.slot, self.decided) = (slot, [0; KINDS]);
+        }
+        let number = &mut self.decided[what as usize];
+        let numbers = self.choices.at(&[self.slot.0.into(), what as u64, (*number).into()]);
+        *number += 1;
+        numbers
+    }
+}
+
+impl From<Random> for Decisions {
+    /// From where a stream stands.
+    ///
+    /// # Panics
+    /// The stream is not number 0 of its seed.
+    fn from(random: Random) -> Self {
+        match random {
+            Random::InOrder(stream) => Self::InOrder(stream.into()),
+            Random::ByName(choices) => Self::ByName(Named { choices, slot: Slot(0), decided: [0; KINDS] }),
+        }
+    }
+}
+
+impl Ahead<()> for Decisions {
+    /// The next numbers of a stream.
+    fn fetch(&self, (): ()) {
+        if let Self::InOrder(draws) = self {
+            draws.fetch(());
+        }
+    }
+}
+
+saved!(enum Decisions { 0 InOrder(draws), 1 ByName(named) });
+
+impl Saved for Named {
+    fn save(&self, out: &mut Saver) {
+        let Self { choices, slot, decided } = self;
+        choices.save(out);
+        slot.save(out);
+        decided.iter().for_each(|number| number.save(out));
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let mut named = Self { choices: Saved::load(from)?, slot: Saved::load(from)?, decided: [0; KINDS] };
+        for number in &mut named.decided {
+            *number = Saved::load(from)?;
+        }
+        Ok(named)
+    }
+}
+
+/// The numbers of a stream, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
 /// which: a stream itself does not tell where its next number lies.
 #[derive(Clone)]
 #[repr(C)]
 pub(super) struct Draws {
     next: u8,
-    /// Each decision has to be named. `source` tells the same, in memory that a draw seldom needs.
-    by_name: bool,
     /// Drawn, and from `next` on not given out yet.
     words: [u32; WORDS as usize],
-    /// Of a stream, the position is known by the number of words drawn from it: all of `words`, and all before them.
-    source: Random,
-    /// The slot of the last decisions, and how many of each kind it has seen; by name alone.
-    slot: Slot,
-    decided: [u32; KINDS],
+    /// The stream. Its position is known by the number of words drawn from it: all of `words`, and all before them.
+    stream: ChaCha8Rng,
 }
 
 const WORDS: u8 = 64;
@@ -53,10 +141,6 @@ const WORDS: u8 = 64;
 const NEEDED: usize = 8;
 
 impl Draws {
-    /// The bytes at its beginning that tell where the next number lies.
-    #[cfg(test)]
-    pub(super) const TELLS: usize = std::mem::offset_of!(Self, words);
-
     /// Draws more, and gives the first of these out.
     #[cold]
     fn draw(&mut self) -> u32 {
@@ -66,36 +150,14 @@ impl Draws {
     }
 
     fn draw_words(&mut self) {
-        self.words.iter_mut().for_each(|word| *word = self.source.next_u32());
-    }
-
-    /// Returns true if each decision has to be named.
-    #[inline]
-    pub(super) fn is_by_name(&self) -> bool {
-        self.by_name
-    }
-
-    /// A decision begins: it is that of this kind, slot and number in the slot. On a clock that was set back, the latest slot goes on.
-    pub(super) fn name(&mut self, slot: Slot, what: About) {
-        if self.slot < slot {
-            (self.slot, self.decided) = (slot, [0; KINDS]);
-        }
-        let number = &mut self.decided[what as usize];
-        self.source.about(&[self.slot.0.into(), what as u64, (*number).into()]);
-        *number += 1;
-        self.next = WORDS;
-    }
-
-    fn new(source: Random) -> Self {
-        let by_name = matches!(source, Random::ByName { .. });
-        Self { next: WORDS, by_name, words: [0; WORDS as usize], source, slot: Slot(0), decided: [0; KINDS] }
+        self.words.iter_mut().for_each(|word| *word = self.stream.next_u32());
     }
 
     /// Those of a stream from this number on.
     fn from_place(mut stream: ChaCha8Rng, place: u128) -> Self {
         let next = (place % u128::from(WORDS)) as u8;
         stream.set_word_pos(place - u128::from(next));
-        let mut draws = Self::new(stream.into());
+        let mut draws = Self { next: WORDS, words: [0; WORDS as usize], stream };
         if next > 0 {
             draws.draw_words();
             draws.next = next;
@@ -103,9 +165,9 @@ impl Draws {
         draws
     }
 
-    /// The count of numbers of its stream that were given out.
-    fn place(&self, stream: &ChaCha8Rng) -> u128 {
-        stream.get_word_pos() + u128::from(self.next) - u128::from(WORDS)
+    /// The count of numbers of the stream that were given out.
+    fn place(&self) -> u128 {
+        self.stream.get_word_pos() + u128::from(self.next) - u128::from(WORDS)
     }
 }
 
@@ -118,13 +180,12 @@ impl Ahead<()> for Draws {
     }
 }
 
-impl From<Random> for Draws {
-    /// From where a stream stands.
+impl From<ChaCha8Rng> for Draws {
+    /// From where the stream stands.
     ///
     /// # Panics
     /// The stream is not number 0 of its seed.
-    fn from(source: Random) -> Self {
-        let Random::InOrder(stream) = source else { return Self::new(source) };
+    fn from(stream: ChaCha8Rng) -> Self {
         assert_eq!(stream.get_stream(), 0, "each stream has a seed of its own");
         let place = stream.get_word_pos();
         Self::from_place(stream, place)
@@ -156,31 +217,11 @@ impl RngCore for Draws {
 
 impl Saved for Draws {
     fn save(&self, out: &mut Saver) {
-        let Self { next: _, by_name: _, words: _, source, slot, decided } = self;
-        match source {
-            Random::InOrder(stream) => {
-                false.save(out);
-                out.raw(&stream.get_seed());
-                out.raw(&self.place(stream).to_le_bytes());
-            }
-            Random::ByName { .. } => {
-                true.save(out);
-                source.save(out);
-                slot.save(out);
-                decided.iter().for_each(|number| number.save(out));
-            }
-        }
+        out.raw(&self.stream.get_seed());
+        out.raw(&self.place().to_le_bytes());
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        if bool::load(from)? {
-            let mut draws = Self::new(Saved::load(from)?);
-            draws.slot = Saved::load(from)?;
-            for number in &mut draws.decided {
-                *number = Saved::load(from)?;
-            }
-            return Ok(draws);
-        }
         let stream = ChaCha8Rng::from_seed(from.array()?);
         Ok(Self::from_place(stream, u128::from_le_bytes(from.array()?)))
     }
@@ -196,7 +237,7 @@ mod tests {
         fn they_are_those_of_the_stream(given in 0..200, draws in vec(0..40_usize, 1..200)) {
             let mut stream = ChaCha8Rng::seed_from_u64(7);
             (0..given).for_each(|_| { stream.next_u32(); });
-            let mut ahead = Draws::from(Random::from(stream.clone()));
+            let mut ahead = Draws::from(stream.clone());
             for draw in draws {
                 match draw {
                     0..10 => prop_assert_eq!(ahead.next_u32(), stream.next_u32()),
@@ -215,12 +256,8 @@ mod tests {
     #[test]
     fn by_name_a_decision_has_its_numbers_whatever_was_decided_before_and_none_twice() {
         let drawn = |names: &[(u32, About)]| -> Vec<u64> {
-            let mut draws = Draws::from(Random::by_name(crate::actors::Choices::new(7)));
-            let draw = |(slot, what): &(u32, About)| {
-                draws.name(Slot(*slot), *what);
-                draws.next_u64()
-            };
-            names.iter().map(draw).collect()
+            let mut named = Named { choices: Choices::new(7), slot: Slot(0), decided: [0; KINDS] };
+            names.iter().map(|(slot, what)| named.next(Slot(*slot), *what).next_u64()).collect()
         };
         use About::{Block, Download, Transactions};
         let all = drawn(&[(10, Block), (10, Download), (10, Block), (11, Block), (12, Transactions)]);

@@ -38,11 +38,8 @@ impl Peer {
         for _ in &notable.missing {
             self.watch.missed += 1;
             let enough = 3 * (self.watch.missed + 1) >= delegates;
-            if !enough {
-                continue;
-            }
-            self.decides(now, About::Health);
-            if self.random.random_ratio(self.node_rules().health_check_percent.min(100), 100) {
+            let percent = self.node_rules().health_check_percent.min(100);
+            if enough && self.random.about(&self.tree, now, About::Health).random_ratio(percent, 100) {
                 self.watch.missed = 0;
                 let gap = Duration::from_secs(u64::from(self.node_rules().health_check_gap_s));
                 if self.watch.checked.is_none_or(|checked| now >= checked + gap) {
@@ -102,9 +99,9 @@ impl Peer {
         let rules = self.node_rules().clone();
         // Q17: no block to remove counts as no number given.
         let blocks = blocks.filter(|blocks| *blocks > 0 || !rules.zero_rollback_is_random).unwrap_or_else(|| {
-            self.decides(now, About::Rollback);
             let least = rules.random_rollback_min;
-            self.random.random_range(least..=rules.random_rollback_max.max(least))
+            let mut random = self.random.about(&self.tree, now, About::Rollback);
+            random.random_range(least..=rules.random_rollback_max.max(least))
         });
         self.void_downloads();
         self.roll_back(blocks.min(rules.rollback_max), cause, effects);

@@ -131,9 +131,11 @@ impl Peer {
         if count >= self.neighbours.len() {
             return self.neighbours.numbers().to_vec();
         }
-        self.decides(now, what);
         let all = self.neighbours.numbers();
-        sample(&mut self.random, all.len(), count).into_iter().map(|index| all[index]).collect()
+        sample(&mut self.random.about(&self.tree, now, what), all.len(), count)
+            .into_iter()
+            .map(|index| all[index])
+            .collect()
     }
 }
 

@@ -238,8 +238,8 @@ impl Peer {
     fn download(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         let friendly = self.neighbours.all().iter().filter(|neighbour| !neighbour.verified.is_forked());
         let mut peers: Vec<NodeId> = friendly.map(|neighbour| neighbour.node).collect();
-        self.decides(now, About::Download);
-        peers.shuffle(&mut self.random);
+        let mut random = self.random.about(&self.tree, now, About::Download);
+        peers.shuffle(&mut random);
         if peers.is_empty() {
             return self.download_failed(now, effects);
         }
@@ -247,11 +247,18 @@ impl Peer {
         let missing = self.neighbours.network_height().0.saturating_sub(above.0);
         let wanted = missing.div_ceil(self.sync.chunk).clamp(1, PARALLEL) as usize;
         let count = wanted.min(peers.len());
-        let chunks = (0..count)
+        let orders: Vec<Vec<NodeId>> = (0..count)
             .map(|index| {
                 let mut to_ask = peers[count..].to_vec();
-                to_ask.shuffle(&mut self.random);
+                to_ask.shuffle(&mut random);
                 to_ask.push(peers[index]);
+                to_ask
+            })
+            .collect();
+        let chunks = orders
+            .into_iter()
+            .enumerate()
+            .map(|(index, to_ask)| {
                 let came = self.sync.cached.remove(&self.chunk_above(above, index));
                 Chunk { to_ask, over: came.is_some(), came }
             })

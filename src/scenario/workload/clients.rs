@@ -66,11 +66,11 @@ impl Spammer {
         let byte = self.network.tree.config().network.pub_key_hash;
         let accounts = &self.network.testnet.accounts;
         let account = &accounts[self.made % accounts.len()].keys;
-        self.random.about(&[self.made as u64]);
-        let amount = Arktoshi::new(1 + self.random.random_range(0..1_000_000))?;
+        let mut random = self.random.about(&[self.made as u64]);
+        let amount = Arktoshi::new(1 + random.random_range(0..1_000_000))?;
         let transfer = Transaction::transfer(account.public().address(byte), amount).network(byte);
         Some(match self.made % 3 {
-            0 => transfer.sign(&KeyPair::from_private(self.random.random(), self.network.tree.config().crypto).ok()?),
+            0 => transfer.sign(&KeyPair::from_private(random.random(), self.network.tree.config().crypto).ok()?),
             1 => transfer.nonce(Nonce(1_000_000 + self.made as u64)).sign(account),
             _ => {
                 let mut content = transfer.nonce(Nonce(1)).sign(account).into_transaction();

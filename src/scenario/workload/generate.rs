@@ -36,9 +36,11 @@ pub(in crate::scenario) const PENDING_LIMIT: u64 = 40;
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
 /// Senders asked for a transaction of a type before the next type is drawn.
 const TRIES: usize = 8;
-/// What is drawn for a transaction, beside its type and the senders asked for it: what a sender makes, and the time until the next.
-const TRIED: u64 = 1;
-const GAP: u64 = 2;
+/// What is drawn for a transaction: its type, the senders asked for it, what each of them makes, and the time until the next.
+const KIND: u64 = 1;
+const SENDERS: u64 = 2;
+const TRIED: u64 = 3;
+const GAP: u64 = 4;
 /// What of a transaction is drawn apart.
 const AMOUNT: u64 = 1;
 const FEE: u64 = 2;
@@ -174,7 +176,6 @@ impl Generator {
 
     fn next_one(&mut self, now: SimTime, state: &State) -> Option<(NodeId, Transactions)> {
         self.number += 1;
-        self.random.about(&[self.number]);
         let kind = self.draw_kind();
         let (some, count) = self.some_senders();
         let mut some = some.into_iter().take(count);
@@ -185,7 +186,7 @@ impl Generator {
 
     /// Numbers of some senders, drawn without repetition, and how many these are: all, where there are but few.
     fn some_senders(&mut self) -> ([usize; TRIES], usize) {
-        let (drawn, _) = self.order.partial_shuffle(&mut self.random, TRIES);
+        let (drawn, _) = self.order.partial_shuffle(&mut self.random.about(&[self.number, SENDERS]), TRIES);
         let (mut some, count) = ([0; TRIES], drawn.len());
         some[..count].copy_from_slice(drawn);
         // Numbers were exchanged only between the places they stood in and the last places.
@@ -197,11 +198,9 @@ impl Generator {
 
     fn made_by(&mut self, index: usize, kind: Kind, now: SimTime, state: &State) -> Option<SignedTransaction> {
         let tried = [self.number, TRIED, index as u64];
-        self.random.about(&[tried[0], tried[1], tried[2], AMOUNT]);
-        let amount = self.plan.amount.draw(&mut self.random) * 1e8;
-        self.random.about(&[tried[0], tried[1], tried[2], FEE]);
-        let fee = self.plan.fee.draw(&mut self.random);
-        self.random.about(&tried);
+        let [number, what, sender] = tried;
+        let amount = self.plan.amount.draw(&mut self.random.about(&[number, what, sender, AMOUNT])) * 1e8;
+        let fee = self.plan.fee.draw(&mut self.random.about(&[number, what, sender, FEE]));
         let (sender, pending) = &mut self.senders[index];
         let wallet = state.wallet(&sender.address);
         let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);
@@ -216,7 +215,7 @@ impl Generator {
         let mut maker = Maker {
             network: &self.network,
             state,
-            random: &mut self.random,
+            random: self.random.about(&tried),
             locks: &mut self.locks,
             amount: Arktoshi::new((amount as u64).max(1)).unwrap_or(Arktoshi::MAX),
             fee,
@@ -228,7 +227,8 @@ impl Generator {
     }
 
     fn draw_kind(&mut self) -> Kind {
-        let mut place = self.random.random_range(0.0..self.mix.iter().map(|(_, share)| share).sum());
+        let mut place =
+            self.random.about(&[self.number, KIND]).random_range(0.0..self.mix.iter().map(|(_, share)| share).sum());
         for (kind, share) in &self.mix {
             if place < *share {
                 return *kind;
@@ -239,12 +239,11 @@ impl Generator {
     }
 
     fn gap(&mut self) -> Duration {
-        self.random.about(&[self.number, GAP]);
         let seconds = match self.plan.arrivals {
             Arrivals::Even => 1.0 / self.plan.per_second,
-            Arrivals::Poisson => {
-                Exp::new(self.plan.per_second).expect("the rate was checked to be positive").sample(&mut self.random)
-            }
+            Arrivals::Poisson => Exp::new(self.plan.per_second)
+                .expect("the rate was checked to be positive")
+                .sample(&mut self.random.about(&[self.number, GAP])),
         };
         Duration::from_secs_f64(seconds.clamp(1e-6, 1e9))
     }

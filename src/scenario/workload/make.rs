@@ -2,7 +2,7 @@
 
 use super::{Kind, SourceContext};
 use crate::{
-    actors::Random,
+    actors::random::Drawing,
     ledger::{State, Wallet},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Transaction, TransactionId, Vote,
@@ -12,6 +12,7 @@ use crate::{
 };
 use indexmap::IndexMap;
 use rand::{Rng, RngCore};
+use rand_chacha::ChaCha8Rng;
 use std::sync::{Arc, LazyLock};
 
 /// Blocks beyond a round for which a lock is made.
@@ -44,7 +45,7 @@ pub struct OpenLock {
 pub struct Maker<'a> {
     pub network: &'a SourceContext,
     pub state: &'a State,
-    pub random: &'a mut Random,
+    pub random: Drawing<'a, ChaCha8Rng>,
     /// Locks made by this workload.
     pub locks: &'a mut Vec<OpenLock>,
     pub amount: Arktoshi,

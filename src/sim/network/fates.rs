@@ -2,13 +2,13 @@
 
 use super::kind_of;
 use crate::{
-    actors::{Choices, Message, NodeId, SimTime},
+    actors::{Choices, Message, NodeId, SimTime, random::Drawing},
     ledger::saved::{LoadError, Loader, Saved, Saver},
     protocol::{Slot, Slots},
     sim::{DrawsBy, SeedTree},
 };
 use rand::RngCore;
-use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus, rand_core::SeedableRng};
+use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 
 /// What is decided of a message.
@@ -43,37 +43,6 @@ pub(super) struct Named {
     sent: BTreeMap<(NodeId, NodeId, u8), u32>,
     /// The name of the last one.
     message: [u64; 5],
-}
-
-/// The numbers for one decision.
-pub(super) enum Drawn<'a> {
-    InOrder(&'a mut Xoshiro256PlusPlus),
-    ByName(SplitMix64),
-}
-
-impl RngCore for Drawn<'_> {
-    #[inline]
-    fn next_u32(&mut self) -> u32 {
-        match self {
-            Self::InOrder(random) => random.next_u32(),
-            Self::ByName(random) => random.next_u32(),
-        }
-    }
-
-    #[inline]
-    fn next_u64(&mut self) -> u64 {
-        match self {
-            Self::InOrder(random) => random.next_u64(),
-            Self::ByName(random) => random.next_u64(),
-        }
-    }
-
-    fn fill_bytes(&mut self, bytes: &mut [u8]) {
-        match self {
-            Self::InOrder(random) => random.fill_bytes(bytes),
-            Self::ByName(random) => random.fill_bytes(bytes),
-        }
-    }
 }
 
 impl Fates {
@@ -112,10 +81,10 @@ impl Fates {
 
     /// The numbers for one decision about the message that leaves.
     #[inline]
-    pub(super) fn of(&mut self, from: NodeId, fate: Fate) -> Drawn<'_> {
+    pub(super) fn of(&mut self, from: NodeId, fate: Fate) -> Drawing<'_, Xoshiro256PlusPlus> {
         match self {
-            Self::InOrder(senders) => Drawn::InOrder(&mut senders[from.0 as usize]),
-            Self::ByName(named) => Drawn::ByName(named.message().at(&[fate as u64])),
+            Self::InOrder(senders) => Drawing::InOrder(&mut senders[from.0 as usize]),
+            Self::ByName(named) => Drawing::ByName(named.message().at(&[fate as u64])),
         }
     }
 
