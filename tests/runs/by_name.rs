@@ -4,6 +4,7 @@ use crate::{mathematics::samples::correlation, support::scenario as shipped};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
+    ledger::saved::{Saved, Saver},
     protocol::crypto::CryptoMode,
     report::Metrics,
     scenario::{Scenario, StageKind, twice, workload::Workload},
@@ -91,8 +92,8 @@ const ENTRIES: &str = "version = 1\nrounds = 8\ncrypto = \"modelled\"\ndraws = \
     [[fault]]\nkind = \"drop\"\nchance = 0.2\nfrom = { seconds = 140 }\n\
     [[fault]]\nkind = \"delay\"\nby_ms = 100\njitter_ms = 900\nfrom = { seconds = 120 }\n\
     [[fault]]\nkind = \"drop\"\nchance = 0.05\nmessages = [\"block\"]\nfrom = { seconds = 30 }\n\
-    [[fault]]\nkind = \"late-forging\"\ndelegates = [1]\nby_ms = 2000\nfrom = { seconds = 60 }\n\
-    [[fault]]\nkind = \"late-forging\"\ndelegates = [2]\nby_ms = 2000\nfrom = { seconds = 40 }\n\
+    [[fault]]\nkind = \"late-forging\"\ndelegates = [4]\nby_ms = 2000\nfrom = { seconds = 30 }\n\
+    [[fault]]\nkind = \"late-forging\"\ndelegates = [3]\nby_ms = 2000\nfrom = { seconds = 25 }\n\
     [[fault]]\nkind = \"spam-pool\"\nper_second = 0.5\nfrom = { seconds = 90 }\n\
     [[fault]]\nkind = \"spam-pool\"\nper_second = 0.4\nnodes = [1]\nfrom = { seconds = 20 }\n\
     [[workload]]\nkind = \"generate\"\nper_second = 1.0\nfrom = { seconds = 80 }\n\
@@ -117,6 +118,28 @@ fn anew(scenario: &Scenario, seed: Option<u64>) -> Vec<(SimTime, u64)> {
     copy.watch(Box::new(told.clone()));
     copy.run_until(after(200));
     std::mem::take(&mut told.0.lock().expect("nobody panics"))
+}
+
+/// Of a peer, the seed alone is another one: a copy that keeps drawing as it did would be no other run.
+#[test]
+fn each_peer_of_a_copy_draws_anew() {
+    let seeds = SeedTree::new(3);
+    for draws in [DrawsBy::InOrder, DrawsBy::ByName] {
+        let scenario = Scenario { draws, ..entries() };
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let peer = |seed: u64, node: usize| {
+            let mut stage = InlineStage::new(&plan, Vec::new());
+            stage.draw_anew(SeedTree::new(seed));
+            let mut out = Saver::new(&plan.tree);
+            stage.moment().actors()[3 * node].save(&mut out);
+            out.finish().0
+        };
+        for node in 0..5 {
+            let (one, other) = (peer(8, node), peer(9, node));
+            let differing = one.iter().zip(&other).filter(|(one, other)| one != other).count();
+            assert!(one == peer(8, node) && differing > 4, "{draws:?}: {differing} bytes of peer {node} differ");
+        }
+    }
 }
 
 /// The same draws anew give the same run, others another one; and they, too, depend on what each is about.
@@ -247,7 +270,7 @@ fn two_rule_sets_are_compared_draw_by_draw() {
     let near = |found: f64, said: f64, digit: f64| {
         assert!((found - said).abs() <= 0.5 * digit, "found {found}, docs/simulation.md says {said}");
     };
-    near(correlation(&by_name), 0.99, 0.01);
+    near(correlation(&by_name), 0.97, 0.01);
     near(correlation(&in_order), 0.40, 0.01);
     let variance = |all: &mut dyn Iterator<Item = f64>| {
         let all: Vec<f64> = all.collect();
@@ -256,5 +279,5 @@ fn two_rule_sets_are_compared_draw_by_draw() {
     };
     let alone = variance(&mut by_name.iter().map(|pair| pair.0)) + variance(&mut by_name.iter().map(|pair| pair.1));
     let paired = variance(&mut by_name.iter().map(|pair| pair.0 - pair.1));
-    near(alone / paired, 102.0, 1.0);
+    near(alone / paired, 30.0, 1.0);
 }

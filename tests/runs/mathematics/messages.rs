@@ -8,7 +8,7 @@ use super::{
 use dposlab::{
     actors::{Message, NodeId, SimTime},
     sim::{
-        DrawsBy, Latency, NetworkModel,
+        DrawsBy, Latency, NetworkModel, SeedTree,
         network::{Distribution, Per, Reordering, size_of},
     },
 };
@@ -89,6 +89,27 @@ fn directions_apart(draws: DrawsBy, model: &NetworkModel) {
         .collect();
     assert!(copies.len() > 9_000);
     independent(&copies);
+}
+
+/// After the network draws anew, messages fare as in none of the runs that draw from another seed.
+#[test]
+fn a_network_that_draws_anew_knows_nothing_of_what_it_drew_before() {
+    let model = NetworkModel { loss: 0.5, latency: constant(50.0), ..NetworkModel::default() };
+    for draws in DRAWS {
+        let lost = |anew: Option<u64>| {
+            let mut network = network_drawing(draws, 3, &model, 5);
+            if let Some(seed) = anew {
+                network.draw_anew(SeedTree::new(seed).drawing(draws));
+            }
+            let mut one = || arrivals(network.route(NOW, NodeId(0), NodeId(1), &Message::StatusRequest)).is_empty();
+            (0..20_000).map(|_| f64::from(one())).collect::<Vec<f64>>()
+        };
+        let (before, one, other) = (lost(None), lost(Some(8)), lost(Some(9)));
+        assert_eq!(one, lost(Some(8)));
+        for (a, b) in [(&before, &one), (&before, &other), (&one, &other)] {
+            independent(&a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]
