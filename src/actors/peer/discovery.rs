@@ -18,7 +18,7 @@ use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
     ledger::saved::saved,
 };
-use rand::{Rng, seq::index::sample};
+use rand::Rng;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -146,8 +146,8 @@ impl Peer {
         let forced = discovery.for_health || discovery.for_start.is_some();
         let wanted = forced || below || 4 * self.neighbours.len() < 3 * list.len();
         if wanted {
-            let mut random = self.random.about(&self.tree, now, About::Discovery);
-            let taken = sample(&mut random, list.len(), list.len().min(TAKEN));
+            let count = list.len().min(TAKEN);
+            let taken = self.random.sample(&self.tree, now, About::Discovery, list.len(), count);
             let new = taken.into_iter().map(|index| list[index]);
             let new = new.filter(|node| *node != self.node && !self.neighbours.has(*node));
             discovery.found.extend(new);

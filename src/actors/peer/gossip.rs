@@ -6,7 +6,6 @@ use crate::{
     ledger::{rules::Gossip, saved::saved},
     protocol::{Block, BlockId, TransactionId},
 };
-use rand::seq::index::sample;
 use std::{sync::Arc, time::Duration};
 
 /// Wait before a block is passed on, counted from when it was first seen.
@@ -132,10 +131,7 @@ impl Peer {
             return self.neighbours.numbers().to_vec();
         }
         let all = self.neighbours.numbers();
-        sample(&mut self.random.about(&self.tree, now, what), all.len(), count)
-            .into_iter()
-            .map(|index| all[index])
-            .collect()
+        self.random.sample(&self.tree, now, what, all.len(), count).into_iter().map(|index| all[index]).collect()
     }
 }
 
