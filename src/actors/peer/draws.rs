@@ -86,9 +86,9 @@ impl Decisions {
         length: usize,
         count: usize,
     ) -> IndexVec {
-        match self.about(tree, now, what) {
-            Drawing::InOrder(draws) => index::sample(draws, length, count),
-            Drawing::ByName(mut numbers) => index::sample(&mut numbers, length, count),
+        match self {
+            Self::InOrder(draws) => index::sample(draws, length, count),
+            Self::ByName(named) => named.sample(tree.slots().slot(now.seconds()), what, length, count),
         }
     }
 }
@@ -103,6 +103,12 @@ impl Named {
         let numbers = self.choices.at(&[self.slot.0.into(), what as u64, (*number).into()]);
         *number += 1;
         numbers
+    }
+
+    /// Out of the way of those that draw in order.
+    #[cold]
+    fn sample(&mut self, slot: Slot, what: About, length: usize, count: usize) -> IndexVec {
+        index::sample(&mut self.next(slot, what), length, count)
     }
 }
 
