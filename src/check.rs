@@ -13,6 +13,7 @@ pub mod behaviour;
 pub mod certificate;
 mod chosen;
 pub mod conduct;
+pub mod exhaustive;
 pub mod explain;
 pub mod finding;
 pub mod invariants;

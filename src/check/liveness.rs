@@ -3,7 +3,10 @@
 use super::{conduct, swarm};
 use crate::{
     actors::{NodeId, SimTime},
-    ledger::Link,
+    ledger::{
+        Link,
+        saved::{Saved, Saver},
+    },
     protocol::Height,
     scenario::Scenario,
     sim::{
@@ -54,6 +57,15 @@ impl Alive {
     /// Returns true if the network came to one chain that grows, or had all the time that it gets.
     pub fn is_decided(&self) -> bool {
         self.decided
+    }
+
+    /// Appends what decides its verdict.
+    pub(super) fn mark(&self, out: &mut Saver) {
+        let Self { from, until, asked: _, began, decided } = self;
+        from.save(out);
+        until.save(out);
+        began.save(out);
+        decided.save(out);
     }
 
     /// At the end of a slot.

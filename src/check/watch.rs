@@ -21,7 +21,11 @@ use super::{
 };
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime},
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
+    ledger::{
+        ApplyError, BlockRejected, BlockTree, Link,
+        saved::{Saved, Saver},
+        state::Applied,
+    },
     protocol::{Block, BlockId, Height, PublicKey, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     scenario::Scenario,
     sim::{
@@ -232,6 +236,35 @@ impl Seen {
                 Ok(Shown::Late(why)) | Err(why) => Certificate::Missing(why),
             };
         }
+    }
+
+    /// Appends what can decide what is found from now on, at the beginning of a slot: two runs that are alike in this and in all
+    /// that is ahead of them are found the same.
+    pub(super) fn mark(&self, now: SimTime, out: &mut Saver) {
+        let Self { nodes, findings, alive, best, heard, slot_ends, .. } = self;
+        let slot = Duration::from_secs(self.tree.slots().blocktime().into());
+        for node in nodes {
+            // When its chain moved is asked in the same instant only; who deviates is the scenario's.
+            let Node { tip, moved: _, deviant: _, paired: _, forged, forged_taken, pending, .. } = node;
+            tip.save(out);
+            forged.save(out);
+            forged_taken.save(out);
+            pending.keys().for_each(|id| id.save(out));
+            node.removed.save(out);
+            node.taken.keys().for_each(|id| id.save(out));
+            node.evicted.save(out);
+            node.facts.mark(now, slot, out);
+            node.losses.mark(out);
+        }
+        for Finding { invariant, cause, certificate, .. } in findings {
+            out.raw(invariant.as_bytes());
+            out.raw(cause.as_bytes());
+            certificate.is_shown().save(out);
+        }
+        alive.iter().for_each(|alive| alive.mark(out));
+        best.save(out);
+        heard.mark(out);
+        slot_ends.save(out);
     }
 
     /// Notes that something does not hold, if it is the first time for its invariant.

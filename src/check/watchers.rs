@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     actors::SimTime,
+    ledger::saved::Saver,
     protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
     sim::{Observer, Plan, stage::inline::InlineStage},
@@ -83,6 +84,11 @@ impl Watchers {
     /// Returns the observations so far.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.watch.seen()
+    }
+
+    /// Appends what can decide what is found from now on.
+    pub(super) fn mark(&self, now: SimTime, out: &mut Saver) {
+        self.seen().mark(now, out);
     }
 
     /// At the end of each slot.

@@ -1,5 +1,6 @@
 //! `dposlab check`: searches for runs in which something does not hold, and makes them small.
 
+mod exhaustive;
 mod span;
 mod told;
 
@@ -100,6 +101,8 @@ pub struct Check {
     /// scenario with a flaw, 'drawn' means none.
     #[arg(long, value_enum, value_name = "RUNS", default_value = "drawn")]
     behaviour: Modelled,
+    #[command(flatten)]
+    exhaustive: exhaustive::Asked,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -116,7 +119,8 @@ Examples:
   dposlab check                                      200 runs under the corrected rules
   dposlab check --rules reference --for 10m          as many as ten minutes take; the same again goes on from there
   dposlab check scenarios/heal.toml --runs 1000      around a scenario, whose assertions must hold
-  dposlab check --for 5m --known tests/data/known-causes.txt      only what is not known fails";
+  dposlab check --for 5m --known tests/data/known-causes.txt      only what is not known fails
+  dposlab check --exhaustive 2 --delegates 4         all that can come of two lost messages in eight slots";
 
 /// A finding of the search, and what became of it.
 struct Told {
@@ -137,6 +141,9 @@ impl Check {
     /// The scenario cannot be read, something was found, or the search was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         self.parent.watch()?;
+        if let Some(deviations) = self.exhaustive.deviations() {
+            return self.explore(deviations);
+        }
         let search = self.search()?;
         if self.draw {
             return self.write_drawn(&search);
@@ -409,11 +416,8 @@ impl Check {
     }
 
     fn write_file(&self, path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
-        let failed = |path: &Path, error: &dyn std::fmt::Display| {
-            Failure::broken(format!("{}: cannot be written: {error}", path.display()))
-        };
-        fs::create_dir_all(&self.out).map_err(|error| failed(&self.out, &error))?;
-        fs::write(&path, text).map_err(|error| failed(&path, &error))?;
+        fs::create_dir_all(&self.out).map_err(|error| failure_of_file(&self.out, "written", &error))?;
+        fs::write(&path, text).map_err(|error| failure_of_file(&path, "written", &error))?;
         Ok(path)
     }
 }
@@ -428,6 +432,10 @@ impl Told {
 /// The runs of a search that showed a cause, of all.
 fn counted(summary: &Summary, signature: &Signature) -> Count {
     Count { so: summary.found.get(signature).map_or(0, |found| found.runs), of: summary.runs }
+}
+
+fn failure_of_file(path: &Path, doing: &str, error: &io::Error) -> Failure {
+    Failure::broken(format!("{}: cannot be {doing}: {error}", path.display()))
 }
 
 fn failure(error: KeptError) -> Failure {

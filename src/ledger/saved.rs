@@ -13,6 +13,8 @@
 mod chain;
 mod values;
 
+pub use values::Counted;
+
 use super::{BlockTree, Link};
 use crate::protocol::{BlockId, KeyPair, PublicKey, hashing::IdHash};
 use indexmap::IndexMap;
@@ -67,6 +69,8 @@ pub struct Saver {
     shared: IndexMap<u64, u64, IdHash>,
     /// Blocks of the tree that are named.
     links: Vec<Arc<Link>>,
+    /// Only what decides what is ahead of this instant is written; in microseconds since the epoch.
+    ahead: Option<u64>,
 }
 
 /// Reads what was written down.
@@ -81,7 +85,19 @@ pub struct Loader {
 impl Saver {
     /// Writes down values that share the blocks of a tree.
     pub fn new(tree: &Arc<BlockTree>) -> Self {
-        Self { bytes: Vec::new(), tree: tree.clone(), shared: IndexMap::default(), links: Vec::new() }
+        Self { bytes: Vec::new(), tree: tree.clone(), shared: IndexMap::default(), links: Vec::new(), ahead: None }
+    }
+
+    /// Writes down what decides all that is to come after the beginning of a slot, in microseconds since the epoch, and no more: two
+    /// runs that give the same bytes go on alike. All clocks have to be right. Nothing reads it again.
+    pub fn of_what_is_ahead(tree: &Arc<BlockTree>, now: u64) -> Self {
+        Self { ahead: Some(now), ..Self::new(tree) }
+    }
+
+    /// The beginning of a slot, in microseconds since the epoch, if only what is ahead of it is written: what was only counted, or is
+    /// over, is not.
+    pub fn ahead_of(&self) -> Option<u64> {
+        self.ahead
     }
 
     /// The blocks of the network.
@@ -293,6 +309,10 @@ pub use saved;
 
 impl<T: Shared + ?Sized + 'static> Saved for Arc<T> {
     fn save(&self, out: &mut Saver) {
+        // Who shares it decides nothing.
+        if out.ahead.is_some() {
+            return T::save_shared(self, out);
+        }
         // Whoever is written down holds it, so nothing else can come to lie there meanwhile.
         let place = Arc::as_ptr(self).cast::<()>() as u64;
         if let Some(known) = out.shared.get(&place) {

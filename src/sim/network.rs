@@ -7,6 +7,7 @@
 mod fates;
 pub mod interference;
 pub mod latency;
+pub mod script;
 pub mod topology;
 
 pub use latency::{Distribution, Latency, Per, Profile};
@@ -23,6 +24,7 @@ use interference::{Interference, Verdict};
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus, rand_core::SeedableRng};
 use schemars::JsonSchema;
+use script::Script;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -184,6 +186,8 @@ pub struct MessageNetwork {
     last: Vec<SimTime>,
     /// The effects of faults on messages.
     pub interference: Interference,
+    /// What befalls single messages, where somebody says so.
+    script: Option<Box<Script>>,
 }
 
 impl MessageNetwork {
@@ -208,7 +212,20 @@ impl MessageNetwork {
             model: model.clone(),
             config,
             interference: Interference::new(nodes, seeds),
+            script: None,
         }
+    }
+
+    /// Somebody says what befalls single messages from now on.
+    pub fn follow(&mut self, script: Script) {
+        self.script = Some(script.into());
+        // None goes by unseen.
+        self.plain = false;
+    }
+
+    /// What somebody says befalls single messages.
+    pub fn script(&mut self) -> Option<&mut Script> {
+        self.script.as_deref_mut()
     }
 
     /// Draws from other streams from now on. What was drawn once for all messages of a link stays.
@@ -299,10 +316,15 @@ impl MessageNetwork {
     }
 
     fn route_with_care(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
-        let verdict = match self.interference.is_idle() {
+        let mut verdict = match self.interference.is_idle() {
             true => Verdict::default(),
             false => self.interference.judge(from, to, kind_of(message), self.fates.named()),
         };
+        if let Some(script) = &mut self.script
+            && !self.interference.separates(from, to)
+        {
+            script.befall(from, to, message, &mut verdict);
+        }
         if verdict.lost || !self.links.connects(from, to) {
             return Route::Lost;
         }
@@ -479,6 +501,18 @@ pub fn kind_of(message: &Message) -> Option<MessageKind> {
     })
 }
 
+/// Returns true if a message asks for something that another one answers.
+fn is_question(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::StatusRequest
+            | Message::BlocksRequest { .. }
+            | Message::CommonBlocksRequest { .. }
+            | Message::PeersRequest
+            | Message::Connect { .. }
+    )
+}
+
 /// Bytes of a message on the wire: its blocks and transactions, and a frame around them.
 pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
     const FRAME: usize = 128;
@@ -512,11 +546,15 @@ impl MessageNetwork {
             tally,
             last,
             interference,
+            // Of a search, which reads no moment again.
+            script: _,
         } = self;
         fates.save(out);
         busy.save(out);
-        tally.save(out);
-        last.save(out);
+        if out.ahead_of().is_none() {
+            tally.save(out);
+            last.save(out);
+        }
         interference.save(out);
     }
 

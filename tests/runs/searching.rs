@@ -320,3 +320,83 @@ impl Observer for Shared {
         }
     }
 }
+
+/// Two answers and a block of four nodes, and what comes of it when all of them are lost: a rollback that is too deep.
+const FRAGILE: &str = "version = 1\nrounds = 3\ncrypto = \"modelled\"\ndraws = \"by-name\"\n[network]\ndelegates = 4\n\
+                       [rules]\nbase = \"corrected\"\n\
+                       [[fault]]\nkind = \"drop\"\nmessages = [\"status\"]\nsenders = [0]\nreceivers = [1]\nonly = 3\n\
+                       until = { seconds = 64 }\n\
+                       [[fault]]\nkind = \"drop\"\nmessages = [\"block\"]\nsenders = [1]\nreceivers = [2]\nonly = 2\n\
+                       until = { seconds = 64 }\n";
+
+#[test]
+fn an_exhaustive_search_finds_the_one_message_and_its_file_shows_it() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let base = folder.path().join("fragile.toml");
+    fs::write(&base, FRAGILE).expect("it can be written");
+    let base = base.to_string_lossy();
+    let (output, said) = search(folder.path(), &[&base, "--exhaustive", "1", "--budget", "20"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let deep = found(&said).iter().find(|one| text(one, "invariant") == "a rollback is no deeper than a round");
+    let deep = deep.unwrap_or_else(|| panic!("it was not found: {said}"));
+    assert_eq!(deep["schedule"].as_array().map(Vec::len), Some(1), "without another loss nothing breaks");
+    assert_eq!(said["schedules"][1], said["messages"], "one schedule for each message");
+    play_all(&said);
+    let told = run(&["explain", text(deep, "file")]);
+    assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
+    assert!(!folder.path().join("exhaustive.json").exists(), "it is over");
+}
+
+#[test]
+fn an_exhaustive_search_goes_on_after_an_interruption() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let arguments = ["check", "--exhaustive", "2", "--mishaps", "lost,late,doubled", "--json", "--out"];
+    let mut child = dposlab();
+    let child = child.args(arguments).arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().expect("the binary was built for this test");
+    let kept = folder.path().join("exhaustive.json");
+    while !kept.exists() {
+        thread::yield_now();
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let partly: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(partly["interrupted"], true);
+    let other = run(&["check", "--exhaustive", "1", "--out", &folder.path().to_string_lossy()]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("holds another search"), "{other:?}");
+    let again = dposlab().args(arguments).arg(folder.path()).output().expect("it runs");
+    let again: Value = serde_json::from_slice(&again.stdout).expect("one object");
+    let elsewhere = tempfile::tempdir().expect("another folder of our own");
+    let whole = dposlab().args(arguments).arg(elsewhere.path()).output().expect("it runs");
+    assert_eq!(again, serde_json::from_slice::<Value>(&whole.stdout).expect("one object"));
+}
+
+#[test]
+fn an_exhaustive_search_refuses_what_it_cannot_keep_to() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let refused = |arguments: &[&str], why: &str| {
+        let (output, _) = search(folder.path(), arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(why), "{arguments:?}: {error}");
+    };
+    let skewed = folder.path().join("skewed.toml");
+    fs::write(&skewed, "version = 1\nrounds = 1\n[[fault]]\nkind = \"clock-skew\"\nnodes = [1]\noffset_ms = 9\n")
+        .expect("written");
+    refused(
+        &[&skewed.to_string_lossy(), "--exhaustive", "1"],
+        "skewed.toml: key 'fault[0].kind': found \"clock-skew\"",
+    );
+    refused(&["--exhaustive", "9"], "9 is not in 0..=8");
+    refused(&["--exhaustive", "1", "--runs", "5"], "cannot be used with");
+    refused(
+        &["--exhaustive", "1", "--mishaps", "lots"],
+        "unknown variant `lots`, expected one of `lost`, `late`, `doubled`",
+    );
+    refused(&["--exhaustive", "1", "--messages", "blok"], "unknown variant `blok`");
+    refused(&[&skewed.to_string_lossy(), "--exhaustive", "1", "--delegates", "5"], "--delegates");
+    fs::write(folder.path().join("exhaustive.json"), "{\"guard\": 1}").expect("it can be written");
+    refused(&["--exhaustive", "1"], "exhaustive.json: is no exhaustive search of this version");
+}

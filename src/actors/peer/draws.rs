@@ -140,8 +140,10 @@ impl Saved for Named {
     fn save(&self, out: &mut Saver) {
         let Self { choices, slot, decided } = self;
         choices.save(out);
-        slot.save(out);
-        decided.iter().for_each(|number| number.save(out));
+        if out.ahead_of().is_none() {
+            slot.save(out);
+            decided.iter().for_each(|number| number.save(out));
+        }
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {

@@ -3,7 +3,10 @@
 use super::{About, Peer};
 use crate::{
     actors::{Effect, Message, NodeId, Role, SimTime, Wake, message::Transactions},
-    ledger::{rules::Gossip, saved::saved},
+    ledger::{
+        rules::Gossip,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
     protocol::{Block, BlockId, TransactionId},
 };
 use std::{sync::Arc, time::Duration};
@@ -135,4 +138,28 @@ impl Peer {
     }
 }
 
-saved!(struct Passing { block, seen, first, last });
+impl Saved for Passing {
+    fn save(&self, out: &mut Saver) {
+        let Self { block, seen, first, last } = self;
+        block.save(out);
+        // Of a block of an earlier slot nobody asks how often it came, once no wake-up waits for it.
+        if let Some(now) = out.ahead_of().map(SimTime::from_micros) {
+            let slots = out.tree().slots();
+            if now > *last + GOSSIP_WAIT && slots.slot(block.header.timestamp) < slots.slot(now.seconds()) {
+                return;
+            }
+        }
+        seen.save(out);
+        first.save(out);
+        last.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        Ok(Self {
+            block: Saved::load(from)?,
+            seen: Saved::load(from)?,
+            first: Saved::load(from)?,
+            last: Saved::load(from)?,
+        })
+    }
+}

@@ -7,7 +7,7 @@
 use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
-    ledger::saved::saved,
+    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::{Block, hashing::IdHash},
 };
 use indexmap::IndexMap;
@@ -17,6 +17,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 const BLOCKED_FOR: Duration = Duration::from_secs(60);
 /// No window is longer, in microseconds.
 const LONGEST_WINDOW: u64 = 4_000_000;
+/// Longer ago than this, a call decides nothing of the next one.
+pub(super) const NO_CALL_COUNTS: Duration = Duration::from_micros(LONGEST_WINDOW);
 /// The time after which messages held back are looked at again.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
@@ -302,6 +304,35 @@ impl Peer {
     }
 }
 
-saved!(struct Limits { low, high, blocked, forget_at, last });
+impl Saved for Limits {
+    fn save(&self, out: &mut Saver) {
+        let Self { low, high, blocked, forget_at, last } = self;
+        if let Some(now) = out.ahead_of().map(SimTime::from_micros)
+            && high.is_empty()
+            && low.iter().all(|windows| windows.is_over(now))
+        {
+            // No window runs, and none that begins asks whether others have.
+            let blocked: Vec<_> =
+                blocked.iter().filter(|(_, until)| now < **until).map(|(node, until)| (*node, *until)).collect();
+            return blocked.save(out);
+        }
+        low.save(out);
+        high.save(out);
+        blocked.save(out);
+        forget_at.save(out);
+        last.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        Ok(Self {
+            low: Saved::load(from)?,
+            high: Saved::load(from)?,
+            blocked: Saved::load(from)?,
+            forget_at: Saved::load(from)?,
+            last: Saved::load(from)?,
+        })
+    }
+}
+
 saved!(struct Windows(all));
 saved!(struct Window(begun_and_count));

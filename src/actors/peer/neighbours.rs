@@ -1,7 +1,7 @@
 //! The peers a node is connected to. A record takes 32 bytes: a thousand nodes on a full mesh hold a million, and with
 //! thousands of nodes each message waits until its own, half a line of memory, is there.
 
-use super::{TABLED, endpoint::Endpoint};
+use super::{TABLED, endpoint::Endpoint, limits};
 use crate::{
     actors::{
         NodeId, SimTime,
@@ -300,9 +300,34 @@ impl Neighbours {
 }
 
 saved!(struct Neighbours { all, numbers, own, places, given, told });
-saved!(struct Neighbour { node, height, verified, answered, calls });
 saved!(struct Call(when_and_what));
 saved!(struct Verified { my_height, his_height, highest_common });
+
+impl Saved for Neighbour {
+    fn save(&self, out: &mut Saver) {
+        let Self { node, height, verified, answered, calls } = self;
+        node.save(out);
+        height.save(out);
+        verified.save(out);
+        answered.save(out);
+        // The next call after a while counts as a first one.
+        let over = |now| Call::new(SimTime::from_micros(now), Endpoint::Any).since(calls[1]) > limits::NO_CALL_COUNTS;
+        match out.ahead_of().is_some_and(over) {
+            true => [Call::NONE; 2].save(out),
+            false => calls.save(out),
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        Ok(Self {
+            node: Saved::load(from)?,
+            height: Saved::load(from)?,
+            verified: Saved::load(from)?,
+            answered: Saved::load(from)?,
+            calls: Saved::load(from)?,
+        })
+    }
+}
 
 impl Saved for SmallVec<[NodeId; FEW]> {
     fn save(&self, out: &mut Saver) {

@@ -5,7 +5,10 @@ use super::{Node, Seen};
 use crate::{
     actors::{NodeId, SimTime},
     check::chosen::Chosen,
-    ledger::Link,
+    ledger::{
+        Link,
+        saved::{Saved, Saver},
+    },
     protocol::{Address, Arktoshi, Block, BlockId, SignedTransaction, Slot, TransactionId},
 };
 use std::{
@@ -45,6 +48,27 @@ pub(super) struct Losses {
 }
 
 impl Losses {
+    /// Appends what can decide what is found from now on.
+    pub(super) fn mark(&self, out: &mut Saver) {
+        let Self { left, reverted, spoke, refused, taken, requests, arrivals, came, over, request, cheapest, added } =
+            self;
+        left.save(out);
+        reverted.save(out);
+        refused.save(out);
+        // The rest is about transactions that came to the pool.
+        if *arrivals > 0 {
+            spoke.iter().for_each(|spoke| spoke.save(out));
+            taken.save(out);
+            requests.save(out);
+            arrivals.save(out);
+            came.save(out);
+            over.save(out);
+            request.save(out);
+            cheapest.save(out);
+            added.save(out);
+        }
+    }
+
     /// The node took in a block.
     pub(super) fn takes(&mut self, now: SimTime, link: &Arc<Link>) {
         if link.block().transactions.is_empty() {

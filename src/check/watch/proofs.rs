@@ -3,7 +3,11 @@
 use super::{Certificate, Node, Seen};
 use crate::{
     actors::{NodeId, RollbackCause, SimTime},
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, rules::RollbackTarget},
+    ledger::{
+        ApplyError, BlockRejected, BlockTree, Link,
+        rules::RollbackTarget,
+        saved::{Saved, Saver},
+    },
     protocol::{Arktoshi, Asset, Block, BlockError, BlockId, Height, Kind, hashing::IdHash},
     sim::Tips,
 };
@@ -47,6 +51,15 @@ impl Facts {
         self.left.push_back((now, tip.clone()));
     }
 
+    /// Appends what can decide what is found from now on: a tip that was left longer than a slot ago proves nothing any more.
+    pub(super) fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
+        let Self { left, taken, health } = self;
+        let left: Vec<_> = left.iter().filter(|(at, _)| now.since(*at) <= slot).cloned().collect();
+        left.save(out);
+        taken.save(out);
+        health.save(out);
+    }
+
     /// A health check is over.
     pub(super) fn checks(&mut self, now: SimTime, peers: u32, forked: u32) {
         self.health = Some((now, peers, forked));
@@ -77,6 +90,15 @@ impl Heard {
             self.came.shift_remove_index(0);
         }
         self.came.insert(block.id, block.clone());
+    }
+
+    /// Appends the blocks. In which order they came only decides which are forgotten first, of hundreds.
+    pub(super) fn mark(&self, out: &mut Saver) {
+        let Self { taken, came } = self;
+        taken.values().flatten().for_each(|link| link.save(out));
+        let mut came: Vec<BlockId> = came.keys().copied().collect();
+        came.sort_unstable();
+        came.save(out);
     }
 
     /// The block of an id, if it came to a node lately.

@@ -28,6 +28,22 @@ macro_rules! numbers {
 }
 numbers!(u16, u32, u64, usize);
 
+/// A number that is counted and decides nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted(pub u64);
+
+impl Saved for Counted {
+    fn save(&self, out: &mut Saver) {
+        if out.ahead_of().is_none() {
+            self.0.save(out);
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        u64::load(from).map(Self)
+    }
+}
+
 macro_rules! plain {
     ($($number:ty),*) => {$(
         impl Saved for $number {

@@ -156,7 +156,9 @@ impl Messages {
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         let twice = (1..self.messages.len()).any(|at| self.messages[..at].contains(&self.messages[at]));
         let clash = twice.then_some(("messages", Said::Clash { found: "a kind twice", allowed: "each kind once" }));
-        self.chance.iter().map(|chance| ("chance", Said::Part(*chance))).chain(clash).collect()
+        let chance = self.chance.iter().map(|chance| ("chance", Said::Part(*chance)));
+        let only = self.only.iter().map(|number| ("only", Said::Number(*number, 1..=u32::MAX)));
+        chance.chain(only).chain(clash).collect()
     }
 }
 
@@ -227,6 +229,9 @@ pub struct Messages {
     /// The part of them concerned, from 0 to 1; all, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
+    /// Of all these, from the beginning of the fault on, only the one of this number, counted from 1 as they leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<u32>,
 }
 
 /// A kind of message between nodes. A delegate, its relay and its pool are one node.

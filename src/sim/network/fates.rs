@@ -137,8 +137,10 @@ impl Fates {
             Self::ByName(named) => {
                 let Named { choices, slots: _, slot, sent, message: _ } = &**named;
                 choices.save(out);
-                slot.save(out);
-                sent.save(out);
+                if out.ahead_of().is_none() {
+                    slot.save(out);
+                    sent.save(out);
+                }
             }
         }
     }

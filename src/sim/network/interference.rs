@@ -43,6 +43,10 @@ pub struct MessageRule {
     pub receivers: Option<NodeSet>,
     /// From 0 to 1.
     pub chance: f64,
+    /// The number of the only one, from 1 on, if it is only one.
+    pub only: Option<u32>,
+    /// Messages between these nodes of these kinds that have left.
+    pub met: u32,
     pub action: Action,
     /// Its name in draws by name, that of its fault.
     pub name: u64,
@@ -164,11 +168,15 @@ impl Interference {
             verdict.lost = true;
             return verdict;
         }
-        for (fault, rule) in &self.rules {
+        for (fault, rule) in &mut self.rules {
             let concerned = (rule.kinds.is_empty() || kind.is_some_and(|kind| rule.kinds.contains(&kind)))
                 && rule.senders.as_ref().is_none_or(|set| set.contains(from))
                 && rule.receivers.as_ref().is_none_or(|set| set.contains(to));
             if !concerned {
+                continue;
+            }
+            rule.met = rule.met.saturating_add(1);
+            if rule.only.is_some_and(|only| only != rule.met) {
                 continue;
             }
             let mut drawn = named.map(|named| named.at(&[rule.name]));
@@ -199,7 +207,7 @@ impl Interference {
 
 saved!(struct NodeSet(of));
 saved!(enum Cut { 0 Groups(of), 1 Into(set), 2 Eclipse { victims, attackers } });
-saved!(struct MessageRule { kinds, senders, receivers, chance, action, name });
+saved!(struct MessageRule { kinds, senders, receivers, chance, only, met, action, name });
 saved!(enum Action { 0 Drop, 1 Delay { by, jitter }, 2 Duplicate { copies, within } });
 saved!(struct Interference { nodes, cuts, rules, seeds, random });
 
@@ -235,6 +243,8 @@ mod tests {
             senders: Some(NodeSet::new(4, [NodeId(0)])),
             receivers: None,
             chance,
+            only: None,
+            met: 0,
             action,
             name: 0,
         };
@@ -250,5 +260,20 @@ mod tests {
             .filter(|_| interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), None).lost)
             .count();
         assert!((800..1_200).contains(&lost), "{lost} of 4000 at a chance of 0.25");
+    }
+
+    #[test]
+    fn a_rule_for_one_message_counts_those_it_speaks_of() {
+        let mut interference = Interference::new(4, SeedTree::new(1));
+        let receivers = Some(NodeSet::new(4, [NodeId(1)]));
+        let kinds = vec![MessageKind::Block];
+        let only = Some(3);
+        let rule =
+            MessageRule { kinds, senders: None, receivers, chance: 1.0, only, met: 0, action: Action::Drop, name: 0 };
+        interference.rule(0, rule);
+        let mut lost = |to, kind| interference.judge(NodeId(0), NodeId(to), Some(kind), None).lost;
+        let (block, status) = (MessageKind::Block, MessageKind::Status);
+        let all = [(1, block), (2, block), (1, status), (1, block), (2, block), (1, block), (1, block)];
+        assert_eq!(all.map(|(to, kind)| lost(to, kind)), [false, false, false, false, false, true, false]);
     }
 }

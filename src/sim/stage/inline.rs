@@ -6,7 +6,9 @@ use crate::{
         ahead::{Ahead, Announced},
     },
     sim::{
-        Observer, Outlook, Plan, SeedTree, World, plan,
+        Observer, Outlook, Plan, SeedTree, World,
+        network::script::Script,
+        plan,
         queue::Soon,
         world::{Delivery, Handed, Moment},
     },
@@ -66,6 +68,16 @@ impl InlineStage {
     /// Puts other actors in the place of those it has, which are answered.
     pub(super) fn exchange(&mut self, actors: Vec<Hosted>) -> Vec<Hosted> {
         std::mem::replace(&mut self.actors, actors)
+    }
+
+    /// Follows what somebody says befalls single messages.
+    pub fn follow(&mut self, script: Script) {
+        self.world.follow(script);
+    }
+
+    /// What somebody says befalls single messages.
+    pub fn script(&mut self) -> Option<&mut Script> {
+        self.world.script()
     }
 
     /// The peer of a node, to look at.

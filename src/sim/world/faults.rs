@@ -247,6 +247,8 @@ impl World {
             senders: which.senders.as_ref().map(|nodes| self.set(nodes)),
             receivers: which.receivers.as_ref().map(|nodes| self.set(nodes)),
             chance: which.chance.unwrap_or(1.0),
+            only: which.only,
+            met: 0,
             action,
             name: self.draw_name(index).unwrap_or_default(),
         };

@@ -40,7 +40,7 @@
 use super::World;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::saved::saved,
+    ledger::saved::{Counted, saved},
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
 };
@@ -97,7 +97,7 @@ pub(super) struct Ahead {
     /// Blocks that were forged and have been on no node's chain.
     unapplied: BTreeSet<BlockId>,
     /// Blocks put on a chain, counted at each node, blocks taken off, and nodes that went down or came back.
-    moves: u64,
+    moves: Counted,
     /// The last time that a node went down or came back.
     turned: SimTime,
     /// Nodes whose delegates have asked for the state of the network since then, and got it.
@@ -117,7 +117,7 @@ impl Ahead {
             active: state.round().members.iter().map(|member| member.public_key).collect(),
             noted: None,
             unapplied: BTreeSet::new(),
-            moves: 0,
+            moves: Counted(0),
             turned: SimTime::default(),
             asked: BTreeSet::new(),
             // A run that begins on a longer chain may go back to rounds that were never told.
@@ -137,7 +137,7 @@ impl Ahead {
 
     /// A node has gone down or come back.
     pub(super) fn turn(&mut self, now: SimTime) {
-        self.moves += 1;
+        self.moves.0 += 1;
         self.turned = now;
         self.asked.clear();
     }
@@ -158,7 +158,7 @@ impl Ahead {
             }
             Event::ForgingSuspended { .. } => self.asks(now, node),
             Event::BlockApplied(link) => {
-                self.moves += 1;
+                self.moves.0 += 1;
                 if !self.unapplied.is_empty() {
                     self.unapplied.remove(&link.id());
                 }
@@ -169,7 +169,7 @@ impl Ahead {
                     self.active.extend(end.created.members.iter().map(|member| member.public_key));
                 }
             }
-            Event::BlockReverted(_) => self.moves += 1,
+            Event::BlockReverted(_) => self.moves.0 += 1,
             _ => {}
         }
     }
@@ -217,7 +217,7 @@ impl World {
     fn standing(&self, cause: HaltCause) -> Digest {
         let mut hasher = Sha256::new();
         hasher.update(cause.name());
-        hasher.update(self.ahead.moves.to_le_bytes());
+        hasher.update(self.ahead.moves.0.to_le_bytes());
         for (node, tip) in (0..).map(NodeId).zip(self.tips().all()) {
             hasher.update([u8::from(self.tips().is_live(node))]);
             hasher.update(tip.id().to_string());

@@ -3,8 +3,9 @@
 use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
+    ledger::BlockTree,
     protocol::{Height, SignedTransaction},
-    sim::{DrawsBy, Fault, SeedTree, plan, source::Counts, tips::Tips},
+    sim::{DrawsBy, Fault, SeedTree, network::script::Script, plan, source::Counts, tips::Tips},
 };
 use std::{mem, sync::Arc};
 
@@ -62,6 +63,11 @@ impl Moment {
     }
 
     /// Bytes it takes beside what others share with it: an estimate, from the number and the sizes of what it holds.
+    /// The blocks of its network.
+    pub fn tree(&self) -> &Arc<BlockTree> {
+        self.world.tree()
+    }
+
     pub fn bytes(&self) -> usize {
         self.world.queue.bytes() + self.actors.iter().map(Hosted::bytes).sum::<usize>() + size_of::<World>()
     }
@@ -120,6 +126,16 @@ impl World {
         for index in 0..self.sources.len() {
             self.source_draws_anew(index);
         }
+    }
+
+    /// Follows what somebody says befalls single messages.
+    pub(in crate::sim) fn follow(&mut self, script: Script) {
+        self.network.follow(script);
+    }
+
+    /// What somebody says befalls single messages.
+    pub(in crate::sim) fn script(&mut self) -> Option<&mut Script> {
+        self.network.script()
     }
 
     /// How decisions of the run draw.

@@ -34,7 +34,9 @@ impl Moment {
     pub fn save(&self, out: &mut Saver) {
         let Self { world, tallies, actors } = self;
         world.save(out);
-        tallies.save(out);
+        if out.ahead_of().is_none() {
+            tallies.save(out);
+        }
         actors.save(out);
     }
 
@@ -104,7 +106,9 @@ impl World {
         abandoned.save(out);
         pool_watch.save(out);
         requests.save(out);
-        delivered.save(out);
+        if out.ahead_of().is_none() {
+            delivered.save(out);
+        }
         anew.save(out);
     }
 

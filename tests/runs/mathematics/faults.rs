@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, time::Duration};
 const MESSAGES: usize = 60_000;
 
 fn rule(action: Action, chance: f64, name: u64) -> MessageRule {
-    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, action, name }
+    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, only: None, met: 0, action, name }
 }
 
 /// Faults in force, and the messages sent so far.

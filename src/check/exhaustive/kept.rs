@@ -1,0 +1,117 @@
+//! A search so far, in a file, so that the same command goes on from there. It holds schedules: the states that they lead to are
+//! played again.
+
+use super::{Bounds, Exhaustive, Explored, State};
+use crate::{check::Signature, sim::network::script::Deviation};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// All that has been played, and where to go on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    schedules: Vec<u64>,
+    messages: u64,
+    depth: u32,
+    slots: u64,
+    played: u64,
+    states: Vec<u64>,
+    found: Vec<Row>,
+    /// The states at the beginning of the next slot.
+    layer: Vec<Led>,
+}
+
+/// A finding. What it says is seen again when its schedule is played.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    invariant: String,
+    cause: String,
+    certified: bool,
+    schedule: Vec<Deviation>,
+    schedules: u64,
+}
+
+/// A state by the schedule that speaks for it, and the numbers of those that lead there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Led {
+    schedule: Vec<Deviation>,
+    schedules: Vec<u64>,
+}
+
+/// The identity of a search: what a file holds must not be added to another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guard {
+    /// The version of dposlab.
+    version: String,
+    scenario: String,
+    seed: u64,
+    bounds: Bounds,
+}
+
+impl Kept {
+    /// What there is to keep of a search at the end of a slot.
+    pub(super) fn of<'a>(explored: &Explored, layer: impl Iterator<Item = (&'a Vec<Deviation>, &'a Vec<u64>)>) -> Self {
+        let Explored { schedules, messages, depth, slots, played, states, found, interrupted: _ } = explored;
+        let found = found.iter().map(|(signature, shown)| Row {
+            invariant: signature.invariant.to_owned(),
+            cause: signature.cause.clone(),
+            certified: signature.is_certified,
+            schedule: shown.schedule.clone(),
+            schedules: shown.schedules,
+        });
+        let layer = layer.map(|(schedule, schedules)| Led { schedule: schedule.clone(), schedules: schedules.clone() });
+        Self {
+            schedules: schedules.clone(),
+            messages: *messages,
+            depth: *depth,
+            slots: *slots,
+            played: *played,
+            states: states.clone(),
+            found: found.collect(),
+            layer: layer.collect(),
+        }
+    }
+
+    /// Slots that are over.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Schedules that are over.
+    pub fn schedules(&self) -> u64 {
+        self.schedules.iter().sum()
+    }
+}
+
+impl Guard {
+    /// That of a search.
+    pub fn of(search: &Exhaustive<'_>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: search.scenario.to_toml(),
+            seed: search.plan.seeds.seed(),
+            bounds: search.bounds.clone(),
+        }
+    }
+}
+
+impl Exhaustive<'_> {
+    /// Plays again what was kept, up to where the search was.
+    pub(super) fn resume(&self, kept: Kept) -> (Explored, Vec<State>) {
+        let Kept { schedules, messages, depth, slots, played, states, found, layer } = kept;
+        let mut explored = Explored { schedules, messages, depth, slots, played, states, ..Explored::default() };
+        for Row { invariant, cause, certified, schedule, schedules } in found {
+            let is_it = |signature: &Signature| {
+                signature.invariant == invariant && signature.cause == cause && signature.is_certified == certified
+            };
+            for finding in self.replay(&schedule).iter().filter(|finding| is_it(&finding.signature())) {
+                explored.show(finding, &schedule, schedules);
+            }
+        }
+        let again = |Led { schedule, schedules }: Led| self.state(depth, &schedule, schedules);
+        (explored, layer.into_par_iter().map(again).collect())
+    }
+}

@@ -1,0 +1,250 @@
+use super::*;
+use crate::{protocol::BlockId, sim::Tips};
+use stateright::{Checker, Model, Property};
+use std::{
+    hash::{Hash, Hasher},
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+/// A network of four on a mesh, all links 50 ms long. With both of the faults one more lost answer makes a node roll back too far.
+fn scenario(faults: &[&str]) -> Scenario {
+    let head = "version = 1\nrounds = 3\ncrypto = \"modelled\"\ndraws = \"by-name\"\n[network]\ndelegates = 4\n\
+                [rules]\nbase = \"corrected\"\n";
+    let text = faults.iter().fold(head.to_owned(), |text, fault| format!("{text}[[fault]]\n{fault}\n"));
+    Scenario::parse(&text, Path::new("few.toml")).expect("it is valid")
+}
+
+const STATUS: &str =
+    "kind = 'drop'\nmessages = ['status']\nsenders = [0]\nreceivers = [1]\nonly = 3\nuntil = { seconds = 64 }";
+const BLOCK: &str =
+    "kind = 'drop'\nmessages = ['block']\nsenders = [1]\nreceivers = [2]\nonly = 2\nuntil = { seconds = 64 }";
+
+fn bounds(deviations: u32, slots: u32, mishaps: &[Mishap]) -> Bounds {
+    let kinds = vec![MessageKind::Block, MessageKind::Status, MessageKind::Blocks, MessageKind::CommonBlocks];
+    Bounds { deviations, slots, kinds, mishaps: mishaps.to_vec(), by: Duration::from_secs(8), merge: true }
+}
+
+const ALL: [Mishap; 3] = [Mishap::Lost, Mishap::Late, Mishap::Doubled];
+
+fn search(scenario: &Scenario, bounds: Bounds) -> Exhaustive<'_> {
+    let seeds = SeedTree::new(1);
+    Exhaustive::new(scenario, &scenario.testnet(seeds), seeds, bounds)
+}
+
+fn explored(search: &Exhaustive<'_>) -> Explored {
+    search.run(None, &AtomicBool::new(false), |_| {}, |_| {})
+}
+
+/// By invariant and cause, the schedules that show it.
+fn found(explored: &Explored) -> Vec<(Signature, u64)> {
+    explored.found.iter().map(|(signature, shown)| (signature.clone(), shown.schedules)).collect()
+}
+
+/// The blocks that the nodes stand on.
+fn ids(tips: &Tips) -> Vec<BlockId> {
+    tips.all().iter().map(|tip| tip.id()).collect()
+}
+
+/// The states at the end of so many slots, each schedule by itself.
+fn all_states(search: &Exhaustive<'_>, slots: u32) -> Vec<State> {
+    let apart = Exhaustive {
+        bounds: Bounds { merge: false, ..search.bounds.clone() },
+        plan: search.plan.apart(),
+        scenario: search.scenario,
+    };
+    let (_, mut layer) = apart.begin();
+    for slot in 1..=slots {
+        layer = layer.iter().flat_map(|state| apart.after(state, slot).states.into_values()).collect();
+    }
+    layer
+}
+
+#[test]
+fn with_one_deviation_there_is_a_schedule_for_each_message_and_mishap() {
+    let scenario = scenario(&[]);
+    let one = explored(&search(&scenario, bounds(1, 3, &ALL)));
+    assert!(one.messages > 10, "{} messages", one.messages);
+    assert_eq!(one.schedules, [1, 3 * one.messages]);
+    let none = explored(&search(&scenario, bounds(0, 3, &ALL)));
+    assert_eq!((none.schedules.as_slice(), none.messages), ([1].as_slice(), one.messages));
+}
+
+#[test]
+fn schedules_that_are_put_together_are_those_that_are_played_apart() {
+    let scenario = scenario(&[STATUS, BLOCK]);
+    let together = search(&scenario, bounds(1, 8, &ALL));
+    let apart = search(&scenario, Bounds { merge: false, ..together.bounds.clone() });
+    let (together, apart) = (explored(&together), explored(&apart));
+    assert_eq!((&together.schedules, together.slots), (&apart.schedules, apart.slots));
+    assert_eq!(found(&together), found(&apart));
+    assert!(!together.found.is_empty(), "or nothing was compared");
+    assert!(together.played < apart.played, "{} of {} slots", together.played, apart.played);
+    let shown = |explored: &Explored| explored.found.values().map(|shown| shown.schedule.clone()).collect::<Vec<_>>();
+    assert_eq!(shown(&together), shown(&apart), "the first schedule is the same one");
+    let two = search(&self::scenario(&[]), bounds(2, 2, &ALL)).bounds;
+    let scenario = self::scenario(&[]);
+    let (together, apart) = (search(&scenario, two.clone()), search(&scenario, Bounds { merge: false, ..two }));
+    let (together, apart) = (explored(&together), explored(&apart));
+    assert_eq!((&together.schedules, together.slots), (&apart.schedules, apart.slots));
+}
+
+/// What decides nothing is left out of a mark: this holds it against what comes.
+#[test]
+fn states_of_one_mark_go_on_alike() {
+    let scenario = scenario(&[]);
+    let search = search(&scenario, bounds(1, 3, &ALL));
+    let mut by_mark: IndexMap<Mark, Vec<State>> = IndexMap::new();
+    for state in all_states(&search, 5) {
+        by_mark.entry(state.mark()).or_default().push(state);
+    }
+    let mut compared = 0;
+    for mut states in by_mark.into_values().filter(|states| states.len() > 1) {
+        for slot in 6..=20 {
+            states = states.iter().map(|state| search.next(state, slot, &[]).state).collect();
+            let (tips, mark) = (ids(states[0].moment.tips()), states[0].mark());
+            for state in &states {
+                assert_eq!(ids(state.moment.tips()), tips, "slot {slot}: {:?}", state.schedule);
+                assert_eq!(state.mark(), mark, "slot {slot}: {:?}", state.schedule);
+            }
+        }
+        compared += states.len() - 1;
+    }
+    assert!(compared >= 10, "{compared} states were like another");
+}
+
+#[test]
+fn the_scenario_of_a_schedule_plays_it() {
+    let scenario = scenario(&[]);
+    let search = search(&scenario, bounds(1, 3, &ALL));
+    let states = all_states(&search, 6);
+    let mut tips = Vec::new();
+    for state in &states {
+        let file = search.scenario_of(&state.schedule);
+        let plan = file.plan(&file.testnet(SeedTree::new(1)), SeedTree::new(1));
+        let mut stage = InlineStage::new(&plan, Vec::new());
+        stage.run_until(state.moment.now());
+        assert_eq!(ids(stage.world().tips()), ids(state.moment.tips()), "{:?}", state.schedule);
+        tips.push(ids(state.moment.tips()));
+    }
+    tips.sort();
+    tips.dedup();
+    assert!(tips.len() > 5, "{} ends of {} schedules", tips.len(), states.len());
+}
+
+#[test]
+fn a_search_goes_on_from_what_was_kept_and_takes_as_many_threads_as_there_are() {
+    let scenario = scenario(&[STATUS, BLOCK]);
+    let search = search(&scenario, bounds(1, 6, &[Mishap::Lost]));
+    let mut all = Vec::new();
+    let whole = search.run(None, &AtomicBool::new(false), |kept| all.push(kept), |_| {});
+    assert!(!whole.found.is_empty() && all.len() > 10);
+    for kept in [&all[2], &all[9], &all[all.len() - 1]] {
+        let text = serde_json::to_string(kept).expect("it has a JSON");
+        let kept = serde_json::from_str(&text).expect("its own text");
+        assert_eq!(search.run(Some(kept), &AtomicBool::new(false), |_| {}, |_| {}), whole);
+    }
+    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().expect("there are threads");
+    assert_eq!(threads(1).install(|| explored(&search)), threads(3).install(|| explored(&search)));
+    let stopped = search.run(None, &AtomicBool::new(true), |_| {}, |_| {});
+    assert!(stopped.interrupted && stopped.depth == 0);
+}
+
+#[test]
+fn clocks_have_to_be_right() {
+    let skewed = scenario(&["kind = 'clock-skew'\nnodes = [1]\noffset_ms = 500"]);
+    let why = Exhaustive::check(&skewed).expect_err("a clock is wrong");
+    assert!(why.starts_with("key 'fault[0].kind': found \"clock-skew\", allowed is "), "{why}");
+    assert_eq!(Exhaustive::check(&scenario(&[STATUS])), Ok(()));
+}
+
+/// The schedules with one deviation as somebody else's model checker sees them: a state is a slot, a mark, and the deviations so far.
+struct Asked(&'static Exhaustive<'static>);
+
+#[derive(Clone)]
+struct Seen {
+    slot: u32,
+    mark: Mark,
+    deviations: usize,
+    state: Arc<Mutex<State>>,
+}
+
+impl Seen {
+    fn new(slot: u32, deviations: usize, state: State) -> Self {
+        Self { slot, mark: state.mark(), deviations, state: Arc::new(state.into()) }
+    }
+
+    fn key(&self) -> (u32, Mark, usize) {
+        (self.slot, self.mark, self.deviations)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Hash for Seen {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.key().hash(hasher);
+    }
+}
+
+impl PartialEq for Seen {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl std::fmt::Debug for Seen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.key().fmt(f)
+    }
+}
+
+impl Model for Asked {
+    type State = Seen;
+    type Action = Option<Deviation>;
+
+    fn init_states(&self) -> Vec<Seen> {
+        vec![Seen::new(0, 0, self.0.state(0, &[], vec![1, 0]))]
+    }
+
+    fn actions(&self, seen: &Seen, actions: &mut Vec<Self::Action>) {
+        actions.push(None);
+        if seen.deviations == 0 && seen.slot < self.0.bounds.slots {
+            let sent = self.0.next(&seen.state(), seen.slot + 1, &[]).sent;
+            let each = sent.into_iter().flat_map(|sent| ALL.map(|mishap| Some(Deviation { sent, mishap })));
+            actions.extend(each);
+        }
+    }
+
+    fn next_state(&self, seen: &Seen, action: Self::Action) -> Option<Seen> {
+        let said: Vec<Deviation> = action.into_iter().collect();
+        let state = self.0.next(&seen.state(), seen.slot + 1, &said).state;
+        Some(Seen::new(seen.slot + 1, seen.deviations + said.len(), state))
+    }
+
+    fn within_boundary(&self, seen: &Seen) -> bool {
+        !seen.state().is_over()
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("nothing is found", |_, seen: &Seen| seen.state().watchers.seen().findings().is_empty())]
+    }
+}
+
+#[test]
+fn another_model_checker_counts_the_same_states_and_finds_the_same() {
+    for (faults, slots) in [([].as_slice(), 3), ([STATUS, BLOCK].as_slice(), 8)] {
+        let scenario: &Scenario = Box::leak(scenario(faults).into());
+        let search: &Exhaustive<'_> = Box::leak(search(scenario, bounds(1, slots, &ALL)).into());
+        let explored = explored(search);
+        let checker = Asked(search).checker().spawn_bfs().join();
+        // It does not tell of states beyond the boundary, and a broken property does not end it where another is unbroken.
+        let findings = checker.discoveries();
+        assert_eq!(findings.is_empty(), explored.found.is_empty(), "{findings:?}");
+        if findings.is_empty() {
+            assert_eq!(checker.unique_state_count() as u64, explored.states.iter().sum::<u64>());
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! `dposlab check --exhaustive`: every schedule with at most so many deviations.
+
+use super::{Check, DRAWN_RULES, bar, failure_of_file, span::Span};
+use crate::{
+    check::{
+        Minimal, Minimiser, Signature,
+        exhaustive::{Bounds, Exhaustive, Explored, Guard, Kept, Progress, Shown},
+        search::{Networks, RUN_SEED},
+    },
+    cli::{Failure, interrupt::stop_on_interrupt, output},
+    files,
+    ledger::Rules,
+    protocol::crypto::CryptoMode,
+    scenario::Scenario,
+    sim::{
+        DrawsBy, SeedTree,
+        fault::MessageKind,
+        network::script::{Deviation, Mishap},
+    },
+};
+use clap::Args;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
+
+/// The file in the folder of findings that keeps a search.
+const FILE: &str = "exhaustive.json";
+/// Bytes it can have: a row for each state of a slot.
+const FILE_LIMIT: u64 = 1 << 30;
+/// Delegates of the network, if nothing else says how many.
+const DELEGATES: u32 = 4;
+
+/// The bounds of an exhaustive search.
+#[derive(Debug, Args)]
+pub struct Asked {
+    /// Instead of drawing runs, play every schedule with at most K deviations: messages to which something happens.
+    ///
+    /// It begins with the run of the scenario, or of a network of four delegates. In its first slots each message of the given
+    /// kinds may be befallen by what --mishaps says; then all nodes must come to one chain that grows. Schedules that come to the
+    /// same state are played on as one. The file exhaustive.json in --out keeps each slot that is over: the same command goes on
+    /// from there.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8), help_heading = "Exhaustive search",
+          conflicts_with_all = ["runs", "time", "draw", "known", "record_known", "rounds", "behaviour"])]
+    exhaustive: Option<u32>,
+    /// Slots from the start of the run on in which messages may be befallen.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000),
+          help_heading = "Exhaustive search")]
+    slots: u32,
+    /// What may befall a message: it is lost, it comes late, or it comes once more, late.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "lost", value_parser = word::<Mishap>,
+          help_heading = "Exhaustive search")]
+    mishaps: Vec<Mishap>,
+    /// The kinds of messages that may be befallen, as faults name them; of questions and answers, the answers.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "block,status,blocks,common-blocks",
+          value_parser = word::<MessageKind>, help_heading = "Exhaustive search")]
+    messages: Vec<MessageKind>,
+    /// By how much late messages are late, such as 8s or 1m.
+    #[arg(long, value_name = "TIME", default_value = "8s", help_heading = "Exhaustive search")]
+    late_by: Span,
+    /// Play every schedule by itself, also where it comes to the state of another: for comparison, and slow.
+    #[arg(long, requires = "exhaustive", help_heading = "Exhaustive search")]
+    apart: bool,
+}
+
+/// A word as files say it.
+fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+/// A value as files say it.
+fn said(value: impl Serialize) -> String {
+    let value = serde_json::to_value(value).expect("it has a JSON");
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn listed<T: Serialize + Copy>(all: &[T]) -> String {
+    all.iter().map(|one| said(*one)).collect::<Vec<_>>().join(", ")
+}
+
+impl Asked {
+    /// The number of deviations, if an exhaustive search is asked for.
+    pub(super) fn deviations(&self) -> Option<u32> {
+        self.exhaustive
+    }
+
+    fn bounds(&self, deviations: u32) -> Bounds {
+        let (mut kinds, mut mishaps) = (self.messages.clone(), self.mishaps.clone());
+        kinds.sort_unstable();
+        kinds.dedup();
+        mishaps.sort_unstable();
+        mishaps.dedup();
+        let by = Duration::from_secs(self.late_by.seconds());
+        Bounds { deviations, slots: self.slots, kinds, mishaps, by, merge: !self.apart }
+    }
+}
+
+/// The form of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    guard: Guard,
+    kept: Kept,
+}
+
+/// A finding, and its file.
+struct Told {
+    signature: Signature,
+    shown: Shown,
+    minimal: Minimal,
+    file: PathBuf,
+}
+
+impl Check {
+    pub(super) fn explore(&self, deviations: u32) -> Result<(), Failure> {
+        let scenario = self.explored_scenario()?;
+        let bounds = self.exhaustive.bounds(deviations);
+        let seeds = SeedTree::new(RUN_SEED);
+        let testnet = scenario.testnet(seeds);
+        let search = Exhaustive::new(&scenario, &testnet, seeds, bounds);
+        let stop = stop_on_interrupt()?;
+        let jobs = self.jobs.map_or(0, usize::from);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+        let threads = threads.map_err(|error| Failure::broken(format!("--jobs: {error}")))?;
+        let explored = threads.install(|| self.explore_all(&search, &stop))?;
+        let told = self.write_shown(&explored, &search, &stop)?;
+        match self.json {
+            true => output::line(&explored_as_json(&search, &explored, &told).to_string()),
+            false => output::line(&explored_as_text(&search, &explored, &told)),
+        }
+        let schedules: u64 = explored.schedules.iter().sum();
+        match (explored.interrupted, told.len()) {
+            (true, _) => Err(Failure::broken(format!(
+                "interrupted: {schedules} schedules are over, {} slots of all; the same command goes on from there",
+                explored.depth
+            ))),
+            (false, 0) => Ok(()),
+            (false, count) => {
+                Err(Failure::broken(format!("{schedules} schedules were played, and {count} things do not hold")))
+            }
+        }
+    }
+
+    /// The scenario, or that of a network in which nothing happens.
+    fn explored_scenario(&self) -> Result<Scenario, Failure> {
+        let mut scenario = match &self.scenario {
+            Some(file) => {
+                if self.delegates.is_some() {
+                    return Err(Failure::usage(
+                        "--delegates: found it beside a scenario, which says how many there are",
+                    ));
+                }
+                let scenario = Scenario::load(file).map_err(Failure::usage)?;
+                let wrong = |why| Failure::usage(format!("{}: {why}", file.display()));
+                Exhaustive::check(&scenario).map_err(wrong)?;
+                scenario
+            }
+            None => {
+                let text = format!(
+                    "version = 1\nrounds = 1\n[network]\ndelegates = {}\n",
+                    self.delegates.unwrap_or(DELEGATES)
+                );
+                let scenario = Scenario::parse(&text, Path::new("exhaustive.toml")).map_err(Failure::usage)?;
+                Scenario { crypto: CryptoMode::Modelled, draws: DrawsBy::ByName, ..scenario }
+            }
+        };
+        let rules = self.rules.clone().or_else(|| self.scenario.is_none().then(|| DRAWN_RULES.to_owned()));
+        if let Some(rules) = rules {
+            scenario.rules.insert("base".to_owned(), rules.into());
+        }
+        Rules::from_toml(&scenario.rules).map_err(Failure::usage)?;
+        scenario.crypto = self.crypto.unwrap_or(scenario.crypto);
+        // What is found has an assertion of its own.
+        scenario.assertions.clear();
+        Ok(scenario)
+    }
+
+    fn explore_all(&self, search: &Exhaustive<'_>, stop: &AtomicBool) -> Result<Explored, Failure> {
+        let guard = Guard::of(search);
+        let kept = self.load_kept(&guard)?;
+        if let Some(kept) = &kept {
+            let (slots, file) = (kept.depth(), self.out.join(FILE));
+            eprintln!("dposlab: goes on after slot {slots}, where {} says that the search was", file.display());
+        }
+        let bar = bar(0, "{bar:40} {msg}");
+        let mut failed = None;
+        let keep = |kept: Kept| {
+            let written = write_kept(&self.out, &Form { guard: guard.clone(), kept });
+            failed = failed.take().or(written.err());
+        };
+        let explored = search.run(kept, stop, keep, |Progress { slot, states, played, found }| {
+            bar.set_length(states as u64);
+            bar.set_position(played as u64);
+            bar.set_message(format!("slot {slot}: {played} of {states} states, {found} found"));
+            self.progress.tell(played as u64, states as u64, json!({ "unit": "states", "slot": slot, "found": found }));
+        });
+        bar.finish_and_clear();
+        if let Some(why) = failed {
+            return Err(why);
+        }
+        if !explored.interrupted {
+            // A search that is over has nothing to go on with.
+            match fs::remove_file(self.out.join(FILE)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failure_of_file(&self.out.join(FILE), "removed", &error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(explored)
+    }
+
+    fn load_kept(&self, guard: &Guard) -> Result<Option<Kept>, Failure> {
+        let path = self.out.join(FILE);
+        let text = match files::read_text(&path, FILE_LIMIT) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failure_of_file(&path, "read", &error)),
+        };
+        let form: Form = serde_json::from_str(&text).map_err(|error| {
+            Failure::usage(format!("{}: is no exhaustive search of this version of dposlab: {error}", path.display()))
+        })?;
+        match form.guard == *guard {
+            true => Ok(Some(form.kept)),
+            false => Err(Failure::usage(format!(
+                "{}: holds another search, of another scenario, seed, version or other bounds; choose another folder with --out, or \
+                 delete the file",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Writes a scenario for each finding: small, as far as the budget goes.
+    fn write_shown(
+        &self,
+        explored: &Explored,
+        search: &Exhaustive<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Told>, Failure> {
+        let networks = Networks::default();
+        let minimiser = Minimiser { networks: &networks, budget: self.budget, stop, base: Some(search.scenario) };
+        let mut told = Vec::new();
+        for (signature, shown) in &explored.found {
+            let bar = bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs");
+            let scenario = search.scenario_of(&shown.schedule);
+            let minimal = minimiser.minimise(&scenario, &shown.finding, |tried, _| bar.set_position(tried as u64));
+            bar.finish_and_clear();
+            let file = self.write(&minimal)?;
+            told.push(Told { signature: signature.clone(), shown: shown.clone(), minimal, file });
+        }
+        Ok(told)
+    }
+}
+
+/// Under another name first: a process that ends leaves the file before, or this one.
+fn write_kept(folder: &Path, form: &Form) -> Result<(), Failure> {
+    let (path, fresh) = (folder.join(FILE), folder.join(format!("{FILE}.new")));
+    let text = serde_json::to_vec(form).expect("it has a JSON");
+    let written =
+        fs::create_dir_all(folder).and_then(|()| fs::write(&fresh, text)).and_then(|()| fs::rename(&fresh, &path));
+    written.map_err(|error| failure_of_file(&path, "written", &error))
+}
+
+fn in_words(deviation: &Deviation) -> String {
+    let Deviation { sent, mishap } = deviation;
+    let kind = said(sent.kind);
+    format!("{kind} number {} from {} to {} {}", sent.number, sent.from.0, sent.to.0, said(*mishap))
+}
+
+fn schedule_in_words(schedule: &[Deviation]) -> String {
+    match schedule {
+        [] => "none is befallen".to_owned(),
+        _ => schedule.iter().map(in_words).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn explored_as_text(search: &Exhaustive<'_>, explored: &Explored, told: &[Told]) -> String {
+    let Bounds { deviations, slots, kinds, mishaps, by, merge: _ } = &search.bounds;
+    let total: u64 = explored.schedules.iter().sum();
+    let mut text = String::new();
+    for Told { signature, shown, minimal, file } in told {
+        text += &format!("broken: {} ({})\n", signature.invariant, shown.finding.origin);
+        if !signature.cause.is_empty() {
+            text += &format!("  cause: {}\n", signature.cause);
+        }
+        text +=
+            &format!("  in {} of {total} schedules, first: {}\n", shown.schedules, schedule_in_words(&shown.schedule));
+        text += &format!("  {}\n  dposlab run {}\n", minimal.finding.what, file.display());
+        if !minimal.shown {
+            text += "  this file was played and does not show it\n";
+        }
+    }
+    let by_number: Vec<String> =
+        explored.schedules.iter().enumerate().map(|(number, count)| format!("{count} with {number}")).collect();
+    let rules = search.scenario.rules_in_words();
+    text += &format!(
+        "schedules: {total}; by their deviations {}; in the first, {} messages may be befallen\n",
+        by_number.join(", "),
+        explored.messages
+    );
+    text += &format!(
+        "played: {} slots, for the {} of all schedules; {} states were told apart\n",
+        explored.played,
+        explored.slots,
+        explored.states.iter().sum::<u64>()
+    );
+    let late = match mishaps.iter().any(|mishap| *mishap != Mishap::Lost) {
+        true => format!(" by {} s", by.as_secs()),
+        false => String::new(),
+    };
+    let holds = match told.len() {
+        0 => "nothing was found".to_owned(),
+        count => format!("{count} things do not hold"),
+    };
+    text + &format!(
+        "summary: {} delegates, {rules}, every schedule in which at most {deviations} messages ({}) of the first {slots} slots are \
+         {}{late}: {holds}; of more, later and other messages, other mishaps and other seeds this says nothing",
+        search.scenario.network.delegates,
+        listed(kinds),
+        mishaps.iter().map(|mishap| said(*mishap)).collect::<Vec<_>>().join(" or "),
+    )
+}
+
+fn explored_as_json(search: &Exhaustive<'_>, explored: &Explored, told: &[Told]) -> Value {
+    let found: Vec<Value> = told
+        .iter()
+        .map(|Told { signature, shown, minimal, file }| {
+            json!({
+                "invariant": signature.invariant,
+                "cause": signature.cause,
+                "certified": signature.is_certified,
+                "schedules": shown.schedules,
+                "schedule": shown.schedule,
+                "finding": minimal.finding,
+                "shown": minimal.shown,
+                "file": file,
+            })
+        })
+        .collect();
+    let Explored { schedules, messages, slots, played, states, depth, interrupted, found: _ } = explored;
+    json!({
+        "bounds": {
+            "deviations": search.bounds.deviations,
+            "slots": search.bounds.slots,
+            "messages": search.bounds.kinds,
+            "mishaps": search.bounds.mishaps,
+            "late_by_s": search.bounds.by.as_secs(),
+            "apart": !search.bounds.merge,
+        },
+        "delegates": search.scenario.network.delegates,
+        "rules": search.scenario.rules_in_words(),
+        "schedules": schedules,
+        "messages": messages,
+        "slots": slots,
+        "played": played,
+        "states": states,
+        "depth": depth,
+        "interrupted": interrupted,
+        "found": found,
+    })
+}

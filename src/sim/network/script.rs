@@ -1,0 +1,86 @@
+//! What befalls single messages, said from outside: a search that tries all of it says so message by message.
+
+use super::{interference::Verdict, is_question, kind_of};
+use crate::{
+    actors::{Message, NodeId},
+    sim::fault::MessageKind,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, time::Duration};
+
+/// What befalls a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mishap {
+    Lost,
+    /// It arrives later than it would.
+    Late,
+    /// It arrives once more, later.
+    Doubled,
+}
+
+/// A message that left, named as a fault names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Sent {
+    pub from: NodeId,
+    pub to: NodeId,
+    pub kind: MessageKind,
+    /// Its number among those of its kind from one of these nodes to the other, questions and answers together, from 1 on.
+    pub number: u32,
+}
+
+/// A message, and what befalls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Deviation {
+    #[serde(flatten)]
+    pub sent: Sent,
+    pub mishap: Mishap,
+}
+
+/// What befalls which messages, and those that have left since that was said.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Messages of these kinds are noted; of questions and answers, the answers.
+    kinds: Vec<MessageKind>,
+    by: Duration,
+    said: Vec<Deviation>,
+    sent: Vec<Sent>,
+    /// By sender, receiver and kind.
+    counts: BTreeMap<(NodeId, NodeId, MessageKind), u32>,
+}
+
+impl Script {
+    /// Nothing befalls a message yet. Late ones, and second copies, come by so much later.
+    pub fn new(kinds: Vec<MessageKind>, by: Duration) -> Self {
+        Self { kinds, by, said: Vec::new(), sent: Vec::new(), counts: BTreeMap::new() }
+    }
+
+    /// Says what befalls the messages that leave from here on.
+    pub fn say(&mut self, said: &[Deviation]) {
+        self.said = said.to_vec();
+        self.sent.clear();
+    }
+
+    /// The messages that have left since then.
+    pub fn sent(&self) -> &[Sent] {
+        &self.sent
+    }
+
+    /// A message leaves, with what faults decided of it.
+    pub(super) fn befall(&mut self, from: NodeId, to: NodeId, message: &Message, verdict: &mut Verdict) {
+        let Some(kind) = kind_of(message).filter(|kind| self.kinds.contains(kind)) else { return };
+        let count = self.counts.entry((from, to, kind)).or_default();
+        *count += 1;
+        if is_question(message) {
+            return;
+        }
+        let sent = Sent { from, to, kind, number: *count };
+        self.sent.push(sent);
+        let Some(deviation) = self.said.iter().find(|deviation| deviation.sent == sent) else { return };
+        match deviation.mishap {
+            Mishap::Lost => verdict.lost = true,
+            Mishap::Late => verdict.delay += self.by,
+            Mishap::Doubled => verdict.copies.push(self.by),
+        }
+    }
+}
