@@ -20,7 +20,7 @@ pub use kept::{Guard, Kept};
 
 use super::{
     Finding, Signature,
-    liveness::{Alive, Liveness},
+    liveness::{Alive, Liveness, liveness},
     swarm::rounds_to_converge,
     watchers::Watchers,
 };
@@ -43,7 +43,10 @@ use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     mem,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use xxhash_rust::xxh3::xxh3_128;
@@ -73,10 +76,9 @@ pub struct Exhaustive<'a> {
     plan: Plan,
 }
 
-/// A finding, and how many schedules show it.
+/// How many schedules show a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    pub finding: Finding,
     /// The schedule with the fewest deviations that shows it, the first of equals.
     pub schedule: Vec<Deviation>,
     pub schedules: u64,
@@ -85,7 +87,8 @@ pub struct Shown {
 /// What came of a search, or of the part that has been played.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explored {
-    /// Schedules that were played to their ends, or came to the states of such: index k counts those with k deviations.
+    /// Schedules that were played to their ends, or came to the states of such: index k counts those with k deviations. Numbers of
+    /// schedules end at `u64::MAX`, which then means as many at least.
     pub schedules: Vec<u64>,
     /// Messages that can be befallen in the schedule without deviations.
     pub messages: u64,
@@ -95,7 +98,7 @@ pub struct Explored {
     pub slots: u64,
     /// Slots that were played for them.
     pub played: u64,
-    /// By slot, the states at its beginning, counted once for each number of deviations with which they are reached.
+    /// By slot, the states at its beginning: those from which deviations are possible, and the others.
     pub states: Vec<u64>,
     pub found: BTreeMap<Signature, Shown>,
     /// The search was stopped before its end.
@@ -116,7 +119,7 @@ pub struct Progress {
 /// A name of all that decides what is ahead of a run, and what will be found.
 type Mark = u128;
 
-/// A state at the beginning of a slot, and the schedules that lead to it.
+/// A state at the beginning of a slot from which deviations are possible, and the schedules that lead to it.
 struct State {
     moment: Moment,
     watchers: Watchers,
@@ -126,23 +129,45 @@ struct State {
     schedules: Vec<u64>,
 }
 
+/// A run at the end of a slot.
+struct Run {
+    stage: InlineStage,
+    watchers: Watchers,
+    schedule: Vec<Deviation>,
+    schedules: Vec<u64>,
+}
+
 /// All that comes of a state in a slot.
 #[derive(Default)]
 struct After {
     states: IndexMap<Mark, State>,
+    /// Those in which nothing can be befallen any more.
+    last: Vec<Run>,
     played: u64,
     /// Messages that could be befallen where nothing was.
     messages: u64,
 }
 
-/// A state at the end of a slot, and the messages that left in it.
-struct Next {
-    state: State,
-    sent: Vec<Sent>,
+/// What comes of a state in which nothing can be befallen any more.
+#[derive(Clone)]
+struct End {
+    /// Slots until its liveness is decided.
+    slots: u64,
+    /// What is found of it, ever.
+    found: Arc<[Signature]>,
+}
+
+/// A slot of runs in which nothing can be befallen any more: the states at its beginning, each once.
+struct Step {
+    marks: Vec<Mark>,
+    /// By run that arrived, the place of its state.
+    places: Vec<usize>,
+    /// By place; those whose end is not known are played, and arrive at the next step in this order.
+    known: Vec<Option<End>>,
 }
 
 /// States that are played before what comes of them is put together: so many are in memory twice.
-const PART: usize = 64;
+const PART: usize = 16;
 
 impl<'a> Exhaustive<'a> {
     /// A search over the runs of a scenario with a seed, on its network.
@@ -155,7 +180,8 @@ impl Exhaustive<'_> {
     /// Why a scenario cannot be searched: the key, what was found and what is allowed.
     ///
     /// # Errors
-    /// Its clocks are not right all the time. States are compared at the beginning of a slot, which begins for all nodes at once.
+    /// Its clocks are not right all the time: states are compared at the beginning of a slot, which begins for all nodes at once. Or
+    /// it is never over, so nobody can ask for one chain.
     pub fn check(scenario: &Scenario) -> Result<(), String> {
         if scenario.network.model.clocks.is_some() {
             return Err(
@@ -170,6 +196,11 @@ impl Exhaustive<'_> {
                     "key 'fault[{index}].kind': found {kind:?}, allowed is what leaves all nodes in time in an exhaustive search"
                 ))
             }
+            None if liveness(scenario).is_none() => Err(
+                "found a fault that never ends, or whose end nobody knows beforehand, or a network that loses messages all along, allowed is \
+                 a scenario that is over at an instant"
+                    .to_owned(),
+            ),
             None => Ok(()),
         }
     }
@@ -187,18 +218,18 @@ impl Exhaustive<'_> {
             Some(kept) => self.resume(kept),
             None => self.begin(),
         };
+        let mut ends = BTreeMap::new();
         while !layer.is_empty() {
             let slot = explored.depth + 1;
-            explored
-                .states
-                .push(layer.iter().flat_map(|state| &state.schedules).filter(|count| **count > 0).count() as u64);
-            explored.slots += layer.iter().flat_map(|state| &state.schedules).sum::<u64>();
-            let Some(next) = self.play(slot, layer, &mut explored, stop, &mut progress) else {
+            *explored.states_of(slot) += layer.len() as u64;
+            let counts = layer.iter().flat_map(|state| &state.schedules);
+            explored.slots = counts.fold(explored.slots, |sum, count| sum.saturating_add(*count));
+            let Some(next) = self.play(slot, layer, &mut explored, &mut ends, stop, &mut progress) else {
                 explored.interrupted = true;
                 return explored;
             };
             explored.depth = slot;
-            layer = next.into_iter().filter(|state| !is_over(state, &mut explored)).collect();
+            layer = next;
             keep(Kept::of(&explored, layer.iter().map(|state| (&state.schedule, &state.schedules))));
         }
         explored
@@ -227,16 +258,15 @@ impl Exhaustive<'_> {
 
     /// What a schedule shows, played alone to its end: in as many slots as it takes.
     pub fn replay(&self, schedule: &[Deviation]) -> Vec<Finding> {
-        let State { moment, mut watchers, .. } = self.state(0, schedule, Vec::new());
-        let mut stage = InlineStage::at(&moment);
-        watchers.observers().into_iter().for_each(|observer| stage.watch(observer));
-        for slot in 1.. {
-            self.play_slot(&mut stage, &mut watchers, slot);
-            if watchers.seen().alive().is_none_or(Alive::is_decided) {
+        let state = self.state(0, schedule, Vec::new());
+        let mut run = self.next(&state, 1, schedule);
+        for slot in 2.. {
+            if run.is_over() {
                 break;
             }
+            self.play_slot(&mut run.stage, &mut run.watchers, slot);
         }
-        watchers.seen().findings().to_vec()
+        run.watchers.seen().findings().to_vec()
     }
 
     /// Plays the slot of this number, from 1 on.
@@ -254,21 +284,25 @@ impl Exhaustive<'_> {
         slot: u32,
         layer: Vec<State>,
         explored: &mut Explored,
+        ends: &mut BTreeMap<Mark, End>,
         stop: &AtomicBool,
         progress: &mut impl FnMut(Progress),
     ) -> Option<Vec<State>> {
-        let states = layer.len();
+        let (states, mut played) = (layer.len(), 0);
         let mut layer = layer.into_iter();
         let (mut next, mut alone) = (IndexMap::new(), Vec::new());
-        let mut played = 0;
         loop {
             let part: Vec<State> = layer.by_ref().take(PART).collect();
             if part.is_empty() {
                 return Some(next.into_values().chain(alone).collect());
             }
             played += part.len();
-            let after: Vec<After> = part.into_par_iter().map(|state| self.after(&state, slot)).collect();
-            for After { states, played, messages } in after {
+            let after: Vec<After> = part.into_par_iter().map(|state| self.after(&state, slot, stop)).collect();
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let mut last = Vec::new();
+            for After { states, last: mut of_state, played, messages } in after {
                 explored.played += played;
                 explored.messages += messages;
                 for (mark, state) in states {
@@ -277,24 +311,63 @@ impl Exhaustive<'_> {
                         false => alone.push(state),
                     }
                 }
+                last.append(&mut of_state);
             }
+            self.play_out(slot + 1, last, explored, ends);
             progress(Progress { slot, states, played, found: explored.found.len() });
-            if stop.load(Ordering::Relaxed) {
-                return None;
-            }
         }
     }
 
-    /// All that may come of a state in a slot.
-    fn after(&self, state: &State, slot: u32) -> After {
-        let fewest = state.schedules.iter().position(|count| *count > 0).unwrap_or(0);
-        let left = match slot <= self.bounds.slots {
-            true => self.bounds.deviations as usize - fewest,
-            false => 0,
-        };
+    /// Plays runs in which nothing can be befallen any more to their ends, or until they come to a state whose end is known, and
+    /// counts their schedules. Their next slot is `slot`.
+    fn play_out(&self, mut slot: u32, runs: Vec<Run>, explored: &mut Explored, ends: &mut BTreeMap<Mark, End>) {
+        let counted: Vec<_> = runs.iter().map(|run| (run.schedule.clone(), run.schedules.clone())).collect();
+        let mut steps: Vec<Step> = Vec::new();
+        let mut arrived = runs;
+        loop {
+            let mut here: IndexMap<Mark, Run> = IndexMap::new();
+            let mut places = Vec::new();
+            for (place, run) in arrived.into_iter().enumerate() {
+                let mark = if self.bounds.merge { run.mark() } else { place as Mark };
+                let entry = here.entry(mark);
+                places.push(entry.index());
+                entry.or_insert(run);
+            }
+            let known = |mark| ends.get(mark).filter(|_| self.bounds.merge).cloned();
+            let known: Vec<Option<End>> =
+                here.iter().map(|(mark, run)| known(mark).or_else(|| run.is_over().then(|| run.end()))).collect();
+            let marks = here.keys().copied().collect();
+            let go_on: Vec<Run> =
+                here.into_values().zip(&known).filter(|(_, end)| end.is_none()).map(|(run, _)| run).collect();
+            steps.push(Step { marks, places, known });
+            if go_on.is_empty() {
+                break;
+            }
+            *explored.states_of(slot) += go_on.len() as u64;
+            explored.played += go_on.len() as u64;
+            let play = |mut run: Run| {
+                self.play_slot(&mut run.stage, &mut run.watchers, slot);
+                run
+            };
+            arrived = go_on.into_par_iter().map(play).collect();
+            slot += 1;
+        }
+        for ((schedule, schedules), end) in counted.into_iter().zip(all_ends(steps, ends)) {
+            explored.count(&schedule, &schedules, &end);
+        }
+    }
+
+    /// All that may come of a state in a slot, unless the search is stopped.
+    fn after(&self, state: &State, slot: u32, stop: &AtomicBool) -> After {
         let mut after = After::default();
-        self.branch(state, slot, left, &mut Vec::new(), 0, &mut after);
+        self.branch(state, slot, self.left(&state.schedules, slot), (&mut Vec::new(), 0), &mut after, stop);
         after
+    }
+
+    /// Deviations that are possible in a slot.
+    fn left(&self, schedules: &[u64], slot: u32) -> usize {
+        let fewest = schedules.iter().position(|count| *count > 0).unwrap_or(schedules.len() - 1);
+        if slot <= self.bounds.slots { self.bounds.deviations as usize - fewest } else { 0 }
     }
 
     /// Plays a slot with what is said, and then with all that may be said as well of its messages from this place on.
@@ -303,56 +376,64 @@ impl Exhaustive<'_> {
         state: &State,
         slot: u32,
         left: usize,
-        said: &mut Vec<Deviation>,
-        place: usize,
+        (said, place): (&mut Vec<Deviation>, usize),
         after: &mut After,
+        stop: &AtomicBool,
     ) {
-        let Next { state: next, sent } = self.next(state, slot, said);
+        let mut next = self.next(state, slot, said);
+        let sent = next.stage.script().expect("the first state has one").sent().to_vec();
         after.played += 1;
         if next.schedule.is_empty() && slot <= self.bounds.slots {
             after.messages = sent.len() as u64;
         }
-        let mark = match self.bounds.merge {
-            true => next.mark(),
-            false => after.states.len() as Mark,
-        };
-        join(&mut after.states, mark, next);
-        if said.len() == left {
+        if self.left(&next.schedules, slot + 1) == 0 {
+            after.last.push(next);
+        } else {
+            let mark = if self.bounds.merge { next.mark() } else { after.states.len() as Mark };
+            join(&mut after.states, mark, next.into());
+        }
+        if said.len() == left || stop.load(Ordering::Relaxed) {
             return;
         }
         for (place, sent) in sent.into_iter().enumerate().skip(place) {
             for mishap in &self.bounds.mishaps {
                 said.push(Deviation { sent, mishap: *mishap });
-                self.branch(state, slot, left, said, place + 1, after);
+                self.branch(state, slot, left, (said, place + 1), after, stop);
                 said.pop();
             }
         }
     }
 
     /// Plays a slot in which this befalls.
-    fn next(&self, state: &State, slot: u32, said: &[Deviation]) -> Next {
+    fn next(&self, state: &State, slot: u32, said: &[Deviation]) -> Run {
         let mut stage = InlineStage::at(&state.moment);
         let mut watchers = state.watchers.apart();
         watchers.observers().into_iter().for_each(|observer| stage.watch(observer));
         stage.script().expect("the first state has one").say(said);
         self.play_slot(&mut stage, &mut watchers, slot);
-        let sent = stage.script().expect("the first state has one").sent().to_vec();
         let schedule = state.schedule.iter().chain(said).copied().collect();
-        let schedules = [&vec![0; said.len()], &state.schedules[..state.schedules.len() - said.len()]].concat();
-        Next { state: State { moment: stage.moment(), watchers, schedule, schedules }, sent }
+        let kept = state.schedules.len().saturating_sub(said.len());
+        let schedules = [&vec![0; state.schedules.len() - kept], &state.schedules[..kept]].concat();
+        Run { stage, watchers, schedule, schedules }
     }
 
-    /// One chain, and one that grows, is asked for when messages are befallen no more.
+    /// One chain, and one that grows, is asked for when messages are befallen no more and all of the scenario is over, too.
     fn liveness(&self) -> Liveness {
+        let of_scenario = liveness(self.scenario).map_or(0.0, |asked| asked.from_seconds);
         Liveness {
-            from_seconds: self.until_seconds(),
+            from_seconds: self.until_seconds().max(of_scenario),
             within_rounds: rounds_to_converge(self.scenario.network.delegates),
         }
     }
 
-    /// The time from the start of the run at which no message is befallen any more: that of a round at least.
+    /// The time from the start of the run at which nothing befalls a message any more, and late ones have come: that of a round at
+    /// least.
     fn until_seconds(&self) -> f64 {
-        f64::from(self.bounds.slots.max(self.scenario.network.delegates) * 8)
+        let blocktime = self.plan.tree.slots().blocktime();
+        let late = self.bounds.mishaps.iter().any(|mishap| *mishap != Mishap::Lost);
+        let by = if late { self.bounds.by } else { Duration::ZERO };
+        let slots = f64::from(self.bounds.slots * blocktime) + by.as_secs_f64();
+        slots.max(f64::from(self.scenario.network.delegates * blocktime))
     }
 
     /// The scenario of a schedule: a fault for each deviation.
@@ -392,48 +473,89 @@ fn add(known: &mut State, mut other: State) {
     if (other.schedule.len(), &other.schedule) < (known.schedule.len(), &known.schedule) {
         mem::swap(known, &mut other);
     }
-    known.schedules.iter_mut().zip(&other.schedules).for_each(|(sum, count)| *sum += count);
+    known.schedules.iter_mut().zip(&other.schedules).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
 }
 
-/// A state whose liveness is decided has no more to show: its schedules and findings are counted.
-fn is_over(state: &State, explored: &mut Explored) -> bool {
-    if !state.is_over() {
-        return false;
+/// The ends of the runs that arrived at the first of these steps. Those of all states are known from now on.
+fn all_ends(steps: Vec<Step>, ends: &mut BTreeMap<Mark, End>) -> Vec<End> {
+    // Of the runs that arrive at the step below.
+    let mut arrive: Vec<End> = Vec::new();
+    for Step { marks, places, known } in steps.into_iter().rev() {
+        let mut played = arrive.into_iter();
+        let found: Vec<End> = known
+            .into_iter()
+            .map(|end| end.unwrap_or_else(|| played.next().expect("each that goes on arrives").a_slot_before()))
+            .collect();
+        ends.extend(marks.into_iter().zip(found.iter().cloned()));
+        arrive = places.into_iter().map(|place| found[place].clone()).collect();
     }
-    explored.schedules.iter_mut().zip(&state.schedules).for_each(|(sum, count)| *sum += count);
-    let schedules = state.schedules.iter().sum();
-    for finding in state.watchers.seen().findings() {
-        explored.show(finding, &state.schedule, schedules);
-    }
-    true
+    arrive
 }
 
-impl State {
+impl End {
+    fn a_slot_before(self) -> Self {
+        Self { slots: self.slots + 1, ..self }
+    }
+}
+
+impl Run {
     fn is_over(&self) -> bool {
         self.watchers.seen().alive().is_none_or(Alive::is_decided)
     }
 
-    /// Its mark, at the beginning of a slot.
+    /// What is known once it is over.
+    fn end(&self) -> End {
+        let found = self.watchers.seen().findings().iter().map(Finding::signature).collect();
+        End { slots: 0, found }
+    }
+
+    /// The mark of the state that it has come to, at the beginning of a slot.
     fn mark(&self) -> Mark {
-        let now = self.moment.now();
-        let mut out = Saver::of_what_is_ahead(self.moment.tree(), now.micros());
-        self.moment.save(&mut out);
-        self.watchers.mark(now, &mut out);
+        let world = self.stage.world();
+        let mut out = Saver::of_what_is_ahead(world.tree(), world.now().micros());
+        self.stage.save_what_is_ahead(&mut out);
+        self.watchers.mark(world.now(), &mut out);
         xxh3_128(&out.finish().0)
     }
 }
 
+impl From<Run> for State {
+    fn from(Run { stage, watchers, schedule, schedules }: Run) -> Self {
+        Self { moment: stage.into_moment(), watchers, schedule, schedules }
+    }
+}
+
 impl Explored {
+    /// Schedules that are over.
+    pub fn total(&self) -> u64 {
+        self.schedules.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))
+    }
+
+    fn states_of(&mut self, slot: u32) -> &mut u64 {
+        let index = slot as usize - 1;
+        if self.states.len() <= index {
+            self.states.resize(index + 1, 0);
+        }
+        &mut self.states[index]
+    }
+
+    /// The schedules that come to a state are over. `schedule` is one of them.
+    fn count(&mut self, schedule: &[Deviation], schedules: &[u64], end: &End) {
+        self.schedules.iter_mut().zip(schedules).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+        let count = schedules.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        self.slots = self.slots.saturating_add(count.saturating_mul(end.slots));
+        for signature in &*end.found {
+            self.show(signature, schedule, count);
+        }
+    }
+
     /// So many more schedules show a finding.
-    fn show(&mut self, finding: &Finding, schedule: &[Deviation], schedules: u64) {
-        let shown = self.found.entry(finding.signature()).or_insert_with(|| Shown {
-            finding: finding.clone(),
-            schedule: schedule.to_vec(),
-            schedules: 0,
-        });
-        shown.schedules += schedules;
+    fn show(&mut self, signature: &Signature, schedule: &[Deviation], schedules: u64) {
+        let fresh = || Shown { schedule: schedule.to_vec(), schedules: 0 };
+        let shown = self.found.entry(signature.clone()).or_insert_with(fresh);
+        shown.schedules = shown.schedules.saturating_add(schedules);
         if (schedule.len(), schedule) < (shown.schedule.len(), &shown.schedule) {
-            (shown.finding, shown.schedule) = (finding.clone(), schedule.to_vec());
+            shown.schedule = schedule.to_vec();
         }
     }
 }

@@ -249,16 +249,17 @@ impl Seen {
             tip.save(out);
             forged.save(out);
             forged_taken.save(out);
-            pending.keys().for_each(|id| id.save(out));
+            out.list(pending.len(), pending.keys());
             node.removed.save(out);
-            node.taken.keys().for_each(|id| id.save(out));
+            out.list(node.taken.len(), node.taken.keys());
             node.evicted.save(out);
             node.facts.mark(now, slot, out);
             node.losses.mark(out);
         }
+        out.number(findings.len() as u64);
         for Finding { invariant, cause, certificate, .. } in findings {
-            out.raw(invariant.as_bytes());
-            out.raw(cause.as_bytes());
+            (*invariant).to_owned().save(out);
+            cause.save(out);
             certificate.is_shown().save(out);
         }
         alive.iter().for_each(|alive| alive.mark(out));

@@ -142,12 +142,14 @@ impl Saved for Passing {
     fn save(&self, out: &mut Saver) {
         let Self { block, seen, first, last } = self;
         block.save(out);
-        // Of a block of an earlier slot nobody asks how often it came, once no wake-up waits for it.
-        if let Some(now) = out.ahead_of().map(SimTime::from_micros) {
+        // Nobody asks how often a block came once no wake-up can wait for it: only blocks of the running slot are passed around.
+        let over = out.ahead_of().map(SimTime::from_micros).is_some_and(|now| {
             let slots = out.tree().slots();
-            if now > *last + GOSSIP_WAIT && slots.slot(block.header.timestamp) < slots.slot(now.seconds()) {
-                return;
-            }
+            now > *last + GOSSIP_WAIT && slots.slot(block.header.timestamp).0 + 1 < slots.slot(now.seconds()).0
+        });
+        out.raw(&[u8::from(over)]);
+        if over {
+            return;
         }
         seen.save(out);
         first.save(out);
@@ -155,11 +157,9 @@ impl Saved for Passing {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        Ok(Self {
-            block: Saved::load(from)?,
-            seen: Saved::load(from)?,
-            first: Saved::load(from)?,
-            last: Saved::load(from)?,
-        })
+        let block = Saved::load(from)?;
+        // What is ahead alone is never read again.
+        let [_] = from.array()?;
+        Ok(Self { block, seen: Saved::load(from)?, first: Saved::load(from)?, last: Saved::load(from)? })
     }
 }

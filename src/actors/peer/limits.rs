@@ -312,10 +312,10 @@ impl Saved for Limits {
             && low.iter().all(|windows| windows.is_over(now))
         {
             // No window runs, and none that begins asks whether others have.
-            let blocked: Vec<_> =
-                blocked.iter().filter(|(_, until)| now < **until).map(|(node, until)| (*node, *until)).collect();
+            out.raw(&[1]);
             return blocked.save(out);
         }
+        out.raw(&[0]);
         low.save(out);
         high.save(out);
         blocked.save(out);
@@ -324,6 +324,8 @@ impl Saved for Limits {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        // What is ahead alone is never read again.
+        let [_] = from.array()?;
         Ok(Self {
             low: Saved::load(from)?,
             high: Saved::load(from)?,

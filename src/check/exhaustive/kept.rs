@@ -1,8 +1,11 @@
 //! A search so far, in a file, so that the same command goes on from there. It holds schedules: the states that they lead to are
 //! played again.
 
-use super::{Bounds, Exhaustive, Explored, State};
-use crate::{check::Signature, sim::network::script::Deviation};
+use super::{Bounds, Exhaustive, Explored, Shown, State};
+use crate::{
+    check::{Signature, finding::interned},
+    sim::network::script::Deviation,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +24,7 @@ pub struct Kept {
     layer: Vec<Led>,
 }
 
-/// A finding. What it says is seen again when its schedule is played.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -49,6 +52,8 @@ pub struct Guard {
     scenario: String,
     seed: u64,
     bounds: Bounds,
+    /// The mark that the run without deviations comes to: another program may play it otherwise.
+    comes_to: String,
 }
 
 impl Kept {
@@ -79,11 +84,6 @@ impl Kept {
     pub fn depth(&self) -> u32 {
         self.depth
     }
-
-    /// Schedules that are over.
-    pub fn schedules(&self) -> u64 {
-        self.schedules.iter().sum()
-    }
 }
 
 impl Guard {
@@ -94,6 +94,10 @@ impl Guard {
             scenario: search.scenario.to_toml(),
             seed: search.plan.seeds.seed(),
             bounds: search.bounds.clone(),
+            comes_to: format!(
+                "{:032x}",
+                search.next(&search.state(search.bounds.slots, &[], vec![1]), search.bounds.slots + 1, &[]).mark()
+            ),
         }
     }
 }
@@ -102,15 +106,12 @@ impl Exhaustive<'_> {
     /// Plays again what was kept, up to where the search was.
     pub(super) fn resume(&self, kept: Kept) -> (Explored, Vec<State>) {
         let Kept { schedules, messages, depth, slots, played, states, found, layer } = kept;
-        let mut explored = Explored { schedules, messages, depth, slots, played, states, ..Explored::default() };
-        for Row { invariant, cause, certified, schedule, schedules } in found {
-            let is_it = |signature: &Signature| {
-                signature.invariant == invariant && signature.cause == cause && signature.is_certified == certified
-            };
-            for finding in self.replay(&schedule).iter().filter(|finding| is_it(&finding.signature())) {
-                explored.show(finding, &schedule, schedules);
-            }
-        }
+        let found = found.into_iter().map(|Row { invariant, cause, certified, schedule, schedules }| {
+            let signature = Signature { invariant: interned(&invariant), cause, is_certified: certified };
+            (signature, Shown { schedule, schedules })
+        });
+        let found = found.collect();
+        let explored = Explored { schedules, messages, depth, slots, played, states, found, interrupted: false };
         let again = |Led { schedule, schedules }: Led| self.state(depth, &schedule, schedules);
         (explored, layer.into_par_iter().map(again).collect())
     }

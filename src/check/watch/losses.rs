@@ -55,8 +55,10 @@ impl Losses {
         left.save(out);
         reverted.save(out);
         refused.save(out);
-        // The rest is about transactions that came to the pool.
-        if *arrivals > 0 {
+        // The rest is about transactions that came to the pool, or went by it.
+        let any = *arrivals > 0 || !taken.is_empty();
+        any.save(out);
+        if any {
             spoke.iter().for_each(|spoke| spoke.save(out));
             taken.save(out);
             requests.save(out);

@@ -53,11 +53,10 @@ impl Facts {
 
     /// Appends what can decide what is found from now on: a tip that was left longer than a slot ago proves nothing any more.
     pub(super) fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
-        let Self { left, taken, health } = self;
+        // What it took in, and its health, are asked about in the same instant only.
+        let Self { left, taken: _, health: _ } = self;
         let left: Vec<_> = left.iter().filter(|(at, _)| now.since(*at) <= slot).cloned().collect();
         left.save(out);
-        taken.save(out);
-        health.save(out);
     }
 
     /// A health check is over.
@@ -92,12 +91,14 @@ impl Heard {
         self.came.insert(block.id, block.clone());
     }
 
-    /// Appends the blocks. In which order they came only decides which are forgotten first, of hundreds.
+    /// Appends the blocks. In which order they came decides which are forgotten, once there are many.
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { taken, came } = self;
-        taken.values().flatten().for_each(|link| link.save(out));
+        taken.save(out);
         let mut came: Vec<BlockId> = came.keys().copied().collect();
-        came.sort_unstable();
+        if came.len() < HEARD / 2 {
+            came.sort_unstable();
+        }
         came.save(out);
     }
 

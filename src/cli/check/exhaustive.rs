@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -44,23 +44,23 @@ pub struct Asked {
     /// kinds may be befallen by what --mishaps says; then all nodes must come to one chain that grows. Schedules that come to the
     /// same state are played on as one. The file exhaustive.json in --out keeps each slot that is over: the same command goes on
     /// from there.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8), help_heading = "Exhaustive search",
-          conflicts_with_all = ["runs", "time", "draw", "known", "record_known", "rounds", "behaviour"])]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=8), help_heading = "Exhaustive search",
+          conflicts_with_all = ["runs", "time", "draw", "known", "record_known", "rounds", "behaviour", "seed"])]
     exhaustive: Option<u32>,
     /// Slots from the start of the run on in which messages may be befallen.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000),
-          help_heading = "Exhaustive search")]
+          requires = "exhaustive", help_heading = "Exhaustive search")]
     slots: u32,
     /// What may befall a message: it is lost, it comes late, or it comes once more, late.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "lost", value_parser = word::<Mishap>,
-          help_heading = "Exhaustive search")]
+          requires = "exhaustive", help_heading = "Exhaustive search")]
     mishaps: Vec<Mishap>,
     /// The kinds of messages that may be befallen, as faults name them; of questions and answers, the answers.
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "block,status,blocks,common-blocks",
-          value_parser = word::<MessageKind>, help_heading = "Exhaustive search")]
+          value_parser = word::<MessageKind>, requires = "exhaustive", help_heading = "Exhaustive search")]
     messages: Vec<MessageKind>,
-    /// By how much late messages are late, such as 8s or 1m.
-    #[arg(long, value_name = "TIME", default_value = "8s", help_heading = "Exhaustive search")]
+    /// By how much late messages are late, such as 8s or 1m; an hour at most.
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = lateness, requires = "exhaustive", help_heading = "Exhaustive search")]
     late_by: Span,
     /// Play every schedule by itself, also where it comes to the state of another: for comparison, and slow.
     #[arg(long, requires = "exhaustive", help_heading = "Exhaustive search")]
@@ -70,6 +70,14 @@ pub struct Asked {
 /// A word as files say it.
 fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+fn lateness(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    match span.seconds() {
+        1..=3_600 => Ok(span),
+        _ => Err(format!("found {span}, allowed is 1s to 1h")),
+    }
 }
 
 /// A value as files say it.
@@ -126,13 +134,24 @@ impl Check {
         let jobs = self.jobs.map_or(0, usize::from);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let threads = threads.map_err(|error| Failure::broken(format!("--jobs: {error}")))?;
-        let explored = threads.install(|| self.explore_all(&search, &stop))?;
-        let told = self.write_shown(&explored, &search, &stop)?;
+        let (explored, unwritten) = threads.install(|| self.explore_all(&search, &stop))?;
+        let told = self.write_shown(&explored, &search, &stop);
+        let told = match (unwritten, told) {
+            (None, told) => told?,
+            (Some(why), told) => {
+                // What was found is told all the same.
+                output::line(&explored_as_text(&search, &explored, &told.unwrap_or_default()));
+                return Err(why);
+            }
+        };
+        if !explored.interrupted {
+            self.forget_kept()?;
+        }
         match self.json {
             true => output::line(&explored_as_json(&search, &explored, &told).to_string()),
             false => output::line(&explored_as_text(&search, &explored, &told)),
         }
-        let schedules: u64 = explored.schedules.iter().sum();
+        let schedules = explored.total();
         match (explored.interrupted, told.len()) {
             (true, _) => Err(Failure::broken(format!(
                 "interrupted: {schedules} schedules are over, {} slots of all; the same command goes on from there",
@@ -179,7 +198,8 @@ impl Check {
         Ok(scenario)
     }
 
-    fn explore_all(&self, search: &Exhaustive<'_>, stop: &AtomicBool) -> Result<Explored, Failure> {
+    /// Plays all schedules. Returns why that ended before, where what was played could not be kept.
+    fn explore_all(&self, search: &Exhaustive<'_>, stop: &AtomicBool) -> Result<(Explored, Option<Failure>), Failure> {
         let guard = Guard::of(search);
         let kept = self.load_kept(&guard)?;
         if let Some(kept) = &kept {
@@ -190,7 +210,10 @@ impl Check {
         let mut failed = None;
         let keep = |kept: Kept| {
             let written = write_kept(&self.out, &Form { guard: guard.clone(), kept });
-            failed = failed.take().or(written.err());
+            if let Err(why) = written {
+                failed.get_or_insert(why);
+                stop.store(true, Ordering::Relaxed);
+            }
         };
         let explored = search.run(kept, stop, keep, |Progress { slot, states, played, found }| {
             bar.set_length(states as u64);
@@ -199,19 +222,16 @@ impl Check {
             self.progress.tell(played as u64, states as u64, json!({ "unit": "states", "slot": slot, "found": found }));
         });
         bar.finish_and_clear();
-        if let Some(why) = failed {
-            return Err(why);
+        Ok((explored, failed))
+    }
+
+    /// A search that is over has nothing to go on with.
+    fn forget_kept(&self) -> Result<(), Failure> {
+        let path = self.out.join(FILE);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failure_of_file(&path, "removed", &error)),
+            Ok(()) | Err(_) => Ok(()),
         }
-        if !explored.interrupted {
-            // A search that is over has nothing to go on with.
-            match fs::remove_file(self.out.join(FILE)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failure_of_file(&self.out.join(FILE), "removed", &error));
-                }
-                Ok(()) | Err(_) => {}
-            }
-        }
-        Ok(explored)
     }
 
     fn load_kept(&self, guard: &Guard) -> Result<Option<Kept>, Failure> {
@@ -242,12 +262,17 @@ impl Check {
         stop: &AtomicBool,
     ) -> Result<Vec<Told>, Failure> {
         let networks = Networks::default();
-        let minimiser = Minimiser { networks: &networks, budget: self.budget, stop, base: Some(search.scenario) };
+        let waits = AtomicBool::new(false);
         let mut told = Vec::new();
         for (signature, shown) in &explored.found {
             let bar = bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs");
             let scenario = search.scenario_of(&shown.schedule);
-            let minimal = minimiser.minimise(&scenario, &shown.finding, |tried, _| bar.set_position(tried as u64));
+            let finding = search.replay(&shown.schedule).into_iter().find(|finding| finding.signature() == *signature);
+            let finding = finding.expect("a schedule shows again what it has shown");
+            // When nobody waits any longer, the file is still played once.
+            let (stop, budget) = if stop.load(Ordering::Relaxed) { (&waits, 0) } else { (stop, self.budget) };
+            let minimiser = Minimiser { networks: &networks, budget, stop, base: Some(search.scenario) };
+            let minimal = minimiser.minimise(&scenario, &finding, |tried, _| bar.set_position(tried as u64));
             bar.finish_and_clear();
             let file = self.write(&minimal)?;
             told.push(Told { signature: signature.clone(), shown: shown.clone(), minimal, file });
@@ -280,10 +305,10 @@ fn schedule_in_words(schedule: &[Deviation]) -> String {
 
 fn explored_as_text(search: &Exhaustive<'_>, explored: &Explored, told: &[Told]) -> String {
     let Bounds { deviations, slots, kinds, mishaps, by, merge: _ } = &search.bounds;
-    let total: u64 = explored.schedules.iter().sum();
+    let total = explored.total();
     let mut text = String::new();
     for Told { signature, shown, minimal, file } in told {
-        text += &format!("broken: {} ({})\n", signature.invariant, shown.finding.origin);
+        text += &format!("broken: {} ({})\n", signature.invariant, minimal.finding.origin);
         if !signature.cause.is_empty() {
             text += &format!("  cause: {}\n", signature.cause);
         }

@@ -38,8 +38,14 @@ impl Shared for Link {
 /// That of the tree by its link, so that it is the same again; any other as it stands, whether it holds or not.
 impl Shared for Block {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
-        // What is ahead depends on what it says, and not on whose copy it is.
-        let link = out.tree.link(&arc.id).filter(|link| out.ahead.is_some() || Arc::ptr_eq(link.block(), arc));
+        if out.ahead.is_some() {
+            // What it says, and not whose copy it is, or whether any run took it in.
+            arc.id.save(out);
+            arc.header.save(out);
+            out.number(arc.transactions.len() as u64);
+            return arc.transactions.iter().for_each(|one| one.id().save(out));
+        }
+        let link = out.tree.link(&arc.id).filter(|link| Arc::ptr_eq(link.block(), arc));
         link.is_some().save(out);
         match link {
             Some(link) => link.save(out),

@@ -45,7 +45,7 @@ pub struct MessageRule {
     pub chance: f64,
     /// The number of the only one, from 1 on, if it is only one.
     pub only: Option<u32>,
-    /// Messages between these nodes of these kinds that have left.
+    /// Of these messages, those that have left, where it is only one that counts.
     pub met: u32,
     pub action: Action,
     /// Its name in draws by name, that of its fault.
@@ -175,9 +175,12 @@ impl Interference {
             if !concerned {
                 continue;
             }
-            rule.met = rule.met.saturating_add(1);
-            if rule.only.is_some_and(|only| only != rule.met) {
-                continue;
+            if let Some(only) = rule.only {
+                // Beyond that one nobody has to count.
+                rule.met = rule.met.saturating_add(1).min(only.saturating_add(1));
+                if rule.met != only {
+                    continue;
+                }
             }
             let mut drawn = named.map(|named| named.at(&[rule.name]));
             let random: &mut dyn RngCore = match &mut drawn {

@@ -5,6 +5,7 @@ use crate::{
         ActorId, Effect, Hosted, Message, NodeId, Peer, Role, SimTime,
         ahead::{Ahead, Announced},
     },
+    ledger::saved::{Saved, Saver},
     sim::{
         Observer, Outlook, Plan, SeedTree, World,
         network::script::Script,
@@ -44,6 +45,17 @@ impl InlineStage {
     /// All of the run as it is now.
     pub fn moment(&self) -> Moment {
         Moment::of(&self.world, self.actors.clone())
+    }
+
+    /// All of the run as it is now, in which it ends.
+    pub fn into_moment(self) -> Moment {
+        Moment::last_of(self.world, self.actors)
+    }
+
+    /// Appends all that decides what is ahead of the run, at the beginning of a slot.
+    pub fn save_what_is_ahead(&self, out: &mut Saver) {
+        self.world.save(out);
+        self.actors.save(out);
     }
 
     /// Has somebody watch the run from now on.

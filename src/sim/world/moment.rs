@@ -3,7 +3,6 @@
 use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
-    ledger::BlockTree,
     protocol::{Height, SignedTransaction},
     sim::{DrawsBy, Fault, SeedTree, network::script::Script, plan, source::Counts, tips::Tips},
 };
@@ -25,6 +24,14 @@ impl Moment {
     pub fn of(world: &World, actors: Vec<Hosted>) -> Self {
         let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
         Self { world: world.clone(), tallies, actors }
+    }
+
+    /// The instant at which a run is that nobody goes on with.
+    pub fn last_of(mut world: World, actors: Vec<Hosted>) -> Self {
+        let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
+        world.observers = Vec::new();
+        (world.tells_messages, world.tells_acts, world.onlookers) = (false, false, false);
+        Self { world, tallies, actors }
     }
 
     /// The time on its clock.
@@ -63,11 +70,6 @@ impl Moment {
     }
 
     /// Bytes it takes beside what others share with it: an estimate, from the number and the sizes of what it holds.
-    /// The blocks of its network.
-    pub fn tree(&self) -> &Arc<BlockTree> {
-        self.world.tree()
-    }
-
     pub fn bytes(&self) -> usize {
         self.world.queue.bytes() + self.actors.iter().map(Hosted::bytes).sum::<usize>() + size_of::<World>()
     }

@@ -59,7 +59,7 @@ impl Moment {
 }
 
 impl World {
-    fn save(&self, out: &mut Saver) {
+    pub(in crate::sim) fn save(&self, out: &mut Saver) {
         let Self {
             now,
             queue,
