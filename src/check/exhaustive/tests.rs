@@ -84,6 +84,16 @@ fn with_one_deviation_there_is_a_schedule_for_each_message_and_mishap() {
     assert_eq!(one.schedules, [1, 3 * one.messages]);
 }
 
+/// Second copies come a slot later, so what is doubled in the only slot changes nothing in it.
+#[test]
+fn with_three_deviations_there_is_a_schedule_for_each_choice_of_messages() {
+    let scenario = scenario(&[]);
+    let three = explored(&search(&scenario, bounds(3, 1, &[Mishap::Doubled])));
+    let n = three.messages;
+    assert!(n >= 5, "{n} messages");
+    assert_eq!(three.schedules, [1, n, n * (n - 1) / 2, n * (n - 1) * (n - 2) / 6]);
+}
+
 #[test]
 fn schedules_that_are_put_together_are_those_that_are_played_apart() {
     let scenario = scenario(&[STATUS, BLOCK]);

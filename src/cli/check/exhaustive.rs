@@ -341,8 +341,9 @@ fn explored_as_text(search: &Exhaustive<'_>, explored: &Explored, told: &[Told])
         0 => "nothing was found".to_owned(),
         count => format!("{count} things do not hold"),
     };
+    let part = if explored.interrupted { "not yet played to the end: " } else { "" };
     text + &format!(
-        "summary: {} delegates, {rules}, every schedule in which at most {deviations} messages ({}) of the first {slots} slots are \
+        "summary: {part}{} delegates, {rules}, every schedule in which at most {deviations} messages ({}) of the first {slots} slots are \
          {}{late}: {holds}; of more, later and other messages, other mishaps and other seeds this says nothing",
         search.scenario.network.delegates,
         listed(kinds),
