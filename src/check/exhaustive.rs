@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A *schedule* says which messages are befallen by what. All schedules are played slot by slot, those that are alike so far
-//! together. Two states at the beginning of a slot are one if their [`Mark`]s are equal: all that decides what is ahead of them, and
+//! together. Two states at the beginning of a slot are one if their marks are equal: all that decides what is ahead of them, and
 //! all that those who watch remember. So a schedule is played until it comes to the state of another, and counted to the end.
 
 mod kept;
