@@ -12,15 +12,18 @@
 //! together. Two states at the beginning of a slot are one if their marks are equal: all that decides what is ahead of them, and
 //! all that those who watch remember. So a schedule is played until it comes to the state of another, and counted to the end.
 
+mod ends;
 mod kept;
 #[cfg(test)]
 mod tests;
 
 pub use kept::{Guard, Kept};
 
+use ends::End;
+
 use super::{
     Finding, Signature,
-    liveness::{Alive, Liveness, liveness},
+    liveness::{Liveness, liveness},
     swarm::rounds_to_converge,
     watchers::Watchers,
 };
@@ -43,10 +46,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 use xxhash_rust::xxh3::xxh3_128;
@@ -90,6 +90,8 @@ pub struct Explored {
     /// Schedules that were played to their ends, or came to the states of such: index k counts those with k deviations. Numbers of
     /// schedules end at `u64::MAX`, which then means as many at least.
     pub schedules: Vec<u64>,
+    /// Schedules that were played to their ends by themselves; all others came to a state of one of these.
+    pub ends: u64,
     /// Messages that can be befallen in the schedule without deviations.
     pub messages: u64,
     /// Slots that are over in all schedules that are not at their ends.
@@ -146,24 +148,6 @@ struct After {
     played: u64,
     /// Messages that could be befallen where nothing was.
     messages: u64,
-}
-
-/// What comes of a state in which nothing can be befallen any more.
-#[derive(Clone)]
-struct End {
-    /// Slots until its liveness is decided.
-    slots: u64,
-    /// What is found of it, ever.
-    found: Arc<[Signature]>,
-}
-
-/// A slot of runs in which nothing can be befallen any more: the states at its beginning, each once.
-struct Step {
-    marks: Vec<Mark>,
-    /// By run that arrived, the place of its state.
-    places: Vec<usize>,
-    /// By place; those whose end is not known are played, and arrive at the next step in this order.
-    known: Vec<Option<End>>,
 }
 
 /// States that are played before what comes of them is put together: so many are in memory twice.
@@ -318,45 +302,6 @@ impl Exhaustive<'_> {
         }
     }
 
-    /// Plays runs in which nothing can be befallen any more to their ends, or until they come to a state whose end is known, and
-    /// counts their schedules. Their next slot is `slot`.
-    fn play_out(&self, mut slot: u32, runs: Vec<Run>, explored: &mut Explored, ends: &mut BTreeMap<Mark, End>) {
-        let counted: Vec<_> = runs.iter().map(|run| (run.schedule.clone(), run.schedules.clone())).collect();
-        let mut steps: Vec<Step> = Vec::new();
-        let mut arrived = runs;
-        loop {
-            let mut here: IndexMap<Mark, Run> = IndexMap::new();
-            let mut places = Vec::new();
-            for (place, run) in arrived.into_iter().enumerate() {
-                let mark = if self.bounds.merge { run.mark() } else { place as Mark };
-                let entry = here.entry(mark);
-                places.push(entry.index());
-                entry.or_insert(run);
-            }
-            let known = |mark| ends.get(mark).filter(|_| self.bounds.merge).cloned();
-            let known: Vec<Option<End>> =
-                here.iter().map(|(mark, run)| known(mark).or_else(|| run.is_over().then(|| run.end()))).collect();
-            let marks = here.keys().copied().collect();
-            let go_on: Vec<Run> =
-                here.into_values().zip(&known).filter(|(_, end)| end.is_none()).map(|(run, _)| run).collect();
-            steps.push(Step { marks, places, known });
-            if go_on.is_empty() {
-                break;
-            }
-            *explored.states_of(slot) += go_on.len() as u64;
-            explored.played += go_on.len() as u64;
-            let play = |mut run: Run| {
-                self.play_slot(&mut run.stage, &mut run.watchers, slot);
-                run
-            };
-            arrived = go_on.into_par_iter().map(play).collect();
-            slot += 1;
-        }
-        for ((schedule, schedules), end) in counted.into_iter().zip(all_ends(steps, ends)) {
-            explored.count(&schedule, &schedules, &end);
-        }
-    }
-
     /// All that may come of a state in a slot, unless the search is stopped.
     fn after(&self, state: &State, slot: u32, stop: &AtomicBool) -> After {
         let mut after = After::default();
@@ -476,39 +421,7 @@ fn add(known: &mut State, mut other: State) {
     known.schedules.iter_mut().zip(&other.schedules).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
 }
 
-/// The ends of the runs that arrived at the first of these steps. Those of all states are known from now on.
-fn all_ends(steps: Vec<Step>, ends: &mut BTreeMap<Mark, End>) -> Vec<End> {
-    // Of the runs that arrive at the step below.
-    let mut arrive: Vec<End> = Vec::new();
-    for Step { marks, places, known } in steps.into_iter().rev() {
-        let mut played = arrive.into_iter();
-        let found: Vec<End> = known
-            .into_iter()
-            .map(|end| end.unwrap_or_else(|| played.next().expect("each that goes on arrives").a_slot_before()))
-            .collect();
-        ends.extend(marks.into_iter().zip(found.iter().cloned()));
-        arrive = places.into_iter().map(|place| found[place].clone()).collect();
-    }
-    arrive
-}
-
-impl End {
-    fn a_slot_before(self) -> Self {
-        Self { slots: self.slots + 1, ..self }
-    }
-}
-
 impl Run {
-    fn is_over(&self) -> bool {
-        self.watchers.seen().alive().is_none_or(Alive::is_decided)
-    }
-
-    /// What is known once it is over.
-    fn end(&self) -> End {
-        let found = self.watchers.seen().findings().iter().map(Finding::signature).collect();
-        End { slots: 0, found }
-    }
-
     /// The mark of the state that it has come to, at the beginning of a slot.
     fn mark(&self) -> Mark {
         let world = self.stage.world();
@@ -537,16 +450,6 @@ impl Explored {
             self.states.resize(index + 1, 0);
         }
         &mut self.states[index]
-    }
-
-    /// The schedules that come to a state are over. `schedule` is one of them.
-    fn count(&mut self, schedule: &[Deviation], schedules: &[u64], end: &End) {
-        self.schedules.iter_mut().zip(schedules).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
-        let count = schedules.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
-        self.slots = self.slots.saturating_add(count.saturating_mul(end.slots));
-        for signature in &*end.found {
-            self.show(signature, schedule, count);
-        }
     }
 
     /// So many more schedules show a finding.

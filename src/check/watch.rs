@@ -6,6 +6,7 @@
 //! no fault in forks.
 
 mod losses;
+mod marks;
 mod pools;
 mod proofs;
 
@@ -21,11 +22,7 @@ use super::{
 };
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime},
-    ledger::{
-        ApplyError, BlockRejected, BlockTree, Link,
-        saved::{Saved, Saver},
-        state::Applied,
-    },
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
     protocol::{Block, BlockId, Height, PublicKey, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     scenario::Scenario,
     sim::{
@@ -236,36 +233,6 @@ impl Seen {
                 Ok(Shown::Late(why)) | Err(why) => Certificate::Missing(why),
             };
         }
-    }
-
-    /// Appends what can decide what is found from now on, at the beginning of a slot: two runs that are alike in this and in all
-    /// that is ahead of them are found the same.
-    pub(super) fn mark(&self, now: SimTime, out: &mut Saver) {
-        let Self { nodes, findings, alive, best, heard, slot_ends, .. } = self;
-        let slot = Duration::from_secs(self.tree.slots().blocktime().into());
-        for node in nodes {
-            // When its chain moved is asked in the same instant only; who deviates is the scenario's.
-            let Node { tip, moved: _, deviant: _, paired: _, forged, forged_taken, pending, .. } = node;
-            tip.save(out);
-            forged.save(out);
-            forged_taken.save(out);
-            out.list(pending.len(), pending.keys());
-            node.removed.save(out);
-            out.list(node.taken.len(), node.taken.keys());
-            node.evicted.save(out);
-            node.facts.mark(now, slot, out);
-            node.losses.mark(out);
-        }
-        out.number(findings.len() as u64);
-        for Finding { invariant, cause, certificate, .. } in findings {
-            (*invariant).to_owned().save(out);
-            cause.save(out);
-            certificate.is_shown().save(out);
-        }
-        alive.iter().for_each(|alive| alive.mark(out));
-        best.save(out);
-        heard.mark(out);
-        slot_ends.save(out);
     }
 
     /// Notes that something does not hold, if it is the first time for its invariant.

@@ -172,6 +172,32 @@ fn runs_that_draw_by_name_go_on_as_the_same_run() {
     holds(&lossy, 2, "lossy");
 }
 
+/// The fault counts the messages that left before the break.
+#[test]
+fn a_fault_of_one_message_goes_on_counting() {
+    let scenario = |only: u32| {
+        let text = format!(
+            "version = 1\nrounds = 4\n[network]\ndelegates = 5\n[[fault]]\nkind = \"drop\"\nmessages = [\"block\"]\n\
+             senders = [0]\nonly = {only}\n"
+        );
+        Scenario::parse(&text, Path::new("one.toml")).expect("it is valid")
+    };
+    let digest = |scenario: &Scenario| {
+        let seeds = SeedTree::new(1);
+        among_actors(async {
+            let mut run = Run::new(scenario, &scenario.plan(&scenario.testnet(seeds), seeds));
+            run.play(DELIVERED_MAX).await;
+            run.end()
+        })
+    };
+    let mut ends: Vec<End> = Vec::new();
+    for only in [3, 7, 12] {
+        holds(&scenario(only), 1, &format!("number {only}"));
+        ends.push(digest(&scenario(only)));
+    }
+    assert!(ends[0] != ends[1] && ends[1] != ends[2], "each message matters");
+}
+
 /// A network with clients, of which everything is kept in a folder.
 struct Kept {
     scenario: Scenario,

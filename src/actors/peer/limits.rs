@@ -99,6 +99,11 @@ impl Windows {
         endpoint.allowance().and_then(running).map_or(0, Window::count)
     }
 
+    /// Those without windows that are over.
+    fn ahead_of(&self, now: SimTime) -> Self {
+        Self(self.0.map(|window| if window.runs(now, 2 * LONGEST_WINDOW) { window } else { Window::default() }))
+    }
+
     /// No window runs, nor did one when the oldest call was made that may still be counted.
     fn is_over(&self, now: SimTime) -> bool {
         self.0.iter().all(|window| !window.runs(now, 2 * LONGEST_WINDOW))
@@ -307,15 +312,14 @@ impl Peer {
 impl Saved for Limits {
     fn save(&self, out: &mut Saver) {
         let Self { low, high, blocked, forget_at, last } = self;
-        if let Some(now) = out.ahead_of().map(SimTime::from_micros)
-            && high.is_empty()
-            && low.iter().all(|windows| windows.is_over(now))
-        {
-            // No window runs, and none that begins asks whether others have.
-            out.raw(&[1]);
+        if let Some(now) = out.ahead_of().map(SimTime::from_micros) {
+            // Windows that are over decide nothing, nor does when they are forgotten.
+            let low = (0..).zip(low).map(|(number, windows)| (number, windows.ahead_of(now)));
+            let high = high.iter().map(|(number, windows)| (*number, windows.ahead_of(now)));
+            let running: Vec<(u64, Windows)> = low.chain(high).filter(|(_, windows)| !windows.is_over(now)).collect();
+            running.save(out);
             return blocked.save(out);
         }
-        out.raw(&[0]);
         low.save(out);
         high.save(out);
         blocked.save(out);
@@ -324,8 +328,6 @@ impl Saved for Limits {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        // What is ahead alone is never read again.
-        let [_] = from.array()?;
         Ok(Self {
             low: Saved::load(from)?,
             high: Saved::load(from)?,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Kept {
     schedules: Vec<u64>,
+    ends: u64,
     messages: u64,
     depth: u32,
     slots: u64,
@@ -59,7 +60,7 @@ pub struct Guard {
 impl Kept {
     /// What there is to keep of a search at the end of a slot.
     pub(super) fn of<'a>(explored: &Explored, layer: impl Iterator<Item = (&'a Vec<Deviation>, &'a Vec<u64>)>) -> Self {
-        let Explored { schedules, messages, depth, slots, played, states, found, interrupted: _ } = explored;
+        let Explored { schedules, ends, messages, depth, slots, played, states, found, interrupted: _ } = explored;
         let found = found.iter().map(|(signature, shown)| Row {
             invariant: signature.invariant.to_owned(),
             cause: signature.cause.clone(),
@@ -70,6 +71,7 @@ impl Kept {
         let layer = layer.map(|(schedule, schedules)| Led { schedule: schedule.clone(), schedules: schedules.clone() });
         Self {
             schedules: schedules.clone(),
+            ends: *ends,
             messages: *messages,
             depth: *depth,
             slots: *slots,
@@ -105,13 +107,13 @@ impl Guard {
 impl Exhaustive<'_> {
     /// Plays again what was kept, up to where the search was.
     pub(super) fn resume(&self, kept: Kept) -> (Explored, Vec<State>) {
-        let Kept { schedules, messages, depth, slots, played, states, found, layer } = kept;
+        let Kept { schedules, ends, messages, depth, slots, played, states, found, layer } = kept;
         let found = found.into_iter().map(|Row { invariant, cause, certified, schedule, schedules }| {
             let signature = Signature { invariant: interned(&invariant), cause, is_certified: certified };
             (signature, Shown { schedule, schedules })
         });
         let found = found.collect();
-        let explored = Explored { schedules, messages, depth, slots, played, states, found, interrupted: false };
+        let explored = Explored { schedules, ends, messages, depth, slots, played, states, found, interrupted: false };
         let again = |Led { schedule, schedules }: Led| self.state(depth, &schedule, schedules);
         (explored, layer.into_par_iter().map(again).collect())
     }

@@ -104,6 +104,8 @@ fn schedules_that_are_put_together_are_those_that_are_played_apart() {
     assert_eq!(found(&together), found(&apart));
     assert!(!together.found.is_empty(), "or nothing was compared");
     assert!(together.played < apart.played, "{} of {} slots", together.played, apart.played);
+    assert_eq!(apart.ends, apart.total(), "each was played");
+    assert!(together.ends < together.total() / 2, "{} of {} were played", together.ends, together.total());
     let shown = |explored: &Explored| explored.found.values().map(|shown| shown.schedule.clone()).collect::<Vec<_>>();
     assert_eq!(shown(&together), shown(&apart), "the first schedule is the same one");
     let two = search(&self::scenario(&[]), bounds(2, 2, &ALL)).bounds;
@@ -114,17 +116,15 @@ fn schedules_that_are_put_together_are_those_that_are_played_apart() {
 }
 
 /// What decides nothing is left out of a mark: this holds it against what comes.
-#[test]
-fn states_of_one_mark_go_on_alike() {
-    let scenario = scenario(&[]);
-    let search = search(&scenario, bounds(1, 3, &ALL));
+fn go_on_alike(scenario: &Scenario, slots: u32, until: u32, least: usize) {
+    let search = search(scenario, bounds(1, slots, &ALL));
     let mut by_mark: IndexMap<Mark, Vec<State>> = IndexMap::new();
-    for state in all_states(&search, 5) {
+    for state in all_states(&search, slots + 2) {
         by_mark.entry(mark(&state)).or_default().push(state);
     }
-    let mut compared = 0;
+    let (mut compared, apart) = (0, by_mark.len());
     for mut states in by_mark.into_values().filter(|states| states.len() > 1) {
-        for slot in 6..=20 {
+        for slot in slots + 3..=until {
             states = states.iter().map(|state| search.next(state, slot, &[]).into()).collect();
             let (tips, first) = (ids(states[0].moment.tips()), mark(&states[0]));
             for state in &states {
@@ -134,7 +134,42 @@ fn states_of_one_mark_go_on_alike() {
         }
         compared += states.len() - 1;
     }
-    assert!(compared >= 10, "{compared} states were like another");
+    assert!(compared >= least && apart > 5, "{compared} states were like another, {apart} were not");
+}
+
+#[test]
+fn states_of_one_mark_go_on_alike() {
+    go_on_alike(&scenario(&[]), 3, 20, 10);
+}
+
+/// Pools, rollbacks, a crash, and blocks that are passed on again and again.
+#[test]
+fn states_of_one_mark_go_on_alike_where_much_goes_on() {
+    let text = "version = 1\nrounds = 6\ncrypto = \"modelled\"\ndraws = \"by-name\"\n[network]\ndelegates = 5\n\
+                gossip = \"reference\"\n[rules]\nbase = \"reference\"\n\
+                [[workload]]\nkind = \"generate\"\nper_second = 0.5\n\
+                [[fault]]\nkind = \"partition\"\ngroups = [[0, 1], [2, 3, 4]]\nfrom = { seconds = 4 }\nuntil = { seconds = 60 }\n\
+                [[fault]]\nkind = \"crash\"\nnodes = [3]\nfrom = { seconds = 20 }\nuntil = { seconds = 40 }\n";
+    let scenario = Scenario::parse(text, Path::new("much.toml")).expect("it is valid");
+    go_on_alike(&scenario, 3, 24, 5);
+}
+
+/// A fault of the scenario is waited for, and a message that comes late.
+#[test]
+fn a_search_is_not_over_before_what_goes_wrong_is() {
+    let slots = |faults: &[&str], by: u64, mishaps: &[Mishap]| {
+        let scenario = scenario(faults);
+        let bounds = Bounds { by: Duration::from_secs(by), ..bounds(1, 1, mishaps) };
+        explored(&search(&scenario, bounds)).states.len() as u64
+    };
+    let short = slots(&[], 8, &[Mishap::Lost]);
+    assert!(short < 20, "{short} slots");
+    assert!(slots(&[], 600, &[Mishap::Lost]) == short, "nothing comes late");
+    assert!(slots(&[], 600, &[Mishap::Late]) > 600 / 8);
+    let crash = "kind = 'crash'\nnodes = [1]\nfrom = { seconds = 300 }\nuntil = { seconds = 400 }";
+    assert!(slots(&[crash], 8, &[Mishap::Lost]) > 400 / 8);
+    let for_ever = scenario(&["kind = 'crash'\nnodes = [1]"]);
+    assert!(Exhaustive::check(&for_ever).expect_err("it is never over").contains("a fault that never ends"));
 }
 
 #[test]

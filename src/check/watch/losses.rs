@@ -54,21 +54,16 @@ impl Losses {
             self;
         left.save(out);
         reverted.save(out);
+        spoke.iter().for_each(|spoke| spoke.save(out));
         refused.save(out);
-        // The rest is about transactions that came to the pool, or went by it.
-        let any = *arrivals > 0 || !taken.is_empty();
-        any.save(out);
-        if any {
-            spoke.iter().for_each(|spoke| spoke.save(out));
-            taken.save(out);
-            requests.save(out);
-            arrivals.save(out);
-            came.save(out);
-            over.save(out);
-            request.save(out);
-            cheapest.save(out);
-            added.save(out);
-        }
+        taken.save(out);
+        requests.save(out);
+        arrivals.save(out);
+        came.save(out);
+        over.save(out);
+        request.save(out);
+        cheapest.save(out);
+        added.save(out);
     }
 
     /// The node took in a block.

@@ -328,7 +328,9 @@ fn explored_as_text(search: &Exhaustive<'_>, explored: &Explored, told: &[Told])
         explored.messages
     );
     text += &format!(
-        "played: {} slots, for the {} of all schedules; {} states were told apart\n",
+        "played: {} schedules to their ends, {} came to a state of one of these; {} slots, for the {} of all; {} states were told apart\n",
+        explored.ends,
+        total.saturating_sub(explored.ends),
         explored.played,
         explored.slots,
         explored.states.iter().sum::<u64>()
@@ -367,7 +369,7 @@ fn explored_as_json(search: &Exhaustive<'_>, explored: &Explored, told: &[Told])
             })
         })
         .collect();
-    let Explored { schedules, messages, slots, played, states, depth, interrupted, found: _ } = explored;
+    let Explored { schedules, ends, messages, slots, played, states, depth, interrupted, found: _ } = explored;
     json!({
         "bounds": {
             "deviations": search.bounds.deviations,
@@ -380,6 +382,7 @@ fn explored_as_json(search: &Exhaustive<'_>, explored: &Explored, told: &[Told])
         "delegates": search.scenario.network.delegates,
         "rules": search.scenario.rules_in_words(),
         "schedules": schedules,
+        "ends": ends,
         "messages": messages,
         "slots": slots,
         "played": played,

@@ -22,16 +22,13 @@ pub struct Moment {
 impl Moment {
     /// The instant between two events at which a world and its actors are.
     pub fn of(world: &World, actors: Vec<Hosted>) -> Self {
-        let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
-        Self { world: world.clone(), tallies, actors }
+        Self::last_of(world.clone(), actors)
     }
 
-    /// The instant at which a run is that nobody goes on with.
-    pub fn last_of(mut world: World, actors: Vec<Hosted>) -> Self {
+    /// That of a run with which nobody goes on.
+    pub fn last_of(world: World, actors: Vec<Hosted>) -> Self {
         let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
-        world.observers = Vec::new();
-        (world.tells_messages, world.tells_acts, world.onlookers) = (false, false, false);
-        Self { world, tallies, actors }
+        Self { world: world.unwatched(), tallies, actors }
     }
 
     /// The time on its clock.
@@ -118,6 +115,11 @@ impl Clone for World {
 }
 
 impl World {
+    fn unwatched(self) -> Self {
+        let (tells_messages, tells_acts, onlookers) = (false, false, false);
+        Self { observers: Vec::new(), tells_messages, tells_acts, onlookers, ..self }
+    }
+
     /// Draws from the streams of another seed from now on: messages, faults, clients, nodes that come back. What is on its way
     /// stays there. Actors are told apart from it.
     pub(in crate::sim) fn draw_anew(&mut self, seeds: SeedTree) {

@@ -34,9 +34,7 @@ impl Moment {
     pub fn save(&self, out: &mut Saver) {
         let Self { world, tallies, actors } = self;
         world.save(out);
-        if out.ahead_of().is_none() {
-            tallies.save(out);
-        }
+        tallies.save(out);
         actors.save(out);
     }
 
