@@ -19,6 +19,8 @@ mod endpoint;
 mod fork;
 mod gossip;
 mod inquiry;
+#[cfg(test)]
+mod left_out;
 mod limits;
 mod neighbours;
 mod ping;

@@ -132,7 +132,7 @@ impl Limits {
         }
     }
 
-    fn block(&mut self, now: SimTime, node: NodeId) {
+    pub(super) fn block(&mut self, now: SimTime, node: NodeId) {
         self.blocked.insert(node, now + BLOCKED_FOR);
     }
 
@@ -166,7 +166,7 @@ impl Limits {
     }
 
     /// Counts a message if it keeps within the limits, and says whether it does.
-    fn add_if_allowed(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
+    pub(super) fn add_if_allowed(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
         let windows = self.of(now, node);
         let allowed = windows.has_room(now, Endpoint::Any) && windows.has_room(now, endpoint);
         if allowed {

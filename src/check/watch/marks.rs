@@ -84,3 +84,51 @@ impl Finding {
         signature.is_certified.save(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        actors::NodeId,
+        check::{Watch, conduct},
+        ledger::{BlockTree, Rules},
+        protocol::{NetworkConfig, Slot, crypto::CryptoMode},
+    };
+    use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+    /// What a node's rollback or its pool leaves behind with those who watch can decide a cause later.
+    #[test]
+    fn each_thing_remembered_is_in_the_mark() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings/network");
+        let config = NetworkConfig::load(&folder, CryptoMode::Real).expect("it is there");
+        let tree = BlockTree::new(Arc::new(config), Arc::new(Rules::reference())).expect("its genesis block holds");
+        let tree = Arc::new(tree);
+        let genesis = tree.genesis().clone();
+        let now = SimTime::from_micros(80_000_000);
+        let id = genesis.block().transactions[0].id();
+        let changes: [(&str, &dyn Fn(&mut Seen)); 9] = [
+            ("a block forged", &|seen| seen.nodes[0].forged = Some((Slot(9), genesis.block().clone()))),
+            ("a block forged and taken", &|seen| seen.nodes[0].forged_taken = true),
+            ("transactions that left", &|seen| seen.nodes[0].removed.push(id)),
+            ("transactions that gave way", &|seen| drop(seen.nodes[0].evicted.insert(id))),
+            ("a tip that was left", &|seen| seen.nodes[0].facts.leaves(now, &genesis)),
+            ("a block taken back", &|seen| seen.nodes[0].losses.reverts(&genesis)),
+            ("a block refused", &|seen| seen.nodes[0].losses.refuses(now, genesis.id())),
+            ("what a pool told", &|seen| seen.nodes[0].losses.speaks(now)),
+            ("a finding", &|seen| seen.find(&conduct::EARLY, now, Some(NodeId(0)), None, String::new())),
+        ];
+        let mark = |change: &dyn Fn(&mut Seen)| {
+            let watch = Watch::new(tree.clone(), &genesis, 2, &BTreeSet::new(), &BTreeSet::new());
+            let mut seen = watch.seen();
+            change(&mut seen);
+            let mut out = Saver::of_what_is_ahead(&tree, now.micros());
+            seen.mark(now, &mut out);
+            out.finish().0
+        };
+        let unchanged = mark(&|_| ());
+        assert_eq!(mark(&|_| ()), unchanged);
+        for (what, change) in changes {
+            assert_ne!(mark(change), unchanged, "{what}");
+        }
+    }
+}
