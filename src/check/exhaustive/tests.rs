@@ -138,7 +138,6 @@ fn go_on_alike(scenario: &Scenario, slots: u32, ahead: u32, least: usize) {
             compared += states.len() - 1;
         }
     }
-    println!("{compared} states were like another, {apart} were told apart");
     assert!(compared >= least && apart > 5, "{compared} states were like another, {apart} were told apart");
 }
 
