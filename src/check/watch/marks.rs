@@ -106,18 +106,19 @@ mod tests {
         let genesis = tree.genesis().clone();
         let now = SimTime::from_micros(80_000_000);
         let id = genesis.block().transactions[0].id();
-        let changes: [(&str, &dyn Fn(&mut Seen)); 9] = [
+        type Change<'a> = &'a dyn Fn(&mut Seen);
+        let changes: [(&str, Change<'_>); 9] = [
             ("a block forged", &|seen| seen.nodes[0].forged = Some((Slot(9), genesis.block().clone()))),
             ("a block forged and taken", &|seen| seen.nodes[0].forged_taken = true),
             ("transactions that left", &|seen| seen.nodes[0].removed.push(id)),
-            ("transactions that gave way", &|seen| drop(seen.nodes[0].evicted.insert(id))),
+            ("transactions that gave way", &|seen| seen.nodes[0].evicted.extend([id])),
             ("a tip that was left", &|seen| seen.nodes[0].facts.leaves(now, &genesis)),
             ("a block taken back", &|seen| seen.nodes[0].losses.reverts(&genesis)),
             ("a block refused", &|seen| seen.nodes[0].losses.refuses(now, genesis.id())),
             ("what a pool told", &|seen| seen.nodes[0].losses.speaks(now)),
             ("a finding", &|seen| seen.find(&conduct::EARLY, now, Some(NodeId(0)), None, String::new())),
         ];
-        let mark = |change: &dyn Fn(&mut Seen)| {
+        let mark = |change: Change<'_>| {
             let watch = Watch::new(tree.clone(), &genesis, 2, &BTreeSet::new(), &BTreeSet::new());
             let mut seen = watch.seen();
             change(&mut seen);
