@@ -1,11 +1,12 @@
 //! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1 to 1.4.
 //!
 //! 1. A segment of heights begins where a milestone changes the number n of active delegates.
-//! 2. Within a segment every n blocks are a round; rounds are numbered on from segment to segment. Blocks count, not slots.
+//! 2. Within a segment every n blocks are a round; rounds are numbered on from segment to segment. Blocks count, not slots. Where
+//!    a rule gives each delegate a turn of more than one slot, so many times n blocks are a round.
 //! 3. The block that ends a round makes the next one, from the state after it (`state.rs`).
 //! 4. Its members are the n delegates of the greatest vote weight, equal ones by their public keys. That is the ranking.
 //! 5. The forging order is the ranking shuffled by SHA256 of the round's number. It skips every fifth place (Q24).
-//! 6. A slot belongs to the member at (slot number mod n) of that order. Slots count from the epoch, so a missed slot moves
+//! 6. A slot belongs to the member at (slot number / slots of a turn, mod n) of that order. Slots count from the epoch, so a missed slot moves
 //!    nobody's turn, and a round with missed slots has some members forge twice.
 
 use super::{Balance, rules::Shuffle};
@@ -17,14 +18,21 @@ pub struct RoundPosition {
     pub round: RoundNumber,
     /// The first height of the round.
     pub first: Height,
-    /// Number of active delegates, which is the number of blocks of the round.
+    /// Number of active delegates.
     pub delegates: u32,
+    /// Slots in a row that each of them owns, at least 1; as many blocks of each make the round.
+    pub turn: u32,
 }
 
 impl RoundPosition {
+    /// Number of blocks of the round.
+    pub fn blocks(&self) -> u32 {
+        self.delegates * self.turn
+    }
+
     /// The last height of the round.
     pub fn last(&self) -> Height {
-        Height(self.first.0 + self.delegates - 1)
+        Height(self.first.0 + self.blocks() - 1)
     }
 }
 
@@ -36,18 +44,19 @@ pub struct RoundSchedule {
 }
 
 impl RoundSchedule {
-    /// The milestones have been checked to change the number of delegates at round boundaries only.
-    pub fn new(milestones: &Milestones) -> Self {
+    /// The milestones have been checked to change the number of delegates at round boundaries only. Where turns are of more than
+    /// one slot, a milestone can cut a round short.
+    pub fn new(milestones: &Milestones, turn: u32) -> Self {
         let mut segments: Vec<RoundPosition> = Vec::new();
         for milestone in milestones.all() {
             let (first, delegates) = (milestone.height, milestone.active_delegates);
             match segments.last() {
                 Some(last) if last.delegates == delegates => {}
                 Some(last) => {
-                    let rounds = (first.0 - last.first.0) / last.delegates;
-                    segments.push(RoundPosition { round: RoundNumber(last.round.0 + rounds), first, delegates });
+                    let rounds = (first.0 - last.first.0).div_ceil(last.blocks());
+                    segments.push(RoundPosition { round: RoundNumber(last.round.0 + rounds), first, delegates, turn });
                 }
-                None => segments.push(RoundPosition { round: RoundNumber(1), first, delegates }),
+                None => segments.push(RoundPosition { round: RoundNumber(1), first, delegates, turn }),
             }
         }
         Self { segments }
@@ -57,11 +66,11 @@ impl RoundSchedule {
     pub fn at(&self, height: Height) -> RoundPosition {
         let after = self.segments.partition_point(|segment| segment.first <= height);
         let segment = self.segments[after.checked_sub(1).expect("the first segment begins at height 1")];
-        let whole = (height.0 - segment.first.0) / segment.delegates;
+        let whole = (height.0 - segment.first.0) / segment.blocks();
         RoundPosition {
             round: RoundNumber(segment.round.0 + whole),
-            first: Height(segment.first.0 + whole * segment.delegates),
-            delegates: segment.delegates,
+            first: Height(segment.first.0 + whole * segment.blocks()),
+            ..segment
         }
     }
 
@@ -97,6 +106,11 @@ impl Round {
             Shuffle::Reference => shuffle::forging_order(position.round, members.len()),
             Shuffle::EveryPlace => shuffle::forging_order_of_every_place(position.round, members.len()),
             Shuffle::Ranking => (0..members.len()).collect(),
+            Shuffle::Key => {
+                let mut order: Vec<usize> = (0..members.len()).collect();
+                order.sort_unstable_by_key(|member| members[*member].public_key);
+                order
+            }
         };
         Self { position, members, order }
     }
@@ -114,12 +128,12 @@ impl Round {
 
     /// [`Round::owner`] as an index into `members`.
     pub fn owner_index(&self, slot: Slot) -> usize {
-        self.order[slot.0 as usize % self.order.len()]
+        self.order[(slot.0 / self.position.turn) as usize % self.order.len()]
     }
 
     /// The first slot at or after `from` that belongs to a key; `None` if the key is not active in this round.
     pub fn next_slot_of(&self, key: &PublicKey, from: Slot) -> Option<Slot> {
-        let turns = self.order.len() as u32;
-        (from.0..from.0.checked_add(turns)?).map(Slot).find(|slot| self.owner(*slot).public_key == *key)
+        let slots = self.order.len() as u32 * self.position.turn;
+        (from.0..from.0.checked_add(slots)?).map(Slot).find(|slot| self.owner(*slot).public_key == *key)
     }
 }

@@ -11,13 +11,16 @@
 //! turned on or off: [`Rules::overridden`]. Source: consensus.md 8.
 
 mod ledger;
+mod named;
 mod node;
 mod or_off;
 mod overrides;
 mod pool;
 
+pub use crate::ledger::finality::FinalityRule;
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, NodeRules, RollbackTarget};
+pub use named::{NAMED, Named};
+pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, ForkChoiceRule, NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};
 
@@ -82,6 +85,11 @@ impl Rules {
 }
 
 impl Rules {
+    /// Nodes choose their chains as the reference does, which is what the model of a node and the proofs of causes know.
+    pub fn is_of_the_reference(&self) -> bool {
+        self.node.fork_choice == ForkChoiceRule::Reference && self.ledger.finality == FinalityRule::None
+    }
+
     /// The number of peers that a node must reach before its delegate forges: 0 where it needs none. A minimum of 0 is read
     /// as 20. Source: consensus.md 2.2.
     pub fn least_reach(&self) -> u32 {

@@ -9,7 +9,7 @@
 //! 4. The owners of the empty slots since the block before are noted, by this block's round, one round of them at most.
 //! 5. If the next height begins a round: members without a block in this round are noted, all delegates are ranked, and the
 //!    first of them become the round, with its forging order (`round.rs`). Too few of them refuse the block.
-//! 6. What was noted goes with the block, for events and figures. Most blocks have nothing to note.
+//! 6. What is final follows (`finality.rs`). What was noted goes with the block, for events and figures. Most blocks have nothing to note.
 //!
 //! There is no revert: a rollback moves a node's tip to an older block, whose state is at hand or computed again (`tree.rs`).
 
@@ -18,6 +18,7 @@ mod saved;
 use super::{
     Balance, Wallet,
     apply::{self, ApplyError, Terms},
+    finality::Finality,
     round::{Member, Round, RoundPosition, RoundSchedule},
     rules::{LedgerRules, MissedBlocks},
     wallet::{DelegateAttributes, LastBlock, Lock},
@@ -51,6 +52,8 @@ pub struct State {
     round: Arc<Round>,
     /// Blocks of the round so far, one number a member.
     forged_in_round: Vec<u16>,
+    /// What is final, by the network's rule.
+    finality: Finality,
     /// Coin in circulation: genesis plus all rewards. Source: consensus.md 1.6.
     supply: Balance,
     /// Transactions on the chain.
@@ -135,6 +138,7 @@ impl State {
             businesses: imbl::Vector::new(),
             round: Arc::new(Round::new(position, Vec::new(), rules.shuffle)),
             forged_in_round: Vec::new(),
+            finality: rules.finality.begin(),
             supply: Balance::from(block.header.total_amount) + config.milestones.at(Height::GENESIS).reward,
             transactions: block.transactions.len() as u64,
             network_byte: config.network.pub_key_hash,
@@ -187,6 +191,11 @@ impl State {
     /// The round the next block belongs to.
     pub fn round(&self) -> &Arc<Round> {
         &self.round
+    }
+
+    /// What is known of the final blocks of the chain.
+    pub fn finality(&self) -> &Finality {
+        &self.finality
     }
 
     /// Coin in circulation: genesis amount plus the rewards of all blocks.
@@ -398,6 +407,7 @@ impl State {
         }
         let owner = state.round.owner_index(slot);
         state.forged_in_round[owner] += 1;
+        state.finality.follow(block, &state.round);
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
         let round_end = ends
@@ -444,7 +454,7 @@ impl State {
             return Vec::new();
         }
         // A listed exception may stand in the slot of the block before.
-        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.delegates);
+        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.blocks());
         (1..=gap).map(|step| self.round.owner(Slot(before.0 + step)).public_key).collect()
     }
 

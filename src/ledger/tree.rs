@@ -105,7 +105,7 @@ impl BlockTree {
     /// `span` is 0.
     pub fn with_span(config: Arc<NetworkConfig>, rules: Arc<Rules>, span: u32) -> Result<Self, BlockRejected> {
         assert!(span > 0, "a span has blocks");
-        let schedule = RoundSchedule::new(&config.milestones);
+        let schedule = RoundSchedule::new(&config.milestones, rules.ledger.slots_a_turn);
         let state = State::genesis(&config, &schedule, &rules.ledger)?;
         let block = Arc::new(config.genesis.block.clone());
         let genesis = Arc::new(Link {

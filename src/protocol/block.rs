@@ -45,6 +45,9 @@ pub struct Block {
     pub id: BlockId,
     pub header: BlockHeader,
     pub transactions: Vec<Arc<SignedTransaction>>,
+    /// The greatest height at which its generator forged before, on any chain, as it says; 0 where it never did, or no rule of
+    /// finality asks. Part of neither its bytes nor its id.
+    pub forged_before: Height,
     /// The result of [`Block::check_content`]. A clone starts anew, so changing a clone is safe.
     content: OnceLock<Arc<[BlockError]>>,
 }
@@ -60,7 +63,13 @@ pub struct BlockExcerpt {
 impl Block {
     /// From parts that are taken as they are; see [`Block::forge`] for one that holds.
     pub fn new(id: BlockId, header: BlockHeader, transactions: Vec<Arc<SignedTransaction>>) -> Self {
-        Self { id, header, transactions, content: OnceLock::new() }
+        Self { id, header, transactions, forged_before: Height(0), content: OnceLock::new() }
+    }
+
+    /// The same block, whose generator says how high it has forged before.
+    pub fn after_forging_up_to(mut self, height: Height) -> Self {
+        self.forged_before = height;
+        self
     }
 
     /// The header and those of the transactions that `indexes` name. An index at which there is none is passed over.

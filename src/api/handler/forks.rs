@@ -226,7 +226,7 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
     }
     let first = at.map_or(Slot(0), |before| Slot(slot_of(&before).0 + 1));
     // Blocks of other branches in these slots: the branches may have fewer blocks, or begin a round before.
-    let lowest = Height(round.position.first.0.saturating_sub(round.position.delegates));
+    let lowest = Height(round.position.first.0.saturating_sub(round.position.blocks()));
     let (others, _) = blocks(board, lowest);
     let elsewhere: BTreeMap<Slot, &Arc<Link>> = others.values().map(|link| (slot_of(link), link)).collect();
     let last = now.max(forged.keys().next_back().copied().unwrap_or(first));
@@ -243,7 +243,7 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
     let shown_from = first.max(Slot(last.0.saturating_sub(100_000)));
     let mut all: Vec<Turn> = (shown_from.0..=last.0).map(|slot| turn(Slot(slot))).collect();
     let is_running = all.last().is_some_and(|turn| turn.state == "running");
-    let wanting = (round.position.delegates as usize).saturating_sub(forged.len() + usize::from(is_running));
+    let wanting = (round.position.blocks() as usize).saturating_sub(forged.len() + usize::from(is_running));
     all.extend((0..wanting as u32).filter_map(|more| Some(turn(Slot(last.0.checked_add(1 + more)?)))));
     all
 }

@@ -17,6 +17,10 @@ fn forging_order(step: &BlockStep<'_>) -> Vec<PublicKey> {
         Shuffle::Reference => (order.len(), true),
         Shuffle::EveryPlace => (order.len(), false),
         Shuffle::Ranking => return order,
+        Shuffle::Key => {
+            order.sort_unstable();
+            return order;
+        }
     };
     let mut digest = sha256(round.number().0.to_string().as_bytes());
     let mut place = 0;
@@ -38,10 +42,15 @@ pub(super) fn slots_rise(step: &BlockStep<'_>) -> Result<(), String> {
     if slot > before { Ok(()) } else { Err(format!("slot {slot} does not follow slot {before} of its parent")) }
 }
 
+/// Slots in a row that a delegate owns.
+fn turn(step: &BlockStep<'_>) -> usize {
+    step.tree.rules().ledger.slots_a_turn as usize
+}
+
 pub(super) fn owner(step: &BlockStep<'_>) -> Result<(), String> {
     let order = forging_order(step);
     let slot = step.slot(step.block.header.timestamp.0);
-    let owner = order[slot as usize % order.len()];
+    let owner = order[slot as usize / turn(step) % order.len()];
     equal(format_args!("forger of slot {slot}"), step.block.header.generator, owner)
 }
 
@@ -52,7 +61,8 @@ pub(super) fn missed(step: &BlockStep<'_>) -> Result<(), String> {
     let mut expected = Vec::new();
     if first < slot && step.before.height().0 > 1 {
         let order = forging_order(step);
-        expected = (first..slot).take(order.len()).map(|slot| order[slot as usize % order.len()]).collect();
+        let owner = |slot: u32| order[slot as usize / turn(step) % order.len()];
+        expected = (first..slot).take(order.len() * turn(step)).map(owner).collect();
     }
     let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key)).collect::<Vec<_>>().join(", ");
     if step.link.missing() != expected {
@@ -73,7 +83,7 @@ fn idle(step: &BlockStep<'_>) -> Vec<PublicKey> {
     }
     let mut forgers = vec![step.block.header.generator];
     let mut parent = step.link.parent();
-    for _ in 1..members.len() {
+    for _ in 1..members.len() * turn(step) {
         let Some(link) = parent.filter(|link| link.height().0 > 1) else { break };
         forgers.push(link.block().header.generator);
         parent = link.parent();

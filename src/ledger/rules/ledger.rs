@@ -1,5 +1,6 @@
 //! The meaning of a chain, where it is a choice.
 
+use crate::ledger::finality::FinalityRule;
 use serde::{Deserialize, Serialize};
 
 /// The meaning of a chain, where it is a choice. Nodes that differ in one of these do not share a state: each set of rules
@@ -25,6 +26,10 @@ pub struct LedgerRules {
     pub unknown_lock_is_type_error: bool,
     /// Q24: how the ranking of a round becomes its forging order.
     pub shuffle: Shuffle,
+    /// Slots in a row that each delegate owns, from 1 on; EOS's are 12. So many times the active delegates are the blocks of a round.
+    pub slots_a_turn: u32,
+    /// The rule by which a block becomes final.
+    pub finality: FinalityRule,
     /// Q24: rules on transactions that begin at a milestone bind from the block after it. Off, they bind in it.
     pub transaction_rules_lag: bool,
     /// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.
@@ -41,6 +46,8 @@ pub enum Shuffle {
     EveryPlace,
     /// None: forging order is ranking order.
     Ranking,
+    /// None: forging order is the order of the public keys, so it stays as long as the delegates do.
+    Key,
 }
 
 /// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.
@@ -63,6 +70,8 @@ impl LedgerRules {
             multi_signature_waits_for_block: true,
             unknown_lock_is_type_error: false,
             shuffle: Shuffle::Reference,
+            slots_a_turn: 1,
+            finality: FinalityRule::None,
             transaction_rules_lag: true,
             missed_blocks: MissedBlocks::Slots,
         }

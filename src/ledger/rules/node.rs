@@ -17,6 +17,9 @@ pub struct NodeRules {
     pub verify_next_round_block: bool,
     /// Q17: a health check that asks for a rollback of no block causes one of random depth. Off: none.
     pub zero_rollback_is_random: bool,
+    /// When a node leaves its chain, and when its delegate may forge. The reference's reads `rollback_target`, `forked_percent`
+    /// and `quorum_percent`.
+    pub fork_choice: ForkChoiceRule,
     /// Q17: how far a health check rolls back.
     pub rollback_target: RollbackTarget,
     /// Q18: `block.forged` is told when the delegate has made a block, whatever its relay says of it. Off: when the
@@ -86,6 +89,23 @@ pub enum RollbackTarget {
     LargestGroup,
 }
 
+/// When a node leaves its chain, and when its delegate may forge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForkChoiceRule {
+    /// Half of the peers on other chains; 66 % of them on the own one.
+    Reference,
+    /// ARK 3: more peers on another chain than on this one, from each block on which they part.
+    #[serde(rename = "ark-4432")]
+    Ark4432,
+    /// Solar: a majority of the delegates.
+    Solar,
+    /// The same, and of two halves one yields.
+    SolarTieBroken,
+    /// The longest chain, or the one on which more is agreed by the rule of finality; delegates forge whoever is there.
+    LongestChain,
+}
+
 impl NodeRules {
     /// Node 2.6.57.
     pub const fn reference() -> Self {
@@ -93,6 +113,7 @@ impl NodeRules {
             ping_before_slot_check: true,
             verify_next_round_block: true,
             zero_rollback_is_random: true,
+            fork_choice: ForkChoiceRule::Reference,
             rollback_target: RollbackTarget::FirstPeer,
             forged_before_accepted: true,
             network_start: false,

@@ -1,6 +1,6 @@
 //! A set of rules with some of them changed, by name, as a file has them.
 
-use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Rules};
+use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, NAMED, Rules, named};
 use toml::{Table, Value};
 
 /// The error of a table of rules that cannot be used.
@@ -17,8 +17,8 @@ impl Rules {
     /// The set of rules of a table that names none.
     pub const DEFAULT_BASE: &str = "reference";
 
-    /// Rules as a file has them: `base = "reference"` (which is what a table without it means) or `"corrected"`, and
-    /// whatever differs from it.
+    /// Rules as a file has them: `base` is a name of [`NAMED`], `"reference"` where a table has none, and whatever differs from it
+    /// follows.
     ///
     /// ```
     /// use dposlab::ledger::Rules;
@@ -47,16 +47,13 @@ impl Rules {
         base.overridden(table)
     }
 
-    /// [`Rules::reference`] or [`Rules::corrected`].
+    /// The set of a name of [`NAMED`].
     ///
     /// # Errors
     /// Any other name.
     pub fn named(name: &str) -> Result<Self, RulesError> {
-        match name {
-            "reference" => Ok(Self::reference()),
-            "corrected" => Ok(Self::corrected()),
-            other => Err(no_such_base(&Value::from(other))),
-        }
+        let named = NAMED.iter().find(|named| named.name == name);
+        named.map(|named| (named.rules)()).ok_or_else(|| no_such_base(&Value::from(name)))
     }
 
     /// These rules with those of a table in place of their own. A rule within a group is named by a table in the table
@@ -93,6 +90,7 @@ impl Rules {
         let ranges = [
             ("pool.max_transactions", self.pool.max_transactions as u64, 1..=u64::MAX),
             ("pool.max_transactions_per_request", self.pool.max_transactions_per_request as u64, 1..=u64::MAX),
+            ("ledger.slots_a_turn", self.ledger.slots_a_turn.into(), 1..=1_000),
             ("quorum_percent", self.quorum_percent.into(), 0..=100),
             ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 1..=FORGING_PING_LIMIT_MS.into()),
             ("node.forging_poll_ms", self.node.forging_poll_ms.into(), 0..=FORGING_POLL_LIMIT_MS.into()),
@@ -112,8 +110,7 @@ impl Rules {
 }
 
 fn no_such_base(found: &Value) -> RulesError {
-    let allowed = "\"reference\" or \"corrected\"".to_owned();
-    RulesError::NotAllowed { key: "base".to_owned(), found: found.to_string(), allowed }
+    RulesError::NotAllowed { key: "base".to_owned(), found: found.to_string(), allowed: named::names() }
 }
 
 /// The single rules that a table names, with their dotted names.
@@ -161,9 +158,7 @@ mod tests {
 
     #[test]
     fn rules_survive_the_way_through_a_file() {
-        for rules in
-            [Rules::reference(), Rules::corrected(), Rules { minimum_network_reach: None, ..Rules::reference() }]
-        {
+        for rules in NAMED.iter().map(|named| (named.rules)()) {
             let text = toml::to_string(&rules).expect("rules are made of what TOML can hold");
             assert_eq!(toml::from_str::<Rules>(&text), Ok(rules.clone()));
             assert_eq!(parse(&text), Ok(rules));
@@ -190,7 +185,7 @@ mod tests {
         let group = refused("pols = 1");
         assert!(group.starts_with("key 'pols': no such rule, allowed is gossip, ledger, "), "{group}");
         let base = refused("base = \"best\"");
-        assert_eq!(base, "key 'base': found \"best\", allowed is \"reference\" or \"corrected\"");
+        assert!(base.starts_with("key 'base': found \"best\", allowed is \"reference\", \"corrected\", "), "{base}");
         let kind = refused("ledger.shuffle = \"cards\"");
         assert!(kind.contains("key 'ledger.shuffle': found \"cards\"") && kind.contains("`every-place`"), "{kind}");
         assert_eq!(refused("quorum_percent = 101"), "key 'quorum_percent': found 101, allowed is 0 to 100");

@@ -56,6 +56,7 @@ impl State {
             businesses,
             round,
             forged_in_round,
+            finality,
             supply,
             transactions,
             network_byte,
@@ -70,6 +71,7 @@ impl State {
         out.list(businesses.len(), businesses);
         round.save(out);
         forged_in_round.save(out);
+        finality.save(out);
         supply.save(out);
         transactions.save(out);
         network_byte.save(out);
@@ -88,6 +90,7 @@ impl State {
             businesses: from.list::<Address, _>()?,
             round: Saved::load(from)?,
             forged_in_round: Saved::load(from)?,
+            finality: Saved::load(from)?,
             supply: Saved::load(from)?,
             transactions: Saved::load(from)?,
             network_byte: Saved::load(from)?,

@@ -151,6 +151,9 @@ pub enum FolderError {
     Other { file: PathBuf, key: &'static str, found: String, asked: String },
     #[error("{}: was begun by dposlab {found}, and this is {}; {}", file.display(), env!("CARGO_PKG_VERSION"), OTHER_BUILD)]
     OfVersion { file: PathBuf, found: String },
+    #[error("key 'rules.ledger.finality': found {found}: blocks say how high their forgers forged before, which a kept folder does not \
+             hold; allowed with --data-dir is \"none\" or \"solidified\"")]
+    SayMore { found: String },
     #[error("{}: is missing, though {} is there: the testnet cannot be told without it", missing.display(), beside.display())]
     NoBeginning { missing: PathBuf, beside: PathBuf },
     #[error("{}: is missing, though {} is there: the testnet is lost; remove the folder to begin another in it",
@@ -305,6 +308,12 @@ impl Folder {
     /// Begins to make a testnet. The folder is none until [`Folder::becomes_testnet`]: a start that is killed before has told nobody
     /// anything, and the next one makes it anew.
     fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
+        let finality = plan.tree.rules().ledger.finality;
+        if finality.asks_forgers() {
+            let found =
+                toml::Value::try_from(finality).map_or_else(|_| format!("{finality:?}"), |name| name.to_string());
+            return Err(FolderError::SayMore { found });
+        }
         let is_unfinished = self.unfinished().exists();
         if !is_unfinished && Records::open(&self.log())?.is_some() {
             return Err(FolderError::NoBeginning { missing: self.manifest(), beside: self.log() });

@@ -32,7 +32,7 @@ pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> 
 pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
     let mut header = block.header.clone();
     header.timestamp = Timestamp(header.timestamp.0 + 1);
-    signed(header, block.transactions.clone(), keys, milestones)
+    signed(header, block.transactions.clone(), keys, milestones).after_forging_up_to(block.forged_before)
 }
 
 /// More transactions of a delegate than fit into a block: megabytes, so they are kept for as long as they will do.

@@ -63,8 +63,10 @@ impl Row {
         put_keys(&mut out, &notable.missing, keys);
         let Some(RoundEnd { missed, created }) = &notable.round_end else { return out };
         put_keys(&mut out, missed, keys);
-        let RoundPosition { round, first, delegates } = created.position;
-        for number in [round.0, first.0, delegates] {
+        let RoundPosition { round, first, delegates, turn } = created.position;
+        // A turn of one slot, which is every one of a folder of before, takes nothing.
+        let delegates = u64::from(delegates) | u64::from(turn - 1) << 32;
+        for number in [round.0.into(), first.0.into(), delegates] {
             put(&mut out, u128::from(number));
         }
         put(&mut out, created.members.len() as u128);
@@ -100,8 +102,10 @@ impl Row {
 
 fn take_round_end(left: &mut &[u8], keys: &Keys) -> Option<RoundEnd> {
     let missed = take_keys(left, keys)?;
-    let [round, first, delegates] = [(); 3].map(|()| take(left).and_then(|number| u32::try_from(number).ok()));
-    let position = RoundPosition { round: RoundNumber(round?), first: Height(first?), delegates: delegates? };
+    let [round, first] = [(); 2].map(|()| take(left).and_then(|number| u32::try_from(number).ok()));
+    let delegates = u64::try_from(take(left)?).ok()?;
+    let (delegates, turn) = (delegates as u32, (delegates >> 32) as u32 + 1);
+    let position = RoundPosition { round: RoundNumber(round?), first: Height(first?), delegates, turn };
     let count = take(left)?;
     let mut members = Vec::new();
     for _ in 0..count {
@@ -185,7 +189,7 @@ mod tests {
                         Member { public_key, address: public_key.address(30), vote_balance: Balance(*weight) }
                     })
                     .collect();
-                let position = RoundPosition { round: RoundNumber(7), first: Height(300), delegates: 51 };
+                let position = RoundPosition { round: RoundNumber(7), first: Height(300), delegates: 51, turn: 12 };
                 let order = (0..members.len()).rev().collect();
                 RoundEnd { missed: vec![key(3)], created: Arc::new(Round { position, members, order }) }
             });

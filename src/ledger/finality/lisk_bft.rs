@@ -1,0 +1,134 @@
+//! Lisk-BFT: two votes of each delegate, both cast by forging.
+//!
+//! 1. A block of height h whose forger has forged up to m before votes if m < h and its forger is active.
+//! 2. It precommits the blocks below it that have prevotes of ⌊2n/3⌋ + 1 delegates: those above its forger's last precommit, above
+//!    what its forger has not prevoted, and since its forger is active.
+//! 3. What a forger has not prevoted: from m down its own blocks, as long as each names the one before on this chain. The height
+//!    where that ends is the highest that it has not prevoted.
+//! 4. It prevotes itself and the blocks below it down to m + 1, since its forger is active.
+//! 5. No vote reaches down by more than three rounds.
+//! 6. The highest block with precommits of ⌊2n/3⌋ + 1 delegates is final, and so is all below.
+//!
+//! Source: LIP-0014 with its appendices.
+
+use crate::{
+    ledger::{
+        round::Round,
+        saved::{saved, shared},
+    },
+    protocol::{Block, Height, PublicKey},
+};
+use std::collections::BTreeMap;
+
+/// What is known after a block.
+#[derive(Clone, Debug)]
+pub struct LiskBft {
+    /// The blocks that can still get votes.
+    blocks: BTreeMap<Height, Voted>,
+    /// Of each active delegate: the first height of the rounds in a row in which it is active.
+    active_since: BTreeMap<PublicKey, Height>,
+    /// The highest block that each delegate has precommitted.
+    precommitted: BTreeMap<PublicKey, Height>,
+    prevoted: Height,
+    last_final: Height,
+}
+
+/// A block and its votes.
+#[derive(Clone, Copy, Debug)]
+struct Voted {
+    forger: PublicKey,
+    /// The greatest height at which its forger had forged before.
+    before: Height,
+    prevotes: u32,
+    precommits: u32,
+}
+
+impl Default for LiskBft {
+    fn default() -> Self {
+        Self {
+            blocks: BTreeMap::new(),
+            active_since: BTreeMap::new(),
+            precommitted: BTreeMap::new(),
+            prevoted: Height::GENESIS,
+            last_final: Height::GENESIS,
+        }
+    }
+}
+
+impl LiskBft {
+    /// The height of the last final block.
+    pub fn height(&self) -> Height {
+        self.last_final
+    }
+
+    /// The height of the highest block that two thirds of the delegates have prevoted, which decides between chains.
+    pub fn prevoted(&self) -> Height {
+        self.prevoted
+    }
+
+    pub(super) fn follow(&mut self, block: &Block, round: &Round) {
+        let members = round.members.iter().map(|member| member.public_key);
+        self.takes(block, members, round.position.first, round.position.last());
+    }
+
+    /// Takes in a block of a round of these active delegates, which begins and ends at these heights: others may forge in it.
+    pub(super) fn takes(
+        &mut self,
+        block: &Block,
+        active: impl ExactSizeIterator<Item = PublicKey>,
+        first: Height,
+        last: Height,
+    ) {
+        let (height, forger, before) = (block.header.height, block.header.generator, block.forged_before);
+        let (count, batch) = (active.len() as u32, last.0 - first.0 + 1);
+        if first == height || self.active_since.is_empty() {
+            let since = |key: PublicKey| (key, self.active_since.get(&key).copied().unwrap_or(height));
+            self.active_since = active.map(since).collect();
+        }
+        let lowest = Height(height.0.saturating_sub(3 * batch - 1).max(Height::GENESIS.0 + 1));
+        self.blocks = self.blocks.split_off(&lowest);
+        self.blocks.insert(height, Voted { forger, before, prevotes: 0, precommits: 0 });
+        let Some(since) = self.active_since.get(&forger).copied().filter(|_| before < height) else { return };
+        let threshold = 2 * count / 3 + 1;
+        self.precommit(height, forger, since.max(lowest), threshold);
+        let from = before.next().max(since).max(lowest);
+        for (height, voted) in self.blocks.range_mut(from..) {
+            voted.prevotes += 1;
+            if voted.prevotes >= threshold {
+                self.prevoted = self.prevoted.max(*height);
+            }
+        }
+    }
+
+    fn precommit(&mut self, height: Height, forger: PublicKey, since: Height, threshold: u32) {
+        let before = self.precommitted.get(&forger).copied().unwrap_or(Height::GENESIS);
+        let from = since.max(before.next()).max(self.not_prevoted(height).next());
+        let mut highest = None;
+        for (at, voted) in self.blocks.range_mut(from.min(height)..height) {
+            if voted.prevotes >= threshold {
+                voted.precommits += 1;
+                highest = Some(*at);
+                if voted.precommits >= threshold {
+                    self.last_final = self.last_final.max(*at);
+                }
+            }
+        }
+        if let Some(highest) = highest {
+            self.precommitted.insert(forger, highest);
+        }
+    }
+
+    /// The highest block below one of this height that its forger has not prevoted.
+    fn not_prevoted(&self, height: Height) -> Height {
+        let forger = self.blocks[&height].forger;
+        let mut at = height;
+        while let Some(own) = self.blocks.get(&at).filter(|own| own.forger == forger && own.before < at) {
+            at = own.before;
+        }
+        at
+    }
+}
+
+saved!(struct LiskBft { blocks, active_since, precommitted, prevoted, last_final });
+saved!(struct Voted { forger, before, prevotes, precommits });
+shared!(LiskBft);
