@@ -14,12 +14,12 @@
 mod waits;
 
 use super::{
-    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    message::{NetworkState, NetworkStatus, RoundView, Transactions},
+    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake, fork_choice,
+    message::{NetworkState, RoundView, Transactions},
 };
 use crate::{
     ledger::{BlockTree, saved::saved},
-    protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
+    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot, Slots},
 };
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
@@ -55,6 +55,8 @@ pub struct Delegate {
     work: Option<Work>,
     /// The last slot that was worked on.
     done: Option<Slot>,
+    /// The greatest height at which it forged; 0 where no rule of finality asks.
+    forged_up_to: Height,
     /// It has heard of a round.
     started: bool,
 }
@@ -82,8 +84,19 @@ impl Delegate {
     /// A delegate that forges with `keys`, if it has any, through the peer of the same node. The instants at which it polls
     /// its relay are drawn from `polls`, a seed of its own.
     pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>, polls: u64) -> Self {
-        let (plan, due) = (0, Due::Look);
-        Self { node, keys, tree, polls, offline: Vec::new(), plan, due, work: None, done: None, started: false }
+        let (plan, due, forged_up_to) = (0, Due::Look, Height(0));
+        let (offline, work, done, started) = (Vec::new(), None, None, false);
+        Self { node, keys, tree, polls, offline, plan, due, work, done, forged_up_to, started }
+    }
+
+    /// It has forged up to this height before, which it remembers from before a restart.
+    pub(super) fn remember(&mut self, forged_up_to: Height) {
+        self.forged_up_to = forged_up_to;
+    }
+
+    /// The greatest height at which it forged; 0 where no rule of finality asks.
+    pub(super) fn forged_up_to(&self) -> Height {
+        self.forged_up_to
     }
 
     /// The seed of the instants at which it polls its relay.
@@ -244,15 +257,9 @@ impl Delegate {
     /// May we forge, with these peers? Source: consensus.md 2.2.
     fn network_known(&mut self, now: SimTime, state: NetworkState, effects: &mut Vec<Effect>) {
         let Some(work) = self.work.as_mut().filter(|work| work.network.is_none()) else { return };
-        let NetworkState { status, reached, in_quorum, .. } = state;
-        let enough = match status {
-            NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
-            NetworkStatus::Test => true,
-            NetworkStatus::Default => {
-                let least = u64::from(self.tree.rules().quorum_percent) * u64::from(reached);
-                reached > 0 && u64::from(in_quorum) * 100 >= least
-            }
-        };
+        let NetworkState { reached, in_quorum, .. } = state;
+        let (rules, delegates) = (self.tree.rules(), work.round.round.position.delegates);
+        let enough = fork_choice::of(rules.node.fork_choice).may_forge(&state, delegates, rules);
         work.network = Some(state);
         if enough {
             self.ask(now, Message::ForgingTransactionsRequest, effects);
@@ -277,7 +284,10 @@ impl Delegate {
                 reward: milestones.at(round.tip_height.next()).reward,
                 transactions: transactions.to_vec(),
             };
-            let block = Arc::new(Block::forge(draft, keys, milestones));
+            let block = Arc::new(Block::forge(draft, keys, milestones).after_forging_up_to(self.forged_up_to));
+            if self.tree.rules().ledger.finality.asks_forgers() {
+                self.forged_up_to = self.forged_up_to.max(block.header.height);
+            }
             // Q18: whatever becomes of it.
             if self.tree.rules().node.forged_before_accepted {
                 effects.push(Effect::Observe(Event::BlockForged(block.clone())));
@@ -360,6 +370,6 @@ pub(super) fn in_time(slots: &Slots, slot: Slot, now: SimTime) -> bool {
     slots.slot(now) == slot && end.0.saturating_sub(now.0) >= LEAST_SECONDS_LEFT
 }
 
-saved!(struct Delegate { node, keys, tree, polls, offline, plan, due, work, done, started });
+saved!(struct Delegate { node, keys, tree, polls, offline, plan, due, work, done, forged_up_to, started });
 saved!(enum Due { 0 Look, 1 WakeRelay(slot), 2 RelayLate });
 saved!(struct Work { slot, round, network });

@@ -87,7 +87,10 @@ impl Hosted {
                 }
             }
             Stimulus::Switch { rounds, off } => self.switch(now, &rounds, off, effects),
-            Stimulus::Begin(actor) => {
+            Stimulus::Begin(mut actor) => {
+                if let (Actor::Delegate(new), Actor::Delegate(old)) = (&mut actor, &self.actor) {
+                    new.remember(old.forged_up_to());
+                }
                 *self = actor.into();
                 self.actor.step(now, Input::Start, effects);
             }

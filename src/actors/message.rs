@@ -215,6 +215,8 @@ pub struct NetworkState {
     pub reached: u32,
     /// Those of them that are on this chain and not above it.
     pub in_quorum: u32,
+    /// Those of them that are at exactly this height.
+    pub level: u32,
     /// Those that are above it.
     pub over_height: u32,
     /// Those on other chains, and not above.
@@ -392,7 +394,7 @@ saved!(enum Message {
 });
 saved!(struct AddTransactions { tip, transactions, request });
 saved!(struct RoundView { round, tip, tip_height, tip_slot });
-saved!(struct NetworkState { status, height, tip, reached, in_quorum, over_height, forked });
+saved!(struct NetworkState { status, height, tip, reached, in_quorum, level, over_height, forked });
 saved!(enum NetworkStatus { 0 ColdStart, 1 Test, 2 BelowMinimumPeers, 3 Default });
 saved!(enum Input {
     0 Start,

@@ -34,6 +34,8 @@ conduct! {
     AGREEMENT: "one block, one state", "consensus.md 7.1 I14";
     /// No transaction stands twice on a chain.
     ONCE: "no transaction stands twice on a chain", "consensus.md 7.1 I12";
+    /// Final blocks of any two nodes are on one chain, where a rule makes blocks final.
+    FINAL: "a final block is never left", "protocols.md finality";
     /// An honest delegate makes one block in a slot.
     ONE_A_SLOT: "a delegate makes one block in a slot", "consensus.md 7.1 I5";
     /// A round has as many delegates as its milestone says, or the chain ends with the round before.

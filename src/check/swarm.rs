@@ -9,6 +9,7 @@ mod faults;
 mod network;
 
 use crate::{
+    ledger::Rules,
     protocol::crypto::CryptoMode,
     scenario::{Scenario, section::NetworkSection},
     sim::{DrawsBy, FaultKind, NetworkModel, SeedTree, fault::Timing, strategy::SpareForger},
@@ -56,7 +57,9 @@ pub enum Modelled {
 impl Frame {
     /// Returns true if each node of the run of a seed is held against the model of an honest one.
     pub fn is_modelled(&self, seed: u64) -> bool {
+        let is_known = Rules::from_toml(&self.rules).is_ok_and(|rules| rules.is_of_the_reference());
         match self.behaviour {
+            _ if !is_known => false,
             Modelled::Always => true,
             Modelled::Drawn => seed.is_multiple_of(4) && self.base.as_ref().is_none_or(is_easy),
             Modelled::Never => false,

@@ -66,6 +66,8 @@ pub struct Seen {
     told: VecDeque<Told>,
     /// The highest block any node has taken in.
     best: Arc<Link>,
+    /// The highest block that is final on any node's chain.
+    last_final: Arc<Link>,
     sights: Sights,
     /// The keys of the nodes' delegates.
     keys: Vec<Option<PublicKey>>,
@@ -139,7 +141,7 @@ impl Watch {
             facts: Facts::default(),
             losses: Losses::default(),
         };
-        let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
+        let (start, last_final) = (SimTime::from_seconds(tree.slots().start(Slot(1))), tree.genesis().clone());
         Self(Arc::new(Mutex::new(Seen {
             tree,
             start,
@@ -153,6 +155,7 @@ impl Watch {
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
             best: tip.clone(),
+            last_final,
             sights: Sights::default(),
             keys: vec![None; nodes],
             heard: Heard::default(),
@@ -222,7 +225,10 @@ impl Seen {
         if !self.findings.iter().any(is_unproved) {
             return;
         }
-        let shown = network::held(stage, &self.keys);
+        let shown = match self.tree.rules().is_of_the_reference() {
+            true => network::held(stage, &self.keys),
+            false => Err("no proof is known for the fork choice of these rules".to_owned()),
+        };
         for finding in self.findings.iter_mut().filter(|finding| is_unproved(finding)) {
             finding.certificate = match shown.clone() {
                 Ok(Shown::Held(words)) => Certificate::Shown(words),
@@ -362,6 +368,7 @@ impl Seen {
             self.sometimes.count(transaction.kind().name());
         }
         self.sights.block(&self.tree, link, &mut self.sometimes);
+        self.judge_final(now, node, link, applied);
         let twice = link.parent().and_then(|parent| {
             link.block().transactions.iter().find(|one| self.tree.block_of(&parent, &one.id()).is_some())
         });
@@ -384,6 +391,22 @@ impl Seen {
                 story: Vec::new(),
             });
         }
+    }
+
+    /// What is final on this chain and on any other node's is on one chain.
+    fn judge_final(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Applied) {
+        let height = applied.state.finality().height();
+        if height == Height::GENESIS {
+            return;
+        }
+        let own = link.ancestor(height).expect("what is final is on the chain");
+        let (low, high) =
+            if own.height() < self.last_final.height() { (&own, &self.last_final) } else { (&self.last_final, &own) };
+        if !high.descends_from(low) {
+            let what = format!("{own:?} is final on its chain, and {:?} is on another one", self.last_final);
+            return self.find(&conduct::FINAL, now, Some(node), Some(link), what);
+        }
+        self.last_final = high.clone();
     }
 
     /// Two nodes on one block that computed its state apart.
@@ -441,7 +464,13 @@ impl Seen {
         known.facts.leaves(now, from);
         (known.tip, known.moved) = (to.clone(), Some(now));
         let depth = from.height().0 - to.height().0;
-        let round = self.tree.applied(from).state.round().position.delegates;
+        let applied = self.tree.applied(from);
+        let last_final = applied.state.finality().height();
+        if to.height() < last_final && why != RollbackCause::Asked {
+            let what = format!("it went back to height {}, and {last_final} was final", to.height());
+            self.find(&conduct::FINAL, now, Some(node), Some(from), what);
+        }
+        let round = applied.state.round().position.blocks();
         if depth > round {
             let what = format!("it left {depth} blocks behind, a round has {round}");
             let proof = self.rollback_proof(now, node, from, to, why);

@@ -43,7 +43,8 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Starts to watch a run that begins. With `behaviour`, it compares each node with the model of an honest one; with
+    /// Starts to watch a run that begins. With `behaviour`, it compares each node with the model of an honest one, where that knows the
+    /// rules; with
     /// `asserts`, it judges the scenario's assertions.
     ///
     /// # Errors
@@ -56,7 +57,8 @@ impl Watchers {
         asserts: bool,
     ) -> Result<Self, String> {
         let watch = Watch::of(scenario, plan, liveness);
-        let behaviour = behaviour.then(|| Behaviour::new(plan, &untimely(scenario)));
+        let is_known = plan.tree.rules().is_of_the_reference();
+        let behaviour = (behaviour && is_known).then(|| Behaviour::new(plan, &untimely(scenario)));
         let asserted = asserts.then(|| Asserted::new(scenario, plan, &watch)).transpose()?;
         Ok(Self { watch, behaviour, asserted })
     }

@@ -68,7 +68,11 @@ impl Peer {
     pub(super) fn block_pushed(&mut self, now: SimTime, block: &Arc<Block>, seen: u32, effects: &mut Vec<Effect>) {
         match self.enter(now, block, seen) {
             Entry::SeenBefore => {}
-            Entry::Refused(why) | Entry::FromFuture(why) => observe(Event::BlockRefused(why.into()), effects),
+            Entry::Refused(why) => {
+                observe(Event::BlockRefused(why.into()), effects);
+                self.doubt_for(now, block, effects);
+            }
+            Entry::FromFuture(why) => observe(Event::BlockRefused(why.into()), effects),
             Entry::Disregarded => observe(Event::BlockDisregarded(block.clone()), effects),
             Entry::Queued => self.take_in(now, block, effects),
         }

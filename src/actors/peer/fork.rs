@@ -4,19 +4,23 @@
 //! 2. A count of a third of the delegates, less one, passes a gate by chance (80 %). That sets the count to 0 and asks for
 //!    a health check, at most one in ten minutes. Sync asks for one, too, when downloads bring nothing (`sync.rs`).
 //! 3. A health check looks for peers, and asks all peers where they stand.
-//! 4. It ends when each has answered or is gone. With half of them or more on other chains, the node is forked.
-//! 5. A forked node goes back to the highest block common with the first peer stored, or, where the rules say so, with the
-//!    largest group of forked peers.
+//! 4. It ends when each has answered or is gone. The fork choice says whether the node leaves its chain (`actors/fork_choice`): with half
+//!    of its peers or more on other chains, by the reference's.
+//! 5. It also says how far the node goes back.
 //! 6. If that is the tip itself, so that no block comes off, the depth is random, 4 to 102 (Q17). It is 5,000 at most, and
-//!    the genesis block stays.
+//!    what is final stays, as the genesis block is.
 //! 7. Blocks come off from the top, each with its event. Then the tip moves, and the pool and the delegate hear of it.
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
-use super::{About, Peer, observe, ping::PingFor};
+use super::{About, Peer, neighbours::Neighbour, observe, ping::PingFor};
 use crate::{
-    actors::{Effect, Event, Message, Role, RollbackCause, SimTime, message::Reorganisation},
-    ledger::{Link, rules::RollbackTarget, saved::saved, state::Notable},
-    protocol::Height,
+    actors::{
+        Effect, Event, Message, NodeId, Role, RollbackCause, SimTime,
+        fork_choice::{self, Chain, ForkChoice, Look, Stance, Strength},
+        message::Reorganisation,
+    },
+    ledger::{Link, saved::saved, state::Notable},
+    protocol::{Block, BlockId, Height},
 };
 use rand::Rng;
 use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
@@ -29,6 +33,10 @@ pub(super) struct ForkWatch {
     /// The last time they did.
     checked: Option<SimTime>,
     pub(super) checking: bool,
+    /// The last time a block that does not follow the tip did, where the rule has it so.
+    doubted: Option<SimTime>,
+    /// The tips on which peers stood when they were verified, where the rule reads their chains.
+    tips: BTreeMap<NodeId, BlockId>,
 }
 
 impl Peer {
@@ -64,34 +72,51 @@ impl Peer {
     /// All peers have answered or are gone: with half of them on other chains, the node leaves its own.
     pub(super) fn health_known(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.watch.checking = false;
-        let all = self.neighbours.all();
-        let peers = all.len() as u32;
-        let forked = all.iter().filter(|neighbour| neighbour.verified.is_forked()).count() as u32;
-        observe(Event::HealthChecked { peers, forked }, effects);
-        let is_forked = peers > 0 && 100 * forked >= self.node_rules().forked_percent * peers;
-        if !is_forked || self.is_recovering() {
-            return self.health_settled(now, effects);
-        }
-        let target = self.rollback_target();
+        let look = self.look();
+        let forked = look.peers.iter().filter(|peer| peer.verified.is_forked()).count() as u32;
+        let target = self.choice().goes_back_to(&look);
+        observe(Event::HealthChecked { peers: look.peers.len() as u32, forked }, effects);
+        let Some(target) = target.filter(|_| !self.is_recovering()) else { return self.health_settled(now, effects) };
         let blocks = self.tip.height().0.saturating_sub(target.0);
         self.fork(now, Some(blocks), RollbackCause::Forked, effects);
     }
 
-    /// The height to go back to.
-    fn rollback_target(&self) -> Height {
-        let common = |neighbour: &super::neighbours::Neighbour| neighbour.verified.highest_common;
-        match self.node_rules().rollback_target {
-            RollbackTarget::FirstPeer => self.neighbours.first_stored().map(common),
-            RollbackTarget::LargestGroup => {
-                let mut groups: BTreeMap<Height, usize> = BTreeMap::new();
-                for neighbour in self.neighbours.all().iter().filter(|neighbour| neighbour.verified.is_forked()) {
-                    *groups.entry(common(neighbour)).or_default() += 1;
-                }
-                // Of the largest groups the last one counts, so the lowest comes last.
-                groups.into_iter().rev().max_by_key(|(_, size)| *size).map(|(height, _)| height)
-            }
+    /// The rule by which the node chooses its chain.
+    pub(super) fn choice(&self) -> &'static dyn ForkChoice {
+        fork_choice::of(self.node_rules().fork_choice)
+    }
+
+    /// Where all peers stand.
+    fn look(&self) -> Look<'_> {
+        let own = Strength::of(&self.tip, &self.tree.applied(&self.tip).state);
+        let chain_of = |neighbour: &Neighbour| {
+            let his = self.tree.link(self.watch.tips.get(&neighbour.node)?)?;
+            let applied = self.tree.applied(&his);
+            Chain::beside(&self.tip, &his, neighbour.verified.highest_common, &applied.state)
+        };
+        let stance = |neighbour: &Neighbour| {
+            let verified = neighbour.verified;
+            let is_read = verified.is_forked() && self.choice().reads_chains();
+            Stance { verified, chain: is_read.then(|| chain_of(neighbour)).flatten() }
+        };
+        Look { own, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
+    }
+
+    /// A peer said that it stands there, which has been verified.
+    pub(super) fn stands_on(&mut self, node: NodeId, tip: BlockId) {
+        if self.choice().reads_chains() {
+            self.watch.tips.insert(node, tip);
         }
-        .unwrap_or_else(|| self.tip.height())
+    }
+
+    /// A block was pushed that does not follow the tip and is not behind it: by some rules the node looks where its peers stand.
+    pub(super) fn doubt_for(&mut self, now: SimTime, block: &Block, effects: &mut Vec<Effect>) {
+        let pause = Duration::from_secs(self.tree.slots().blocktime().into());
+        let is_due = self.watch.doubted.is_none_or(|before| now >= before + pause);
+        if self.choice().doubts_for_a_block() && self.started && is_due && block.header.height >= self.tip.height() {
+            self.watch.doubted = Some(now);
+            self.check_health(now, effects);
+        }
     }
 
     /// Leaves the chain by so many blocks, or by a random number of them, and asks the peers again where they stand.
@@ -139,7 +164,8 @@ impl Peer {
     /// Moves the tip so many blocks back, to genesis at most.
     fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
-        let height = Height(from.height().0.saturating_sub(blocks).max(Height::GENESIS.0));
+        let last_final = self.tree.applied(&from).state.finality().height();
+        let height = Height(from.height().0.saturating_sub(blocks)).max(last_final);
         let Some(to) = from.ancestor(height) else { return };
         if to.id() == from.id() {
             return;
@@ -163,4 +189,4 @@ impl Peer {
     }
 }
 
-saved!(struct ForkWatch { missed, checked, checking });
+saved!(struct ForkWatch { missed, checked, checking, doubted, tips });

@@ -282,10 +282,10 @@ impl Neighbours {
         told
     }
 
-    /// The first of them in the order they are stored in: from the own number on, so that not all nodes have one first.
-    pub(super) fn first_stored(&self) -> Option<&Neighbour> {
+    /// All of them in the order they are stored in: from the own number on, so that not all nodes have one first.
+    pub(super) fn in_storage(&self) -> impl Iterator<Item = &Neighbour> {
         let place = self.numbers.partition_point(|node| *node < self.own);
-        self.all.get(place).or_else(|| self.all.first())
+        self.all[place..].iter().chain(&self.all[..place])
     }
 
     /// The median of their heights, the upper one of two; 0 without peers.
@@ -406,7 +406,7 @@ mod tests {
                     list.insert(node, height);
                 }
                 let first = list.range(NodeId(own)..).chain(list.range(..NodeId(own))).next().map(|(node, _)| *node);
-                prop_assert_eq!(neighbours.first_stored().map(|first| first.node), first);
+                prop_assert_eq!(neighbours.in_storage().next().map(|first| first.node), first);
                 let mut heights: Vec<u32> = list.values().copied().collect();
                 heights.sort_unstable();
                 let median = heights.get(heights.len() / 2).copied().unwrap_or(0);

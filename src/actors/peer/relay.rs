@@ -29,17 +29,20 @@ impl Peer {
     /// Tells the delegate who is there, and on which chain. Peers far behind on the same chain count as quorum.
     pub(super) fn network_known(&mut self, effects: &mut Vec<Effect>) {
         let (height, tip, reached) = (self.tip.height(), self.tip.id(), self.neighbours.len() as u32);
-        let (mut in_quorum, mut over_height, mut forked) = (0, 0, 0);
+        let (mut in_quorum, mut level, mut over_height, mut forked) = (0, 0, 0, 0);
         for neighbour in self.neighbours.all() {
             let counted = match neighbour.height > height {
                 true => &mut over_height,
                 false if neighbour.verified.is_forked() => &mut forked,
-                false => &mut in_quorum,
+                false => {
+                    level += u32::from(neighbour.height == height);
+                    &mut in_quorum
+                }
             };
             *counted += 1;
         }
         let status = self.network_status(reached);
-        let state = NetworkState { status, height, tip, reached, in_quorum, over_height, forked };
+        let state = NetworkState { status, height, tip, reached, in_quorum, level, over_height, forked };
         self.tell(Role::Delegate, Message::NetworkState(state.into()), effects);
     }
 

@@ -70,6 +70,7 @@ impl Peer {
             if !self.probes.is_empty() {
                 self.probes.remove(&node);
             }
+            self.stands_on(node, tip.id);
             return self.verification_passed(now, node, verified, effects);
         }
         if self.probes.contains_key(&node) {
@@ -200,6 +201,7 @@ impl Peer {
     fn probe_passed(&mut self, now: SimTime, node: NodeId, highest_common: Height, effects: &mut Vec<Effect>) {
         let Some(probe) = self.probes.remove(&node) else { return };
         let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
+        self.stands_on(node, probe.claimed.id);
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 

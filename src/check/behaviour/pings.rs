@@ -232,6 +232,7 @@ impl PeerModel {
         let over = self.peers.all.values().filter(|peer| peer.height > height).count() as u32;
         let forked =
             self.peers.all.values().filter(|peer| peer.height <= height && peer.verified.is_forked()).count() as u32;
+        let level = self.peers.all.values().filter(|peer| peer.height == height && !peer.verified.is_forked()).count();
         let status = match known.rules().minimum_network_reach {
             None => NetworkStatus::Test,
             Some(_) if reached < known.rules().least_reach() => NetworkStatus::BelowMinimumPeers,
@@ -243,6 +244,7 @@ impl PeerModel {
             tip: self.tip.id(),
             reached,
             in_quorum: reached - over - forked,
+            level: level as u32,
             over_height: over,
             forked,
         }

@@ -17,6 +17,7 @@ impl Seen {
             findings,
             alive,
             best,
+            last_final,
             heard,
             slot_ends,
             // Those of the world.
@@ -40,6 +41,7 @@ impl Seen {
         }
         alive.iter().for_each(|alive| alive.mark(out));
         best.save(out);
+        last_final.save(out);
         heard.mark(out);
         slot_ends.save(out);
     }

@@ -189,6 +189,9 @@ impl Seen {
     /// A health check found the node forked, and the rollback ends where it should. Source: consensus.md 3.5, 8 Q17.
     fn health_proof(&self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>) -> Result<String, String> {
         let rules = &self.tree.rules().node;
+        if !self.tree.rules().is_of_the_reference() {
+            return Err("no proof is known for the fork choice of these rules".to_owned());
+        }
         let Some((_, peers, forked)) = self.nodes[node.0 as usize].facts.health.filter(|(at, ..)| *at == now) else {
             return Err(format!("{node} makes no health check before its rollback"));
         };

@@ -1,0 +1,114 @@
+//! Fork choice: when a node leaves its chain and how far it goes back, and when its delegate may forge.
+//!
+//! ```text
+//!   a block that does not follow, missed slots, vain downloads ─► health check: where do all peers stand?
+//!                                                                    └─► ForkChoice::goes_back_to ─► rollback, download
+//!   the delegate's turn ─► where do all peers stand? ─► ForkChoice::may_forge ─► block
+//! ```
+//!
+//! The rule [`ForkChoiceRule`] names one. Each decides by numbers alone, so that a rule can be enumerated without a network. The
+//! messages, the verification of peers and the download are the reference's for all of them.
+
+mod ark4432;
+mod longest;
+mod reference;
+mod solar;
+#[cfg(test)]
+mod tests;
+
+use super::{message::NetworkState, peer::Verified};
+use crate::{
+    ledger::{
+        Link, Rules, State,
+        rules::{ForkChoiceRule, NodeRules},
+    },
+    protocol::{BlockId, Height},
+};
+use std::sync::Arc;
+
+/// A rule for which chain a node is on.
+pub trait ForkChoice: Send + Sync {
+    /// The height that a node goes back to, given where its peers stand; `None` if it stays. Its own height asks for a rollback
+    /// of no block (consensus.md 8 Q17).
+    fn goes_back_to(&self, look: &Look<'_>) -> Option<Height>;
+
+    /// Whether a delegate may forge on its relay's tip, in a round of so many active delegates.
+    fn may_forge(&self, seen: &NetworkState, delegates: u32, rules: &Rules) -> bool;
+
+    /// A pushed block that does not follow the tip makes the node look where its peers stand, once in a slot's time at most.
+    fn doubts_for_a_block(&self) -> bool {
+        false
+    }
+
+    /// It looks at the peers' chains, and not at the heights of their tips alone.
+    fn reads_chains(&self) -> bool {
+        false
+    }
+}
+
+/// All that a node knows when it looks at its chain.
+pub struct Look<'a> {
+    pub own: Strength,
+    /// In the order in which they are stored.
+    pub peers: Vec<Stance>,
+    pub rules: &'a NodeRules,
+}
+
+/// Where a peer stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Stance {
+    pub verified: Verified,
+    /// Its chain, where the rule reads chains and this is another one.
+    pub chain: Option<Chain>,
+}
+
+/// A peer's chain beside the own one.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain {
+    pub strength: Strength,
+    /// The blocks above the common one: the own and his.
+    pub parting: (BlockId, BlockId),
+}
+
+/// The strength of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strength {
+    /// What the delegates have agreed on, as far as the rule of finality lets it decide between chains.
+    pub agreed: Height,
+    pub height: Height,
+    /// The id of the tip, where it decides between equals.
+    pub id: Option<BlockId>,
+}
+
+impl Strength {
+    /// Of the chain of a tip with this state.
+    pub fn of(tip: &Link, state: &State) -> Self {
+        let finality = state.finality();
+        Self { agreed: finality.agreed(), height: tip.height(), id: finality.decides_by_ids().then(|| tip.id()) }
+    }
+
+    /// The stronger one has the more agreed on, or else the more blocks, or else the smaller id where ids decide.
+    pub fn beats(&self, other: &Self) -> bool {
+        let ids = matches!((self.id, other.id), (Some(own), Some(other)) if own < other);
+        (self.agreed, self.height, ids) > (other.agreed, other.height, false)
+    }
+}
+
+impl Chain {
+    /// The chain of a peer's tip beside the own one, which part above a height.
+    pub fn beside(own: &Arc<Link>, his: &Arc<Link>, common: Height, state: &State) -> Option<Self> {
+        let parting = (own.ancestor(common.next())?.id(), his.ancestor(common.next())?.id());
+        Some(Self { strength: Strength::of(his, state), parting })
+    }
+}
+
+/// The rule of a name.
+pub fn of(rule: ForkChoiceRule) -> &'static dyn ForkChoice {
+    match rule {
+        ForkChoiceRule::Reference => &reference::Reference,
+        ForkChoiceRule::Ark4432 => &ark4432::Ark4432,
+        ForkChoiceRule::Solar => &solar::Solar { breaks_ties: false },
+        ForkChoiceRule::SolarTieBroken => &solar::Solar { breaks_ties: true },
+        ForkChoiceRule::LongestChain => &longest::Longest,
+    }
+}

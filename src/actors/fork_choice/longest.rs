@@ -1,0 +1,36 @@
+//! The longest chain, or, with a rule of finality that decides between chains, the one on which more is agreed: EOS's last
+//! irreversible block, then the height, then the smaller id; Lisk's highest prevoted block, then the height.
+//!
+//! 1. A node looks where its peers stand when a block comes that does not follow its tip.
+//! 2. It goes back to the block common with the peer on the strongest chain, if that beats its own.
+//! 3. Its delegate forges in its turn, whoever is there.
+
+use super::{ForkChoice, Look, Strength};
+use crate::{actors::message::NetworkState, ledger::Rules, protocol::Height};
+
+pub(super) struct Longest;
+
+impl ForkChoice for Longest {
+    fn goes_back_to(&self, look: &Look<'_>) -> Option<Height> {
+        let mut best: (Strength, Option<Height>) = (look.own, None);
+        for peer in look.forked() {
+            let chain = peer.chain.map(|chain| chain.strength).filter(|strength| strength.beats(&best.0));
+            if let Some(strength) = chain {
+                best = (strength, Some(peer.verified.highest_common));
+            }
+        }
+        best.1
+    }
+
+    fn may_forge(&self, _seen: &NetworkState, _delegates: u32, _rules: &Rules) -> bool {
+        true
+    }
+
+    fn doubts_for_a_block(&self) -> bool {
+        true
+    }
+
+    fn reads_chains(&self) -> bool {
+        true
+    }
+}
