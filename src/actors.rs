@@ -12,6 +12,7 @@
 pub mod ahead;
 pub mod behaviour;
 pub mod delegate;
+pub mod fork_choice;
 mod hosted;
 pub mod message;
 pub mod observation;

@@ -14,6 +14,7 @@ pub mod output;
 pub mod pages;
 mod parent;
 mod progress;
+pub mod protocols;
 pub mod replay;
 pub mod run;
 pub mod schema;
@@ -53,6 +54,7 @@ enum Command {
     Diff(diff::Diff),
     Check(check::Check),
     Explain(explain::Explain),
+    Protocols(protocols::Protocols),
     Pages(pages::Pages),
 }
 
@@ -99,6 +101,7 @@ impl Cli {
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Protocols(protocols) => protocols.run(),
             Command::Pages(pages) => pages.run(),
         };
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {

@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod balance;
 pub mod base;
+pub mod finality;
 pub mod import;
 pub mod round;
 pub mod rules;

@@ -4,6 +4,7 @@
 pub mod bundle;
 pub mod metrics;
 pub mod page;
+pub mod protocols;
 pub mod rounds;
 pub mod session;
 pub mod sheet;

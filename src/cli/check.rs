@@ -14,7 +14,7 @@ use crate::{
         swarm::{Frame, Modelled},
     },
     files::{self, TEXT_LIMIT},
-    ledger::Rules,
+    ledger::{Rules, rules::NAMED},
     protocol::crypto::CryptoMode,
     scenario::{Scenario, memory::Need},
     sim::SeedTree,
@@ -66,7 +66,7 @@ pub struct Check {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The rules of all nodes, whatever the scenario says; if not given, those of the scenario, and 'corrected' without a scenario.
-    #[arg(long, value_parser = ["reference", "corrected"])]
+    #[arg(long, value_parser = NAMED.map(|named| named.name))]
     rules: Option<String>,
     /// The treatment of signatures; modelled, if not given, or as the scenario says.
     #[arg(long, value_enum, value_name = "MODE")]

@@ -271,11 +271,14 @@ impl Run {
             .iter()
             .filter(|heal| heal.observed_seconds > SLOT_SECONDS || heal.converged_seconds.is_none());
         let healed: String = slow.map(|heal| format!("healed:  {}\n", heal.in_words())).collect();
+        let last_final = figures.last_final.map_or_else(String::new, |height| {
+            format!("final:   up to height {height}, {} blocks below the tip\n", figures.tip.height().0 - height.0)
+        });
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}; {}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
-             {} events\n{}{notes}{down}{ended}{healed}{asserted}digest:  {}{}",
+             {} events\n{}{last_final}{notes}{down}{ended}{healed}{asserted}digest:  {}{}",
             self.scenario.display(),
             scenario.rules_in_words(),
             table::render(&figures.chain),
@@ -306,7 +309,7 @@ fn forks(total: &Totals) -> String {
 
 fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> Value {
     let total = &figures.total;
-    json!({
+    let mut told = json!({
         "scenario": about.scenario,
         "description": about.description,
         "version": about.version,
@@ -331,7 +334,11 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
         "heals": figures.heals,
         "delegates": totals(&figures.chain),
         "per_round": figures.chain,
-    })
+    });
+    if let Some(height) = figures.last_final {
+        told["final_height"] = height.0.into();
+    }
+    told
 }
 
 /// Shown on a terminal only, and gone when the run is over.

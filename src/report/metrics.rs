@@ -28,7 +28,7 @@ pub use sample::Sample;
 use super::rounds::{RoundBook, RoundReport};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link},
+    ledger::{BlockTree, Link, rules::FinalityRule},
     protocol::{Slot, slots::Slots},
     sim::{NetworkEvent, Observer, Plan, Tips, Weights},
 };
@@ -228,6 +228,8 @@ impl Account {
         self.heals.finish(end);
         let (orphaned, orphans) = self.orphans.list(&tip);
         let total = self.totals(&chain, &tip, orphaned, end);
+        let has_finality = self.tree.rules().ledger.finality != FinalityRule::None;
+        let last_final = has_finality.then(|| self.tree.applied(&tip).state.finality().height());
         Figures {
             rounds: std::mem::take(&mut self.rounds),
             time: self.time.finish(),
@@ -238,6 +240,7 @@ impl Account {
             propagation_curve: self.propagation.curve(),
             chain,
             tip,
+            last_final,
             nodes: self.tips.nodes(),
         }
     }

@@ -48,7 +48,7 @@ pub struct Scenario {
     pub draws: DrawsBy,
     #[serde(default)]
     pub network: NetworkSection,
-    /// The rules of the nodes: `base` is "reference" (the default) or "corrected", and any rule can be set by name.
+    /// The rules of the nodes: `base` names a set of rules ("reference" if not given; docs/protocols.md has all), and any rule can be set by name.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub rules: toml::Table,

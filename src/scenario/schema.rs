@@ -1,7 +1,7 @@
 //! The format of scenario files as a JSON Schema, and what that allows beside a key.
 
 use super::{Scenario, assertion::Metric, path::PathStep};
-use crate::ledger::Rules;
+use crate::ledger::{Rules, rules::NAMED};
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ impl Scenario {
         schema["title"] = "dposlab scenario".into();
         let rules = serde_json::to_value(Rules::reference()).expect("rules are made of what JSON can hold");
         let mut described = shape(&rules);
-        described["properties"]["base"] = json!({ "enum": ["reference", "corrected"], "default": "reference" });
+        described["properties"]["base"] = json!({ "enum": NAMED.map(|named| named.name), "default": "reference" });
         schema["properties"]["rules"] = described;
         let metrics: Vec<String> =
             Metric::ALL.iter().map(|metric| format!("{}: {}", metric.name(), metric.description())).collect();

@@ -5,7 +5,8 @@ use crate::support::root;
 use std::{collections::BTreeMap, fs};
 
 /// The patches of the page, each under a heading of its own.
-const PATCHES: [&str; 7] = ["fault", "transaction", "endpoint", "event", "table", "rule", "invariant"];
+const PATCHES: [&str; 10] =
+    ["fault", "schedule", "fork-choice", "finality", "transaction", "endpoint", "event", "table", "rule", "invariant"];
 
 #[test]
 fn every_patch_applies_to_the_sources() {

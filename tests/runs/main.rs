@@ -43,6 +43,7 @@ mod open_files;
 mod pool;
 mod pool_laws;
 mod pool_refusals;
+mod protocols;
 mod quirks;
 mod readme;
 mod reality;

@@ -7,7 +7,7 @@ use super::{
     sample::{Sample, lesser},
     time::Bucket,
 };
-use crate::{ledger::Link, report::rounds::RoundReport};
+use crate::{ledger::Link, protocol::Height, report::rounds::RoundReport};
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -121,6 +121,8 @@ pub struct Figures {
     /// Cumulated shares of propagation delays: (milliseconds, share of deliveries that took no longer).
     pub propagation_curve: Vec<(f64, f64)>,
     pub tip: Arc<Link>,
+    /// The last final block of the chain; `None` where no rule makes blocks final.
+    pub last_final: Option<Height>,
     /// Number of nodes.
     pub nodes: usize,
 }

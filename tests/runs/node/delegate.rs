@@ -85,7 +85,7 @@ impl Alone {
     fn network(&self, status: NetworkStatus, in_quorum: u32, forked: u32) -> NetworkState {
         let tip = self.cluster.tree.genesis();
         let (height, tip, reached) = (tip.height(), tip.id(), in_quorum + forked);
-        NetworkState { status, height, tip, reached, in_quorum, over_height: 0, forked }
+        NetworkState { status, height, tip, reached, in_quorum, level: in_quorum, over_height: 0, forked }
     }
 }
 

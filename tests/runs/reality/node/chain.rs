@@ -188,6 +188,7 @@ impl<'a> Chain<'a> {
             tip: genesis.id(),
             reached: decision.in_quorum + decision.over_height + decision.forked,
             in_quorum: decision.in_quorum,
+            level: decision.in_quorum,
             over_height: decision.over_height,
             forked: decision.forked,
         };

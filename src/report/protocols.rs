@@ -1,0 +1,247 @@
+//! Sets of rules under the same faults, side by side.
+//!
+//! Each run is of 21 delegates, one on each node of a full mesh, for [`SLOTS`] slots of eight seconds. Faults begin at slot
+//! [`FAULTY`] and end 80 slots later. Figures are of the slots from [`COUNTED`] on, when the first blocks have become final by every
+//! rule. Runs of one seed have the same keys and link latencies.
+
+use super::metrics::Metrics;
+use crate::{
+    ledger::{
+        BlockTree, Link,
+        rules::{FinalityRule, Named},
+    },
+    protocol::Height,
+    scenario::Scenario,
+    sim::{SeedTree, Tips},
+};
+use serde::Serialize;
+use std::{
+    ops::Range,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// Slots of a run.
+pub const SLOTS: u32 = 1_060;
+/// The first slot whose figures count.
+pub const COUNTED: u32 = 620;
+/// The slot in which faults begin.
+pub const FAULTY: u32 = 660;
+/// Slots at the end of a run in which the chain must grow by half as many blocks, for a network that goes on.
+const LAST: u32 = 84;
+
+/// What goes wrong in a run.
+pub struct Situation {
+    pub name: &'static str,
+    pub what: &'static str,
+    /// In a scenario file.
+    faults: &'static str,
+}
+
+/// All of them.
+pub const SITUATIONS: [Situation; 6] = [
+    Situation { name: "healthy", what: "nothing goes wrong", faults: "" },
+    Situation {
+        name: "third-down",
+        what: "7 of 21 nodes crash and come back",
+        faults: r#"
+            [[fault]]
+            kind = "crash"
+            nodes = { from = "genesis_1", to = "genesis_7" }
+            from = { slot = 660 }
+            until = { slot = 740 }"#,
+    },
+    Situation {
+        name: "split",
+        what: "11 nodes against 10",
+        faults: r#"
+            [[fault]]
+            kind = "partition"
+            groups = [{ from = "genesis_1", to = "genesis_11" }]
+            from = { slot = 660 }
+            until = { slot = 740 }"#,
+    },
+    Situation {
+        name: "three-parts",
+        what: "7 nodes against 7 against 7",
+        faults: r#"
+            [[fault]]
+            kind = "partition"
+            groups = [{ from = "genesis_1", to = "genesis_7" }, { from = "genesis_8", to = "genesis_14" }]
+            from = { slot = 660 }
+            until = { slot = 740 }"#,
+    },
+    Situation {
+        name: "double",
+        what: "a delegate forges two blocks in each of its slots",
+        faults: r#"
+            [[fault]]
+            kind = "double-forge"
+            delegates = ["genesis_9"]
+            from = { slot = 660 }
+            until = { slot = 740 }"#,
+    },
+    Situation {
+        name: "lossy",
+        what: "one message in twenty is lost",
+        faults: r#"
+            [[fault]]
+            kind = "drop"
+            chance = 0.05
+            from = { slot = 660 }
+            until = { slot = 740 }"#,
+    },
+];
+
+/// The figures of one run.
+struct Played {
+    missed: u32,
+    rollbacks: u32,
+    deepest: u32,
+    /// Of each slot, how far the last final block lies below the winning tip; empty where no rule makes blocks final.
+    below: Vec<u32>,
+    conflict: bool,
+    united: bool,
+}
+
+/// The figures of all runs of a set of rules in a situation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    pub situation: &'static str,
+    pub rules: &'static str,
+    pub runs: u32,
+    /// Slots without a block on the winning chain, of all slots counted, in percent.
+    pub missed_percent: f64,
+    /// Rollbacks of all nodes of a run, in the mean.
+    pub rollbacks: f64,
+    /// The deepest rollback of all runs, in blocks.
+    pub deepest: u32,
+    /// How far the last final block lies below the winning tip at a slot's end, in blocks: the mean over all slots counted.
+    pub final_below_mean: Option<f64>,
+    /// The greatest of these.
+    pub final_below_max: Option<u32>,
+    /// Runs in which blocks became final that are not on one chain.
+    pub conflicts: u32,
+    /// Runs that ended with a chain that grows, on which all nodes but two at most stand or are a block behind.
+    pub united: u32,
+}
+
+/// Plays every situation under every set of rules with each of these seeds, on so many threads. `None` if `stop` was set before
+/// the end. `progress` hears how many runs are over.
+///
+/// # Panics
+/// A run panics.
+pub fn compare(
+    rules: &[&'static Named],
+    situations: &[&'static Situation],
+    seeds: Range<u64>,
+    jobs: usize,
+    stop: &AtomicBool,
+    progress: impl Fn(usize) + Sync,
+) -> Option<Vec<Row>> {
+    let count = (seeds.end - seeds.start) as usize;
+    let total = rules.len() * situations.len() * count;
+    let (next, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let played: Mutex<Vec<Option<Played>>> = Mutex::new((0..total).map(|_| None).collect());
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= total {
+                        break;
+                    }
+                    let (group, seed) = (index / count, seeds.start + (index % count) as u64);
+                    let run = play(situations[group / rules.len()], rules[group % rules.len()], seed);
+                    played.lock().expect("no one panics while holding it")[index] = Some(run);
+                    progress(over.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    let played: Option<Vec<Played>> =
+        played.into_inner().expect("no one panics while holding it").into_iter().collect();
+    let names = situations.iter().flat_map(|situation| rules.iter().map(|named| (situation.name, named.name)));
+    Some(names.zip(played?.chunks(count)).map(|((situation, rules), runs)| row(situation, rules, runs)).collect())
+}
+
+fn row(situation: &'static str, rules: &'static str, runs: &[Played]) -> Row {
+    let sum = |of: fn(&Played) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
+    let count = runs.len() as f64;
+    let below: Vec<u32> = runs.iter().flat_map(|run| run.below.iter().copied()).collect();
+    let total: u64 = below.iter().map(|below| u64::from(*below)).sum();
+    Row {
+        situation,
+        rules,
+        runs: runs.len() as u32,
+        missed_percent: 100.0 * sum(|run| run.missed) / (count * f64::from(SLOTS - COUNTED)),
+        rollbacks: sum(|run| run.rollbacks) / count,
+        deepest: runs.iter().map(|run| run.deepest).max().unwrap_or(0),
+        final_below_mean: (!below.is_empty()).then(|| total as f64 / below.len() as f64),
+        final_below_max: below.iter().max().copied(),
+        conflicts: runs.iter().filter(|run| run.conflict).count() as u32,
+        united: runs.iter().filter(|run| run.united).count() as u32,
+    }
+}
+
+fn play(situation: &Situation, named: &Named, seed: u64) -> Played {
+    let text = format!(
+        "version = 1\nrounds = 100000\n[network]\ndelegates = 21\ngossip = \"reference\"\n[rules]\nbase = \"{}\"\n{}\n",
+        named.name, situation.faults
+    );
+    let scenario = Scenario::parse(&text, Path::new(situation.name)).expect("the situations are scenarios");
+    let seeds = SeedTree::new(seed);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let metrics = Metrics::new(&plan);
+    let has_finality = plan.tree.rules().ledger.finality != FinalityRule::None;
+    let (mut last_final, mut conflict) = (plan.tree.genesis().clone(), false);
+    let (mut slot, mut counted_from, mut last_from) = (0, Height::GENESIS, Height::GENESIS);
+    let (mut below, mut united, mut tip) = (Vec::new(), false, Height::GENESIS);
+    let outcome = scenario.play_inline(&plan, vec![Box::new(metrics.clone())], |stage| {
+        slot += 1;
+        let tips = stage.world().tips();
+        let winning = tips.winning();
+        tip = winning.height();
+        if slot == COUNTED {
+            counted_from = tip;
+        }
+        if slot == SLOTS - LAST {
+            last_from = tip;
+        }
+        let final_height = plan.tree.applied(winning).state.finality().height();
+        conflict |= has_finality && !agree_on(tips, &plan.tree, &mut last_final);
+        if slot > COUNTED && has_finality {
+            below.push(tip.0 - final_height.0);
+        }
+        let near = tips.of_live().filter(|(_, own)| winning.descends_from(own) && own.height().0 + 1 >= tip.0).count();
+        united = near + 2 >= tips.nodes();
+        slot < SLOTS
+    });
+    let figures = metrics.finish(outcome.end).total;
+    let grown = 2 * (tip.0 - last_from.0.min(tip.0)) >= LAST;
+    Played {
+        missed: (SLOTS - COUNTED).saturating_sub(tip.0.saturating_sub(counted_from.0)),
+        rollbacks: figures.rollbacks,
+        deepest: figures.rollback_depth_max,
+        below,
+        conflict,
+        united: united && grown,
+    }
+}
+
+/// Whether the last final blocks of all nodes are on one chain with the highest one so far.
+fn agree_on(tips: &Tips, tree: &BlockTree, last_final: &mut Arc<Link>) -> bool {
+    tips.distinct().all(|tip| {
+        let own = tip.ancestor(tree.applied(tip).state.finality().height()).expect("what is final is on the chain");
+        let (low, high) = if own.height() < last_final.height() { (&own, &*last_final) } else { (&*last_final, &own) };
+        let agrees = high.descends_from(low);
+        if agrees {
+            *last_final = high.clone();
+        }
+        agrees
+    })
+}
