@@ -19,16 +19,12 @@ use super::{
 };
 use crate::{
     ledger::{BlockTree, saved::saved},
-    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot, Slots},
+    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot},
 };
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
-/// A block is no longer forged or sent when fewer whole seconds are left of its slot. Source: consensus.md 2.4.
-const LEAST_SECONDS_LEFT: u32 = 2;
-/// Time into a slot before which the block of the slot before is waited for. Source: consensus.md 2.1.
-const SETTLING: Duration = Duration::from_secs(2);
 /// Time the relay has to answer. Source: consensus.md 2.1 step D.
 const ANSWER_TIME: Duration = Duration::from_secs(4);
 /// Wait after a failure. Source: consensus.md 2.5.
@@ -230,7 +226,7 @@ impl Delegate {
             return;
         }
         // canForge of the reference: the slot after the tip's began more than a second ago, in whole seconds.
-        let earliest = self.poll_in(Slot(round.tip_slot.0 + 1), SETTLING);
+        let earliest = self.poll_in(Slot(round.tip_slot.0 + 1), self.settling());
         if now < earliest {
             self.wake_at(earliest, Due::Look, effects);
             return;
@@ -275,7 +271,7 @@ impl Delegate {
         let Some(Work { slot, round, network: Some(network) }) = &self.work else { return };
         let Some(keys) = &self.keys else { return };
         let (slots, milestones) = (self.tree.slots(), &self.tree.config().milestones);
-        if in_time(&slots, *slot, now) {
+        if in_time(&self.tree, *slot, now) {
             let draft = BlockDraft {
                 version: milestones.at(round.tip_height.next()).block.version,
                 timestamp: slots.start(*slot),
@@ -284,7 +280,7 @@ impl Delegate {
                 reward: milestones.at(round.tip_height.next()).reward,
                 transactions: transactions.to_vec(),
             };
-            let block = Arc::new(Block::forge(draft, keys, milestones).after_forging_up_to(self.forged_up_to));
+            let block = Arc::new(Block::forge_after(draft, self.forged_up_to, keys, milestones));
             if self.tree.rules().ledger.finality.asks_forgers() {
                 self.forged_up_to = self.forged_up_to.max(block.header.height);
             }
@@ -321,11 +317,15 @@ impl Delegate {
             self.plan += 1;
             return;
         };
-        let before = self.poll_in(Slot(next.0.saturating_sub(1)), SETTLING);
+        let before = self.poll_in(Slot(next.0.saturating_sub(1)), self.settling());
         match now < before && !self.is_offline(round) {
             true => self.wake_at(before, Due::WakeRelay(next), effects),
             false => self.wake_at(self.poll_in(next, Duration::ZERO), Due::Look, effects),
         }
+    }
+
+    fn settling(&self) -> Duration {
+        Duration::from_secs(self.tree.rules().node.settling_s.into())
     }
 
     /// The first poll of the relay from so long into a slot on. Source: consensus.md 2.1.
@@ -365,9 +365,10 @@ impl Delegate {
 }
 
 /// Returns true if the slot is running and enough of it is left for its block, in whole seconds. Source: consensus.md 2.4.
-pub(super) fn in_time(slots: &Slots, slot: Slot, now: SimTime) -> bool {
+pub(super) fn in_time(tree: &BlockTree, slot: Slot, now: SimTime) -> bool {
+    let (slots, least) = (tree.slots(), tree.rules().node.least_seconds_left);
     let (now, end) = (now.seconds(), slots.start(Slot(slot.0.saturating_add(1))));
-    slots.slot(now) == slot && end.0.saturating_sub(now.0) >= LEAST_SECONDS_LEFT
+    slots.slot(now) == slot && end.0.saturating_sub(now.0) >= least
 }
 
 saved!(struct Delegate { node, keys, tree, polls, offline, plan, due, work, done, forged_up_to, started });

@@ -40,6 +40,11 @@ pub trait ForkChoice: Send + Sync {
         false
     }
 
+    /// After a rollback the node downloads what its peers have above it, however young its tip is.
+    fn catches_up_at_once(&self) -> bool {
+        false
+    }
+
     /// It looks at the peers' chains, and not at the heights of their tips alone.
     fn reads_chains(&self) -> bool {
         false
@@ -49,6 +54,8 @@ pub trait ForkChoice: Send + Sync {
 /// All that a node knows when it looks at its chain.
 pub struct Look<'a> {
     pub own: Strength,
+    /// The last final block of the own chain.
+    pub last_final: Height,
     /// In the order in which they are stored.
     pub peers: Vec<Stance>,
     pub rules: &'a NodeRules,
@@ -95,10 +102,12 @@ impl Strength {
 }
 
 impl Chain {
-    /// The chain of a peer's tip beside the own one, which part above a height.
+    /// The chain of a peer's tip beside the own one; `None` unless they part above this height.
     pub fn beside(own: &Arc<Link>, his: &Arc<Link>, common: Height, state: &State) -> Option<Self> {
-        let parting = (own.ancestor(common.next())?.id(), his.ancestor(common.next())?.id());
-        Some(Self { strength: Strength::of(his, state), parting })
+        let at = |height: Height| Some((own.ancestor(height)?.id(), his.ancestor(height)?.id()));
+        let (below, parting) = (at(common)?, at(common.next())?);
+        let is_so = below.0 == below.1 && parting.0 != parting.1;
+        is_so.then(|| Self { strength: Strength::of(his, state), parting })
     }
 }
 

@@ -30,7 +30,7 @@ pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
     let within_rounds = swarm::rounds_to_converge(scenario.network.delegates);
     // The clients' actions belong to the trouble: it takes so long at least.
     let last = scenario.actions.iter().map(|action| action.height + 2).max().unwrap_or(0);
-    let trouble = f64::from(last.max(scenario.network.delegates) * 8);
+    let trouble = f64::from(last.max(scenario.network.delegates) * scenario.network.block_time_s);
     let from_seconds = faults_over(scenario)?.max(trouble);
     Some(Liveness { from_seconds, within_rounds })
 }

@@ -138,17 +138,14 @@ fn as_file(scenario: &Scenario, finding: &Finding, wait: bool) -> Scenario {
     }
     if wait {
         file.stall = Some(StallRule::Off);
-        file.time_limit_seconds = Some(file.rounds * file.network.delegates * BLOCKTIME);
+        file.time_limit_seconds = Some(file.rounds * file.round_slots() * file.network.block_time_s);
     }
     file
 }
 
-/// Seconds from a block to the next, in generated networks.
-const BLOCKTIME: u32 = 8;
-
 /// The scenario with as many rounds as pass until a finding shows.
 fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
-    let round = f64::from(scenario.network.delegates * BLOCKTIME);
+    let round = f64::from(scenario.network.delegates * scenario.network.block_time_s);
     let needed = (finding.after_seconds / round).ceil() as u32 + 1;
     let scenario = Scenario { rounds: scenario.rounds.max(needed), ..scenario.clone() };
     if !is_liveness(finding.invariant) {
@@ -180,7 +177,7 @@ fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicB
 fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String> {
     let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
     let teller = Teller::new(&plan);
-    let slots = finding.after_seconds / f64::from(BLOCKTIME);
+    let slots = finding.after_seconds / f64::from(file.network.block_time_s);
     let mut left = slots.ceil() as u32 + 1;
     let played = file.play_while(&plan, StageKind::Inline, vec![Box::new(teller.clone())], |_| {
         left = left.saturating_sub(1);
@@ -192,9 +189,9 @@ fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String
 /// Gives a scenario as many rounds as the faults and the time to recover need.
 pub(super) fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
-        let round = f64::from(scenario.network.delegates * BLOCKTIME);
+        let round = f64::from(scenario.network.delegates * scenario.network.block_time_s);
         let rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;
-        scenario.rounds = rounds_for(&scenario.network, rounds * scenario.network.delegates);
+        scenario.rounds = rounds_for(&scenario.network, rounds * scenario.network.delegates, scenario.slots_a_turn());
     }
     scenario
 }

@@ -72,7 +72,7 @@ pub(super) fn refit(old: &NetworkSection, new: &mut NetworkSection) {
 }
 
 fn fitted(change: Change, old: &NetworkSection, new: &NetworkSection) -> Change {
-    let round = (1..).find(|round| old.round(*round).0 >= change.height).unwrap_or(1);
+    let round = (1..).find(|round| old.round(*round, 1).0 >= change.height).unwrap_or(1);
     let delegates = change.delegates.map(|delegates| delegates.clamp(1, new.delegates + new.standby));
-    Change { height: new.round(round).0, delegates, ..change }
+    Change { height: new.round(round, 1).0, delegates, ..change }
 }

@@ -136,7 +136,7 @@ impl Simulation {
     /// The first thing that does not hold.
     pub fn play(self) -> Result<Played, Broken> {
         let Self { scenario, plan, testnet, always, mut eventually } = self;
-        let (seed, seats, slots) = (plan.seeds.seed(), scenario.network.delegates, plan.tree.slots());
+        let (seed, seats, slots) = (plan.seeds.seed(), scenario.round_slots(), plan.tree.slots());
         let watch =
             Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(&scenario), &paired(&scenario));
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];

@@ -149,7 +149,7 @@ impl BlockStep<'_> {
                 (first, members) = (milestone.height.0, milestone.active_delegates);
             }
         }
-        (next - first).is_multiple_of(members)
+        (next - first).is_multiple_of(members * self.tree.rules().ledger.slots_a_turn)
     }
 
     /// The slot of a time.

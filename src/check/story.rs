@@ -113,6 +113,9 @@ pub(super) fn event_in_words(event: &Event, tree: &BlockTree) -> String {
             let plural = if blocks == 1 { "" } else { "s" };
             format!("rolls back {blocks} block{plural}, from {} to {} ({cause})", on(from), on(to))
         }
+        Event::HealthChecked { peers, forked } if !rules.is_of_the_reference() => {
+            format!("checks its health: {} forked", share(*forked, *peers))
+        }
         Event::HealthChecked { peers, forked } => {
             let (share, needed) = (share(*forked, *peers), rules.node.forked_percent);
             format!("checks its health: {share} forked, {needed} % needed to roll back")
@@ -129,6 +132,9 @@ pub(super) fn event_in_words(event: &Event, tree: &BlockTree) -> String {
         Event::ForgingSuspended { reached, in_quorum } => match rules.minimum_network_reach {
             Some(least) if *reached < least => {
                 format!("does not forge: {reached} peers reached, {least} needed to forge")
+            }
+            _ if !rules.is_of_the_reference() => {
+                format!("does not forge: {} on the chain", share(*in_quorum, *reached))
             }
             _ => {
                 let (share, needed) = (share(*in_quorum, *reached), rules.quorum_percent);

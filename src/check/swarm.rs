@@ -73,9 +73,9 @@ pub fn rounds_to_converge(delegates: u32) -> u32 {
 }
 
 /// The least number of rounds in which a network's chain gets so high.
-pub fn rounds_for(network: &NetworkSection, height: u32) -> u32 {
+pub fn rounds_for(network: &NetworkSection, height: u32, turn: u32) -> u32 {
     let last = |round: u32| {
-        let (first, seats) = network.round(round);
+        let (first, seats) = network.round(round, turn);
         first + seats - 1
     };
     (1..).find(|round| last(*round) >= height).unwrap_or(1)
@@ -113,6 +113,9 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     if frame.base.is_none() {
         draw_rules(draw, &mut scenario);
     }
+    if scenario.slots_a_turn() > 1 {
+        scenario.network.milestones.retain(|change| change.delegates.is_none());
+    }
     let seats = scenario.network.delegates;
     let troubled = frame.rounds.unwrap_or_else(|| (TROUBLED_SLOTS / seats).clamp(3, 12));
     scenario.faults.extend(faults::faults(draw, &scenario.network, troubled));
@@ -125,7 +128,8 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     let deeds = *[0, 10, 30, 30, 60, 120].choose(draw).unwrap_or(&30);
     scenario.actions.extend(Actions::new(draw, &scenario.network, troubled * seats).draw(deeds));
     let more = if is_whole(&scenario.network.model) { rounds_to_converge(seats) + 1 } else { 2 };
-    scenario.rounds = scenario.rounds.max(rounds_for(&scenario.network, (troubled + more) * seats));
+    scenario.rounds =
+        scenario.rounds.max(rounds_for(&scenario.network, (troubled + more) * seats, scenario.slots_a_turn()));
     // The turn of an action above the last height never comes.
     let last = scenario.last_height().0;
     scenario.actions.retain(|action| action.height <= last);
@@ -161,7 +165,7 @@ const MANY_DOUBLED: f64 = 0.005;
 /// The heights with which the last two blocks of a round or the first two of the next follow, up to a height.
 fn near_boundary(network: &NetworkSection, last: u32) -> Vec<u32> {
     let firsts =
-        (2..).map(|round| network.round(round).0).take_while(|first| *first <= last.max(network.delegates + 1));
+        (2..).map(|round| network.round(round, 1).0).take_while(|first| *first <= last.max(network.delegates + 1));
     firsts.flat_map(|first| first.saturating_sub(3).max(1)..=first).collect()
 }
 

@@ -107,7 +107,7 @@ impl Watch {
     pub fn of(scenario: &Scenario, plan: &Plan, liveness: Option<Liveness>) -> Self {
         let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &paired(scenario));
         let slots = plan.tree.slots();
-        let round_seconds = scenario.network.delegates * slots.blocktime();
+        let round_seconds = scenario.round_slots() * slots.blocktime();
         let mut seen = watch.seen();
         seen.start = plan.start;
         seen.alive = liveness.map(|asked| Alive::new(asked, plan.start, round_seconds));

@@ -78,9 +78,6 @@ pub struct Run {
     progress: Progress,
 }
 
-/// After a fault, what takes no longer than this is not told.
-const SLOT_SECONDS: f64 = 8.0;
-
 const EXAMPLES: &str = "\
 Examples:
   dposlab run scenarios/missed-slots.toml --seed 7
@@ -266,10 +263,9 @@ impl Run {
             ended => format!("ended:   {}\n", ended.in_words(figures.tip.height(), scenario.last_height())),
         };
         // Within a slot the nodes are never all on one block for long.
-        let slow = figures
-            .heals
-            .iter()
-            .filter(|heal| heal.observed_seconds > SLOT_SECONDS || heal.converged_seconds.is_none());
+        let slow = figures.heals.iter().filter(|heal| {
+            heal.observed_seconds > f64::from(scenario.network.block_time_s) || heal.converged_seconds.is_none()
+        });
         let healed: String = slow.map(|heal| format!("healed:  {}\n", heal.in_words())).collect();
         let last_final = figures.last_final.map_or_else(String::new, |height| {
             format!("final:   up to height {height}, {} blocks below the tip\n", figures.tip.height().0 - height.0)

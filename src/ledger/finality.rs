@@ -4,8 +4,8 @@
 //! function of the chain, as everything else of a state. It never falls along a chain. By [`FinalityRule::None`], the reference's,
 //! no block but genesis is ever final, and nothing is kept.
 //!
-//! A block says of its forger how high it has forged before ([`Block::forged_before`]). The protocols that ask for this have it in
-//! their headers. Here it is beside the reference's bytes.
+//! A header says how high its forger has forged before, where a rule asks ([`forged_before`](crate::protocol::BlockHeader)). It is
+//! signed and part of the id, beside the reference's bytes.
 
 mod last_irreversible;
 mod lisk_bft;
@@ -74,7 +74,7 @@ impl Finality {
         match self {
             Self::None | Self::Solidified(_) => Height::GENESIS,
             Self::LastIrreversible(known) => known.height(),
-            Self::LiskBft(known) => known.prevoted(),
+            Self::LiskBft(known) => known.said(),
         }
     }
 

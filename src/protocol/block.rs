@@ -35,6 +35,9 @@ pub struct BlockHeader {
     pub payload_length: u32,
     pub payload_hash: [u8; 32],
     pub generator: PublicKey,
+    /// The greatest height at which its generator forged before, on any chain, as it says; 0 where it never did, or no rule of
+    /// finality asks. It is signed, and part of the id, and not of the wire bytes: the reference has no such member.
+    pub forged_before: Height,
     /// DER.
     pub signature: Vec<u8>,
 }
@@ -45,9 +48,6 @@ pub struct Block {
     pub id: BlockId,
     pub header: BlockHeader,
     pub transactions: Vec<Arc<SignedTransaction>>,
-    /// The greatest height at which its generator forged before, on any chain, as it says; 0 where it never did, or no rule of
-    /// finality asks. Part of neither its bytes nor its id.
-    pub forged_before: Height,
     /// The result of [`Block::check_content`]. A clone starts anew, so changing a clone is safe.
     content: OnceLock<Arc<[BlockError]>>,
 }
@@ -63,13 +63,7 @@ pub struct BlockExcerpt {
 impl Block {
     /// From parts that are taken as they are; see [`Block::forge`] for one that holds.
     pub fn new(id: BlockId, header: BlockHeader, transactions: Vec<Arc<SignedTransaction>>) -> Self {
-        Self { id, header, transactions, forged_before: Height(0), content: OnceLock::new() }
-    }
-
-    /// The same block, whose generator says how high it has forged before.
-    pub fn after_forging_up_to(mut self, height: Height) -> Self {
-        self.forged_before = height;
-        self
+        Self { id, header, transactions, content: OnceLock::new() }
     }
 
     /// The header and those of the transactions that `indexes` name. An index at which there is none is passed over.

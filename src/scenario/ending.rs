@@ -136,7 +136,7 @@ impl Closing {
     /// Before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let (stall, halt) = (Stall::new(scenario, plan), HaltWatch::default());
-        Self { stall, halt, last: scenario.last_height(), seats: scenario.network.delegates, slots: 0 }
+        Self { stall, halt, last: scenario.last_height(), seats: scenario.round_slots(), slots: 0 }
     }
 
     /// At the end of a slot: whether the run is over, and how. One that is not `wanted` any more is interrupted.

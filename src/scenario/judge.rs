@@ -201,7 +201,7 @@ impl Judge {
         let case = Case {
             first: plan.tip.clone(),
             start: slots.slot(plan.start.seconds()),
-            slots_per_round: scenario.network.delegates,
+            slots_per_round: scenario.round_slots(),
             tips: Tips::new(plan.nodes.len(), &plan.tip),
             best: plan.tip.height(),
             weights: Weights::new(plan),

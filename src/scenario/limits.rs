@@ -91,6 +91,7 @@ impl Scenario {
     fn check_network(&self) -> Checked {
         let network = &self.network;
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
+        within("network.block_time_s", network.block_time_s, 1..=3_600)?;
         within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
         within("network.relays", network.relays, 0..=NODES_LIMIT)?;
         if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
@@ -200,10 +201,24 @@ impl Scenario {
 
     fn check_rules(&self) -> Checked {
         use crate::ledger::rules::RulesError;
-        Rules::from_toml(&self.rules).map(drop).map_err(|error| match error {
+        let rules = Rules::from_toml(&self.rules).map_err(|error| match error {
             RulesError::Unknown { key, allowed } => Mistake::new(format!("rules.{key}"), "no such rule", allowed),
             RulesError::NotAllowed { key, found, allowed } => Mistake::new(format!("rules.{key}"), found, allowed),
-        })
+        })?;
+        let changes = self.network.milestones.iter().position(|change| change.delegates.is_some());
+        if let Some(index) = changes.filter(|_| rules.ledger.slots_a_turn > 1) {
+            let key = format!("network.milestones[{index}].delegates");
+            let allowed = "no other number of delegates where rules.ledger.slots_a_turn is more than 1";
+            return Err(Mistake::new(key, self.network.milestones[index].delegates.unwrap_or_default(), allowed));
+        }
+        // Whoever waits so long and must have so much left never forges.
+        let node = &rules.node;
+        let (found, least) = (self.network.block_time_s, node.settling_s.saturating_add(node.least_seconds_left));
+        if found < least {
+            let allowed = format!("{least} or more: rules.node.settling_s and rules.node.least_seconds_left together");
+            return Err(Mistake::new("network.block_time_s", found, allowed));
+        }
+        Ok(())
     }
 
     fn check_fault(&self, key: &str, fault: &Fault) -> Checked {

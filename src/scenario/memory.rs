@@ -68,8 +68,6 @@ const LEVEL: u64 = 8 * 16;
 const SENT_ON: u64 = 75;
 /// Peers that a node asks for theirs, and how many it takes of each. Source: consensus.md 6.
 const DISCOVERY: (u64, u64) = (8, 50);
-/// Seconds of a slot of a generated network.
-const SLOT_SECONDS: u64 = 8;
 
 impl Need {
     /// Bytes that it takes in the worst case. A run takes no more than twice as many.
@@ -178,6 +176,7 @@ impl Scenario {
         let each = self.rules(u32::MAX).pool.max_transactions_per_sender as u64;
         let of_workloads = self.workloads.iter().filter_map(move |workload| match &workload.kind {
             WorkloadKind::Generate(generate) => Some(Clients {
+                slot: self.network.block_time_s.into(),
                 per_second: generate.per_second,
                 seconds: self.window(&workload.from, workload.until.as_ref(), last).min(last),
                 pending_most: u64::from(generate.wallets) * PENDING_LIMIT.min(each),
@@ -191,7 +190,12 @@ impl Scenario {
                 ByClients::Spammers(_) | ByClients::Voters(_) | ByClients::Delegates(_) => return None,
             };
             let seconds = self.window(&fault.from, fault.until.as_ref(), last).min(last);
-            Some(Clients { per_second: flood.per_second, seconds, pending_most: u64::from(ACCOUNTS_LIMIT) * each })
+            Some(Clients {
+                slot: self.network.block_time_s.into(),
+                per_second: flood.per_second,
+                seconds,
+                pending_most: u64::from(ACCOUNTS_LIMIT) * each,
+            })
         });
         of_workloads.chain(of_faults)
     }
@@ -199,13 +203,13 @@ impl Scenario {
     /// The second of the last round's end, where all that holds blocks up does so by itself.
     fn last_second(&self) -> f64 {
         let blocks = u64::from(self.last_height().0);
-        (blocks * SLOT_SECONDS) as f64 + self.held_up(blocks)
+        (blocks * u64::from(self.network.block_time_s)) as f64 + self.held_up(blocks)
     }
 
     /// Seconds in which no block may be made or get through. How much a fault does is not known before it is played: each
     /// may hold up all, as long as it lasts, and one without an end as long as the run would take without it.
     fn held_up(&self, blocks: u64) -> f64 {
-        let last = (blocks * SLOT_SECONDS) as f64;
+        let last = (blocks * u64::from(self.network.block_time_s)) as f64;
         let faults = self.faults.iter().filter(|fault| fault.kind.facts().holds_up);
         let seconds: f64 = faults.map(|fault| self.window(&fault.from, fault.until.as_ref(), last)).sum();
         self.time_limit_seconds.map_or(seconds, |limit| seconds.min((limit as f64 - last).max(0.0)))
@@ -218,10 +222,12 @@ impl Scenario {
             Trigger::Seconds(seconds) => *seconds,
             Trigger::After(seconds) => begun + seconds,
             Trigger::Slot(number) | Trigger::Height(number) | Trigger::HeightAtAny(number) => {
-                f64::from(*number) * SLOT_SECONDS as f64
+                f64::from(*number) * f64::from(self.network.block_time_s)
             }
             Trigger::Round(number) | Trigger::RoundAtAny(number) => {
-                f64::from(number.saturating_sub(1)) * f64::from(self.network.delegates) * SLOT_SECONDS as f64
+                f64::from(number.saturating_sub(1))
+                    * f64::from(self.network.delegates)
+                    * f64::from(self.network.block_time_s)
             }
             Trigger::Event(_) => of_event,
         };
@@ -251,6 +257,8 @@ impl Scenario {
 
 /// Clients that hand in transactions at a rate.
 struct Clients {
+    /// Seconds of a slot.
+    slot: f64,
     per_second: f64,
     /// The time for which they do.
     seconds: f64,
@@ -263,7 +271,7 @@ impl Clients {
     /// held up, and all that no block has room for.
     fn handed_in(&self, blocks: u64, held_up: f64) -> (u64, u64) {
         let per_block = Milestones::testnet().all()[0].block.max_transactions as u64;
-        let slot = SLOT_SECONDS as f64;
+        let slot = self.slot;
         let all = self.per_second * self.seconds;
         let over = (self.per_second - per_block as f64 / slot).max(0.0);
         let waiting = self.per_second * (2.0 * slot + held_up) + over * self.seconds;

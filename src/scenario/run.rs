@@ -109,6 +109,21 @@ impl Scenario {
         Rules::from_toml(&self.rules).expect("the rules were checked when the file was read")
     }
 
+    /// Slots in which a round of the first active delegates ends if none is missed.
+    pub fn round_slots(&self) -> u32 {
+        self.network.delegates * self.slots_a_turn()
+    }
+
+    /// [`LedgerRules::slots_a_turn`](crate::ledger::rules::LedgerRules), without reading rules that cannot say it: it is asked for after
+    /// every slot.
+    pub fn slots_a_turn(&self) -> u32 {
+        if self.rules.keys().any(|key| key.starts_with("ledger")) {
+            return self.rules_of_file().ledger.slots_a_turn;
+        }
+        let base = self.rules.get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE);
+        Rules::named(base).map_or(1, |rules| rules.ledger.slots_a_turn)
+    }
+
     fn names_reach(&self) -> bool {
         self.rules.contains_key("minimum_network_reach")
     }
@@ -192,8 +207,8 @@ impl Scenario {
 
     /// The height that ends the last round of the scenario.
     pub fn last_height(&self) -> Height {
-        let (first, seats) = self.network.round(self.rounds);
-        Height(first + seats - 1)
+        let (first, seats) = self.network.round(self.rounds, self.slots_a_turn());
+        Height(first.saturating_add(seats - 1))
     }
 
     /// Plays the scenario slot by slot until most live nodes stand at the end of the last round, or until the run is ended

@@ -16,6 +16,9 @@ pub struct NetworkSection {
     /// Registered delegates beyond those: they follow in the numbering, and forge when they are voted in.
     #[serde(skip_serializing_if = "is_zero")]
     pub standby: u32,
+    /// The length of a slot, in seconds.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub block_time_s: u32,
     /// The reward of each forged block, in arktoshi; nothing for the first 75,599 heights, as in the preset, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reward: Option<u64>,
@@ -46,11 +49,19 @@ pub struct Change {
     pub delegates: Option<u32>,
 }
 
+/// Seconds of a slot, if a scenario does not say otherwise.
+const BLOCK_TIME: u32 = 8;
+
+fn is_usual(block_time: &u32) -> bool {
+    *block_time == BLOCK_TIME
+}
+
 impl Default for NetworkSection {
     fn default() -> Self {
         Self {
             delegates: 51,
             standby: 0,
+            block_time_s: BLOCK_TIME,
             reward: None,
             milestones: Vec::new(),
             relays: 0,
@@ -66,18 +77,19 @@ impl NetworkSection {
         self.delegates + self.standby + self.relays
     }
 
-    /// The first height of a round, and the number of active delegates in it. Round 1 begins with height 1.
-    pub fn round(&self, round: u32) -> (u32, u32) {
+    /// The first height of a round, and its number of blocks, where each delegate owns so many slots in a row. Round 1 begins with
+    /// height 1.
+    pub fn round(&self, round: u32, turn: u32) -> (u32, u32) {
         let (mut first, mut seats, mut before) = (1, self.delegates, 1);
         for change in &self.milestones {
             let Some(delegates) = change.delegates.filter(|delegates| *delegates != seats) else { continue };
-            let rounds = change.height.saturating_sub(first) / seats;
+            let rounds = change.height.saturating_sub(first).div_ceil(seats * turn);
             if round < before + rounds {
                 break;
             }
             (first, seats, before) = (change.height, delegates, before + rounds);
         }
-        (first + round.saturating_sub(before).saturating_mul(seats), seats)
+        (round.saturating_sub(before).saturating_mul(seats * turn).saturating_add(first), seats * turn)
     }
 }
 
@@ -90,9 +102,10 @@ mod tests {
         let change = |height, delegates| Change { height, delegates, ..Change::default() };
         let milestones = vec![change(9, Some(5)), change(11, None), change(19, Some(2))];
         let network = NetworkSection { delegates: 4, standby: 2, milestones, ..NetworkSection::default() };
-        let rounds: Vec<(u32, u32)> = (1..=7).map(|round| network.round(round)).collect();
+        let rounds: Vec<(u32, u32)> = (1..=7).map(|round| network.round(round, 1)).collect();
         assert_eq!(rounds, [(1, 4), (5, 4), (9, 5), (14, 5), (19, 2), (21, 2), (23, 2)]);
         let plain = NetworkSection { delegates: 51, ..NetworkSection::default() };
-        assert_eq!((plain.round(1), plain.round(100)), ((1, 51), (5_050, 51)));
+        assert_eq!(plain.round(3, 12), (1_225, 612));
+        assert_eq!((plain.round(1, 1), plain.round(100, 1)), ((1, 51), (5_050, 51)));
     }
 }

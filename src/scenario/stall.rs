@@ -26,7 +26,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 impl Stall {
     /// Before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
-        let (slots, seats) = (plan.tree.slots(), scenario.network.delegates);
+        let (slots, seats) = (plan.tree.slots(), scenario.round_slots());
         let of_rounds = |rounds: u64| Duration::from_secs(rounds * u64::from(seats) * u64::from(slots.blocktime()));
         let rounds = u64::from(scenario.rounds);
         let nominal = plan.start + of_rounds(rounds);

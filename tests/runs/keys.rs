@@ -40,6 +40,7 @@ const SCENARIO: &[Row] = &[
 const NETWORK: &[Row] = &[
     ("NetworkSection.delegates", "H network.delegates = @", &["1", "1000"], &["0", "1001", BEYOND_U32]),
     ("NetworkSection.standby", "5 standby = @", &["0", "1000"], &["1001", "-1"]),
+    ("NetworkSection.block_time_s", "5 block_time_s = @", &["4", "3600"], &["0", "3", "3601"]),
     ("NetworkSection.relays", "5 relays = @", &["0", "10000"], &["10001"]),
     ("NetworkSection.reward", "5 reward = @", &["0", "100000000000000"], &["100000000000001"]),
     ("NetworkSection.milestones", "5 milestones = @", &["[]", "[{ height = 2, reward = 0 }]"], &["[{ height = 2 }]", "[{ height = 3, reward = 1 }, { height = 3, reward = 2 }]"]),

@@ -49,15 +49,18 @@ fn finality_in_a_healthy_network_is_as_known() {
     }
 }
 
+/// The tip that a node left, and the one that it went back to.
+type Rollback = (Arc<Link>, Arc<Link>);
+
 /// A run of a set of rules: its blocks, from the tip down, and what its nodes left.
 struct Played {
     chain: Vec<Arc<Link>>,
-    left: Vec<(Arc<Link>, Arc<Link>)>,
+    left: Vec<Rollback>,
     turn: u32,
 }
 
 #[derive(Clone, Default)]
-struct Left(Arc<Mutex<Vec<(Arc<Link>, Arc<Link>)>>>);
+struct Left(Arc<Mutex<Vec<Rollback>>>);
 
 impl Observer for Left {
     fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
@@ -124,23 +127,54 @@ fn a_block_says_how_high_its_forger_has_forged_before() {
         for link in played.chain.iter().rev() {
             let block = link.block();
             let own = before.insert(block.header.generator, link.height());
-            assert!(own.is_none_or(|own| block.forged_before >= own), "{rules}: {link:?} says {}", block.forged_before);
-            assert!(faults == SPLIT || own.is_none_or(|own| block.forged_before == own), "{rules}: {link:?}");
+            assert!(
+                own.is_none_or(|own| block.header.forged_before >= own),
+                "{rules}: {link:?} says {}",
+                block.header.forged_before
+            );
+            assert!(faults == SPLIT || own.is_none_or(|own| block.header.forged_before == own), "{rules}: {link:?}");
         }
         assert!(played.chain.len() > 250, "{rules}: {}", played.chain.len());
     }
     // Where no rule asks, nobody says anything.
-    assert!(play("corrected", "").0.chain.iter().all(|link| link.block().forged_before == Height(0)));
+    assert!(play("corrected", "").0.chain.iter().all(|link| link.block().header.forged_before == Height(0)));
 }
 
-/// What was final on a node's chain stays there.
+/// A node that takes a second block of a slot for double forging goes back by 4 to 102 blocks at random, and not below what is final: with
+/// seven delegates Tron's rule leaves four.
 #[test]
 fn no_rollback_goes_below_a_final_block() {
+    let faults = "ledger.finality = \"solidified\"\n[[fault]]\nkind = \"double-forge\"\ndelegates = [\"genesis_3\"]\nfrom = { slot = 50 }\n";
+    let (played, last_final) = play("corrected", faults);
+    let depths: Vec<(Height, Height)> = played.left.iter().map(|(from, to)| (to.height(), last_final(from))).collect();
+    assert!(depths.iter().all(|(to, last_final)| to >= last_final), "{depths:?}");
+    assert!(depths.iter().any(|(to, last_final)| to == last_final), "some wanted to go farther: {depths:?}");
+}
+
+/// What is final on one side of a split stays, and the other side comes to it.
+#[test]
+fn after_a_split_all_stand_on_what_was_final() {
     for rules in ["tron", "eos", "lisk"] {
         let (played, last_final) = play(rules, SPLIT);
         assert!(!played.left.is_empty(), "{rules}: the sides leave their chains");
         for (from, to) in &played.left {
             assert!(to.height() >= last_final(from), "{rules}: from {from:?} to {to:?}");
+        }
+        assert!(last_final(&played.chain[0]) > Height(250), "{rules}: {:?}", played.chain[0]);
+    }
+}
+
+/// The checker's own count of rounds knows turns, and finds no fault of the ledger's in drawn runs of any set of rules.
+#[test]
+fn the_checker_knows_the_schedule_of_each_set_of_rules() {
+    for named in &NAMED {
+        let output = run(&["check", "--rules", named.name, "--delegates", "4", "--runs", "8", "--budget", "0"]);
+        let told = String::from_utf8(output.stdout).expect("it is text");
+        assert!(told.contains("8 of 8 runs"), "{}: {told}", named.name);
+        for invariant in ["round", "member", "forger of slot", "a final block is never left"] {
+            let found = told.lines().find(|line| line.starts_with("broken: ") && line.contains(invariant));
+            let known = ["no deeper than a round", "next milestone"];
+            assert!(found.is_none_or(|line| known.iter().any(|known| line.contains(known))), "{}: {told}", named.name);
         }
     }
 }
@@ -193,4 +227,55 @@ fn both_stages_play_other_protocols_alike() {
         };
         assert_eq!(digest(StageKind::Inline), digest(StageKind::Ractor), "{rules}");
     }
+}
+
+/// A slot is as long as the scenario says: Tron's three seconds, and an hour.
+#[test]
+fn slots_are_as_long_as_the_scenario_says() {
+    let height = |network: &str, rules: &str, slots: u32| {
+        let text = format!("version = 1\nrounds = 1000\n[network]\ndelegates = 5\n{network}\n[rules]\n{rules}\n");
+        let scenario = Scenario::parse(&text, Path::new("test")).unwrap_or_else(|error| panic!("{error}"));
+        let seeds = SeedTree::new(1);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let (mut played, mut last) = (0, None);
+        let outcome = scenario.play_inline(&plan, Vec::new(), |stage| {
+            played += 1;
+            last = Some(stage.world().tips().winning().clone());
+            played < slots
+        });
+        let link = last.expect("slots were played");
+        (link.height().0, link.block().header.timestamp.0, outcome.end.seconds().0)
+    };
+    let short = "base = \"tron\"\nnode.settling_s = 0\nnode.least_seconds_left = 1";
+    for (network, rules, seconds) in [
+        ("block_time_s = 8", "", 8),
+        ("block_time_s = 3", short, 3),
+        ("block_time_s = 1", short, 1),
+        ("block_time_s = 3600", "", 3_600),
+    ] {
+        let (height, timestamp, end) = height(network, rules, 30);
+        assert_eq!(height, 31, "{network}: each slot has a block");
+        assert_eq!((timestamp % seconds, end % seconds, end - timestamp), (0, 0, seconds), "{network}");
+    }
+}
+
+#[test]
+fn slots_too_short_for_what_a_delegate_waits_are_refused() {
+    let refused = |text: &str| {
+        Scenario::parse(&format!("version = 1\nrounds = 2\n{text}"), Path::new("test")).unwrap_err().to_string()
+    };
+    let told = refused("[network]\nblock_time_s = 3\n");
+    assert!(told.contains("network.block_time_s") && told.contains("found 3") && told.contains("4 or more"), "{told}");
+    let told = refused("[network]\nblock_time_s = 3601\n");
+    assert!(told.contains("found 3601") && told.contains("1 to 3600"), "{told}");
+}
+
+/// The rounds of a scenario are those of its schedule.
+#[test]
+fn a_scenario_of_turns_ends_with_its_last_round() {
+    let text = "version = 1\nrounds = 2\n[network]\ndelegates = 3\n[rules]\nbase = \"eos\"\n";
+    let scenario = Scenario::parse(text, Path::new("test")).expect("it is one");
+    assert_eq!(scenario.last_height(), Height(72));
+    let of_key = "version = 1\nrounds = 2\n[network]\ndelegates = 3\n[rules]\nledger.slots_a_turn = 4\n";
+    assert_eq!(Scenario::parse(of_key, Path::new("test")).expect("it is one").last_height(), Height(24));
 }

@@ -2,7 +2,8 @@
 //! irreversible block, then the height, then the smaller id; Lisk's highest prevoted block, then the height.
 //!
 //! 1. A node looks where its peers stand when a block comes that does not follow its tip.
-//! 2. It goes back to the block common with the peer on the strongest chain, if that beats its own.
+//! 2. It goes back to the block common with the peer on the strongest chain, if that beats its own. Chains that part from its own below
+//!    what is final are passed over.
 //! 3. Its delegate forges in its turn, whoever is there.
 
 use super::{ForkChoice, Look, Strength};
@@ -13,7 +14,7 @@ pub(super) struct Longest;
 impl ForkChoice for Longest {
     fn goes_back_to(&self, look: &Look<'_>) -> Option<Height> {
         let mut best: (Strength, Option<Height>) = (look.own, None);
-        for peer in look.forked() {
+        for peer in look.forked().filter(|peer| peer.verified.highest_common >= look.last_final) {
             let chain = peer.chain.map(|chain| chain.strength).filter(|strength| strength.beats(&best.0));
             if let Some(strength) = chain {
                 best = (strength, Some(peer.verified.highest_common));
@@ -27,6 +28,10 @@ impl ForkChoice for Longest {
     }
 
     fn doubts_for_a_block(&self) -> bool {
+        true
+    }
+
+    fn catches_up_at_once(&self) -> bool {
         true
     }
 

@@ -43,6 +43,10 @@ impl ForkChoice for Solar {
         true
     }
 
+    fn catches_up_at_once(&self) -> bool {
+        true
+    }
+
     fn reads_chains(&self) -> bool {
         self.breaks_ties
     }

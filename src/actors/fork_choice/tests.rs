@@ -23,7 +23,7 @@ fn node(choice: &dyn ForkChoice, with: usize, apart: usize, own: u64, his: u64) 
     let near = Stance { verified: verified(TIP), chain: None };
     let far = Stance { verified: verified(COMMON), chain: Some(chain) };
     let peers = std::iter::repeat_n(near, with).chain(std::iter::repeat_n(far, apart)).collect();
-    let look = Look { own: strength, peers, rules: &rules.node };
+    let look = Look { own: strength, last_final: Height::GENESIS, peers, rules: &rules.node };
     let seen = NetworkState {
         status: NetworkStatus::Default,
         height: TIP,
@@ -89,10 +89,20 @@ fn ark_3_sorts_heights_as_text() {
     let verified = |highest_common| Verified { my_height: TIP, his_height: TIP, highest_common };
     let stance = |common| Stance { verified: verified(Height(common)), chain: None };
     let own = Strength { agreed: Height::GENESIS, height: TIP, id: None };
-    let look = Look { own, peers: [99, 99, 99, 99, 99, 100, 100].map(stance).to_vec(), rules: &rules.node };
+    let look = Look {
+        own,
+        last_final: Height::GENESIS,
+        peers: [99, 99, 99, 99, 99, 100, 100].map(stance).to_vec(),
+        rules: &rules.node,
+    };
     // Two of 100 are more than the node alone, and five of 99 more than three: the first of them decides.
     assert_eq!(of(ForkChoiceRule::Ark4432).goes_back_to(&look), Some(Height(99)));
-    let look = Look { own, peers: [99, 99, 99, 100, 100].map(stance).to_vec(), rules: &rules.node };
+    let look = Look {
+        own,
+        last_final: Height::GENESIS,
+        peers: [99, 99, 99, 100, 100].map(stance).to_vec(),
+        rules: &rules.node,
+    };
     assert_eq!(of(ForkChoiceRule::Ark4432).goes_back_to(&look), Some(Height(100)));
 }
 
@@ -107,4 +117,26 @@ fn the_stronger_chain_has_more_agreed_then_more_blocks_then_the_smaller_id() {
         strength(9, 20, small).beats(&strength(9, 20, large)) && !strength(9, 20, large).beats(&strength(9, 20, small))
     );
     assert!(!strength(9, 20, small).beats(&strength(9, 21, large)));
+}
+
+/// A chain that parts below what is final is no choice, however strong; the next one is.
+#[test]
+fn the_longest_chain_is_sought_above_what_is_final() {
+    let rules = Rules::reference();
+    let stance = |common, height| {
+        let verified = Verified { my_height: TIP, his_height: Height(height), highest_common: Height(common) };
+        let strength = Strength { agreed: Height::GENESIS, height: Height(height), id: None };
+        Stance { verified, chain: Some(Chain { strength, parting: (BlockId::Numeric(1), BlockId::Numeric(2)) }) }
+    };
+    let own = Strength { agreed: Height::GENESIS, height: TIP, id: None };
+    let target = |last_final| {
+        let peers = [stance(90, 120), stance(100, 110), stance(103, 107)].to_vec();
+        of(ForkChoiceRule::LongestChain).goes_back_to(&Look {
+            own,
+            last_final: Height(last_final),
+            peers,
+            rules: &rules.node,
+        })
+    };
+    assert_eq!([90, 91, 100, 101].map(target), [Some(Height(90)), Some(Height(100)), Some(Height(100)), None]);
 }

@@ -69,8 +69,11 @@ impl Peer {
         match self.enter(now, block, seen) {
             Entry::SeenBefore => {}
             Entry::Refused(why) => {
+                let is_apart = matches!(why, BlockRejected::NotChained { .. });
                 observe(Event::BlockRefused(why.into()), effects);
-                self.doubt_for(now, block, effects);
+                if is_apart {
+                    self.doubt_for(now, block, effects);
+                }
             }
             Entry::FromFuture(why) => observe(Event::BlockRefused(why.into()), effects),
             Entry::Disregarded => observe(Event::BlockDisregarded(block.clone()), effects),
@@ -114,7 +117,7 @@ impl Peer {
     /// The own delegate hands a block in: out of its slot, or too late in it, it is dropped without a word.
     pub(super) fn block_forged(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let slots = self.tree.slots();
-        let fits = in_time(&slots, slots.slot(block.header.timestamp), now);
+        let fits = in_time(&self.tree, slots.slot(block.header.timestamp), now);
         if fits || self.node_rules().ping_before_slot_check {
             self.pass_around(now, block, 0);
         }

@@ -88,7 +88,8 @@ impl Peer {
 
     /// Where all peers stand.
     fn look(&self) -> Look<'_> {
-        let own = Strength::of(&self.tip, &self.tree.applied(&self.tip).state);
+        let applied = self.tree.applied(&self.tip);
+        let (own, last_final) = (Strength::of(&self.tip, &applied.state), applied.state.finality().height());
         let chain_of = |neighbour: &Neighbour| {
             let his = self.tree.link(self.watch.tips.get(&neighbour.node)?)?;
             let applied = self.tree.applied(&his);
@@ -99,13 +100,17 @@ impl Peer {
             let is_read = verified.is_forked() && self.choice().reads_chains();
             Stance { verified, chain: is_read.then(|| chain_of(neighbour)).flatten() }
         };
-        Look { own, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
+        Look { own, last_final, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
     }
 
     /// A peer said that it stands there, which has been verified.
-    pub(super) fn stands_on(&mut self, node: NodeId, tip: BlockId) {
+    pub(super) fn stands_on(&mut self, node: NodeId, tip: &Block) {
         if self.choice().reads_chains() {
-            self.watch.tips.insert(node, tip);
+            // An id proves nothing beside another header than its own.
+            match self.tree.link(&tip.id).is_some_and(|link| link.block().header == tip.header) {
+                true => drop(self.watch.tips.insert(node, tip.id)),
+                false => drop(self.watch.tips.remove(&node)),
+            }
         }
     }
 
@@ -113,10 +118,21 @@ impl Peer {
     pub(super) fn doubt_for(&mut self, now: SimTime, block: &Block, effects: &mut Vec<Effect>) {
         let pause = Duration::from_secs(self.tree.slots().blocktime().into());
         let is_due = self.watch.doubted.is_none_or(|before| now >= before + pause);
-        if self.choice().doubts_for_a_block() && self.started && is_due && block.header.height >= self.tip.height() {
+        if self.choice().doubts_for_a_block() && self.started && is_due && self.is_rival(block) {
             self.watch.doubted = Some(now);
             self.check_health(now, effects);
         }
+    }
+
+    /// A block that is not of this chain, by one who may forge, and as high as the tip where heights decide between chains.
+    fn is_rival(&self, block: &Block) -> bool {
+        let (tip, rules) = (&self.tip, self.rules());
+        let is_high = block.header.height >= tip.height() || rules.ledger.finality.asks_forgers();
+        let is_own = block.header.height <= tip.height()
+            && tip.ancestor(block.header.height).is_some_and(|own| own.id() == block.id);
+        let applied = self.tree.applied(tip);
+        let is_member = applied.state.round().members.iter().any(|member| member.public_key == block.header.generator);
+        is_high && !is_own && is_member && self.is_signed(block)
     }
 
     /// Leaves the chain by so many blocks, or by a random number of them, and asks the peers again where they stand.

@@ -22,7 +22,7 @@
 //!                  └ otherwise ─► Idle
 //! ```
 
-use super::{About, Peer, inquiry::Purpose};
+use super::{About, Peer, inquiry::Purpose, neighbours::Neighbour};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake},
     ledger::saved::saved,
@@ -228,8 +228,13 @@ impl Peer {
 
     /// The peers have been asked again after a rollback.
     pub(super) fn recovered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        if self.is_recovering() {
-            self.sync_step(now, effects);
+        if !self.is_recovering() {
+            return;
+        }
+        let is_ahead = |neighbour: &Neighbour| neighbour.height > self.tip.height() && !neighbour.verified.is_forked();
+        match self.choice().catches_up_at_once() && self.neighbours.all().iter().any(is_ahead) {
+            true => self.download(now, effects),
+            false => self.sync_step(now, effects),
         }
     }
 

@@ -70,7 +70,7 @@ impl Peer {
             if !self.probes.is_empty() {
                 self.probes.remove(&node);
             }
-            self.stands_on(node, tip.id);
+            self.stands_on(node, tip);
             return self.verification_passed(now, node, verified, effects);
         }
         if self.probes.contains_key(&node) {
@@ -105,7 +105,7 @@ impl Peer {
     }
 
     /// Returns true if the block's generator has signed it.
-    fn is_signed(&self, block: &Block) -> bool {
+    pub(super) fn is_signed(&self, block: &Block) -> bool {
         let errors = block.check_content(&self.tree.config().block_context());
         !errors.iter().any(|error| matches!(error, BlockError::Signature | BlockError::SignatureEncoding(_)))
     }
@@ -201,7 +201,7 @@ impl Peer {
     fn probe_passed(&mut self, now: SimTime, node: NodeId, highest_common: Height, effects: &mut Vec<Effect>) {
         let Some(probe) = self.probes.remove(&node) else { return };
         let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
-        self.stands_on(node, probe.claimed.id);
+        self.stands_on(node, &probe.claimed);
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 

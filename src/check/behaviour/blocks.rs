@@ -101,7 +101,8 @@ impl PeerModel {
         let slots = case.known.tree.slots();
         let slot = slots.slot(block.header.timestamp);
         let ends = slots.start(Slot(slot.0 + 1)).0;
-        let in_time = slots.slot(case.step.local.seconds()) == slot && ends - case.step.local.seconds().0 >= 2;
+        let least = case.known.rules().node.least_seconds_left;
+        let in_time = slots.slot(case.step.local.seconds()) == slot && ends - case.step.local.seconds().0 >= least;
         let received = case.left.take_event(|event| match event {
             Event::BlockReceived(one) if one.id == block.id => Some(()),
             _ => None,

@@ -166,7 +166,8 @@ impl DelegateModel {
         let slots = case.known.tree.slots();
         let slot = slots.slot(case.step.local.seconds());
         let own = self.keys.contains(&view.round.owner(slot).public_key) && view.tip_slot < slot;
-        let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + 1;
+        let settling = case.known.rules().node.settling_s;
+        let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + settling.saturating_sub(1);
         case.report.judge(&conduct::TURN, own && case.step.local.seconds().0 > earliest, || {
             format!("it asked to forge in slot {slot}, at {}, on a tip of slot {}", case.step.local, view.tip_slot)
         });
@@ -238,7 +239,8 @@ impl DelegateModel {
         }
         let slots = case.known.tree.slots();
         let ends = slots.start(Slot(slot.0 + 1)).0;
-        let in_time = slots.slot(case.step.local.seconds()) == slot && ends - case.step.local.seconds().0 >= 2;
+        let least = case.known.rules().node.least_seconds_left;
+        let in_time = slots.slot(case.step.local.seconds()) == slot && ends - case.step.local.seconds().0 >= least;
         let told = event.is_some() || !case.known.rules().node.forged_before_accepted;
         case.report.judge(&conduct::MADE, sent.is_some() == in_time && (told || !in_time), || {
             format!(

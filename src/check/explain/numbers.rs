@@ -88,6 +88,12 @@ pub(super) fn numbers(
         }
     };
     match event {
+        // Their numbers decide under the reference's choice only.
+        Event::HealthChecked { .. } | Event::ForgingSuspended { .. } | Event::BlockForged(_)
+            if !rules.is_of_the_reference() =>
+        {
+            Vec::new()
+        }
         Event::HealthChecked { peers, forked } => {
             let needed = rules.node.forked_percent;
             vec![share("node.forked_percent", *forked, *peers, "on other chains", needed, "to roll back")]
@@ -96,7 +102,7 @@ pub(super) fn numbers(
         Event::BlockForged(_) => quorum.map(forging).unwrap_or_default(),
         Event::RolledBack { from, to, .. } => {
             let depth = from.height().0 - to.height().0;
-            let round = tree.applied(from).state.round().position.delegates;
+            let round = tree.applied(from).state.round().position.blocks();
             let met = depth <= round;
             let deeper = if met { "no deeper than" } else { "deeper than" };
             let text = match depth {

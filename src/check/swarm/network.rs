@@ -46,7 +46,7 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
     let gossip = if once { Gossip::Once } else { Gossip::Reference };
     let reward = draw.random_ratio(2, 3).then_some(200_000_000);
     let mut network =
-        NetworkSection { delegates, standby, reward, milestones: Vec::new(), relays, gossip: Some(gossip), model };
+        NetworkSection { delegates, standby, reward, relays, gossip: Some(gossip), model, ..NetworkSection::default() };
     if draw.random_ratio(1, 3) {
         change(draw, &mut network);
     }
@@ -132,7 +132,7 @@ fn change(draw: &mut Draw, network: &mut NetworkSection) {
     let mut round = 1;
     for _ in 0..draw.random_range(1..=2) {
         round += draw.random_range(1..=3);
-        let (first, seats) = network.round(round);
+        let (first, seats) = network.round(round, 1);
         let registered = network.delegates + network.standby;
         let what = draw.random_range(0..3);
         let reward = [0, 1, 100_000_000, 5_000_000_000].choose(draw).copied().filter(|_| what != 0);

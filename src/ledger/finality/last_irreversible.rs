@@ -81,10 +81,10 @@ impl LastIrreversible {
     /// what is above that only: EOS refuses it.
     fn confirmed_before(&self, block: &Block) -> u32 {
         let own = self.forged.get(&block.header.generator).copied().unwrap_or(Height::GENESIS);
-        if block.forged_before < Height::GENESIS {
+        if block.header.forged_before < Height::GENESIS {
             return 0;
         }
-        let from = block.forged_before.max(own).max(self.irreversible);
+        let from = block.header.forged_before.max(own).max(self.irreversible);
         (block.header.height.0 - 1).saturating_sub(from.0)
     }
 

@@ -30,6 +30,8 @@ pub struct LiskBft {
     /// The highest block that each delegate has precommitted.
     precommitted: BTreeMap<PublicKey, Height>,
     prevoted: Height,
+    /// The same before the block's own votes, which its header would say.
+    said: Height,
     last_final: Height,
 }
 
@@ -50,6 +52,7 @@ impl Default for LiskBft {
             active_since: BTreeMap::new(),
             precommitted: BTreeMap::new(),
             prevoted: Height::GENESIS,
+            said: Height::GENESIS,
             last_final: Height::GENESIS,
         }
     }
@@ -61,9 +64,9 @@ impl LiskBft {
         self.last_final
     }
 
-    /// The height of the highest block that two thirds of the delegates have prevoted, which decides between chains.
-    pub fn prevoted(&self) -> Height {
-        self.prevoted
+    /// The height of the highest block that two thirds of the delegates had prevoted before this block, which decides between chains.
+    pub fn said(&self) -> Height {
+        self.said
     }
 
     pub(super) fn follow(&mut self, block: &Block, round: &Round) {
@@ -79,7 +82,11 @@ impl LiskBft {
         first: Height,
         last: Height,
     ) {
-        let (height, forger, before) = (block.header.height, block.header.generator, block.forged_before);
+        let (height, forger) = (block.header.height, block.header.generator);
+        // A header that says less than this chain shows would contradict it: Lisk refuses it, and here it cannot vote twice.
+        let shown = self.blocks.iter().rev().find(|(_, voted)| voted.forger == forger).map(|(height, _)| *height);
+        let before = block.header.forged_before.max(shown.unwrap_or_default());
+        self.said = self.prevoted;
         let (count, batch) = (active.len() as u32, last.0 - first.0 + 1);
         if first == height || self.active_since.is_empty() {
             let since = |key: PublicKey| (key, self.active_since.get(&key).copied().unwrap_or(height));
@@ -129,6 +136,6 @@ impl LiskBft {
     }
 }
 
-saved!(struct LiskBft { blocks, active_since, precommitted, prevoted, last_final });
+saved!(struct LiskBft { blocks, active_since, precommitted, prevoted, said, last_final });
 saved!(struct Voted { forger, before, prevotes, precommits });
 shared!(LiskBft);

@@ -34,9 +34,10 @@ fn block(height: Height, generator: PublicKey, forged_before: Height) -> Block {
         payload_length: 0,
         payload_hash: [0; 32],
         generator,
+        forged_before,
         signature: Vec::new(),
     };
-    Block::new(BlockId::Numeric(height.0.into()), header, Vec::new()).after_forging_up_to(forged_before)
+    Block::new(BlockId::Numeric(height.0.into()), header, Vec::new())
 }
 
 fn round(delegates: u32, turn: u32) -> Round {
@@ -149,6 +150,41 @@ fn missed_slots_delay_lisk_s_finality() {
     for (missed, expected) in [(0.01, 158.7), (0.1, 174.3), (0.3, 225.7)] {
         let (_, _, mean) = figures(&lisk(101, 2, 120, missed).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
         assert!((mean - expected).abs() < 2.0, "{missed}: {mean} for {expected}");
+    }
+}
+
+/// The last final height after blocks of these heights, forgers and what they say, of four delegates.
+fn last_final(rule: FinalityRule, blocks: &[(u32, usize, u32)]) -> Height {
+    let (round, mut finality) = (round(4, 1), rule.begin());
+    for (height, forger, before) in blocks {
+        finality.follow(&block(Height(*height), key(*forger), Height(*before)), &round);
+    }
+    finality.height()
+}
+
+/// One that forged up to height 6 on another chain does not precommit what it prevoted on this one before.
+#[test]
+fn who_was_elsewhere_precommits_nothing_below() {
+    let before = [(2, 0, 0), (3, 1, 0), (4, 2, 0), (5, 0, 2), (6, 1, 3)];
+    let after = |said| last_final(FinalityRule::LiskBft, &[&before[..], &[(7, 2, said)]].concat());
+    assert_eq!((after(4), after(6)), (Height(2), Height::GENESIS));
+}
+
+/// A forger that says less than its blocks on this chain show votes no second time.
+#[test]
+fn nobody_votes_twice_by_saying_less() {
+    let chain = |says: fn(u32) -> u32| -> Vec<(u32, usize, u32)> {
+        // The fourth delegate is away, so each of the others is needed.
+        (2..60).map(|height| (height, height as usize % 3, says(height))).collect()
+    };
+    let honest = chain(|height| if height < 5 { 0 } else { height - 3 });
+    let twice = chain(|height| u32::from(height >= 5));
+    for rule in [FinalityRule::LiskBft, FinalityRule::LastIrreversible] {
+        for blocks in 1..honest.len() {
+            let both = [&honest, &twice].map(|chain| last_final(rule, &chain[..blocks]));
+            assert_eq!(both[0], both[1], "{rule:?} after {blocks} blocks");
+        }
+        assert!(last_final(rule, &honest) > Height(40));
     }
 }
 

@@ -68,6 +68,10 @@ pub struct NodeRules {
     /// have not answered count once more and are dropped then. So with one-way latencies of half of this and more each
     /// delegate forges once, and then no more. Source: consensus.md 2.2.
     pub forging_ping_ms: u32,
+    /// Whole seconds that must be left of a slot for its block to be forged and sent. Source: consensus.md 2.4.
+    pub least_seconds_left: u32,
+    /// Time into a slot for which the block of the slot before is waited for, in seconds. Source: consensus.md 2.1.
+    pub settling_s: u32,
     /// Time between two polls of a relay by its delegate, in milliseconds, up to [`FORGING_POLL_LIMIT_MS`]: the delegate
     /// notices up to so long later that it may forge. 0 is at once. Source: consensus.md 2.1 step B.
     pub forging_poll_ms: u32,
@@ -106,6 +110,13 @@ pub enum ForkChoiceRule {
     LongestChain,
 }
 
+impl ForkChoiceRule {
+    /// A delegate forges with as many peers as [`Rules::least_reach`](super::Rules::least_reach) says, and not with fewer.
+    pub fn asks_for_reach(self) -> bool {
+        matches!(self, Self::Reference | Self::Ark4432)
+    }
+}
+
 impl NodeRules {
     /// Node 2.6.57.
     pub const fn reference() -> Self {
@@ -132,6 +143,8 @@ impl NodeRules {
             peers_per_subnet: 5,
             blocks_timeout_s: 600,
             forging_ping_ms: 1_500,
+            least_seconds_left: 2,
+            settling_s: 2,
             forging_poll_ms: 200,
         }
     }

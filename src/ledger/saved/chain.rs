@@ -42,7 +42,6 @@ impl Shared for Block {
             // What it says, and not whose copy it is, or whether any run took it in.
             arc.id.save(out);
             arc.header.save(out);
-            arc.forged_before.save(out);
             out.number(arc.transactions.len() as u64);
             return arc.transactions.iter().for_each(|one| one.id().save(out));
         }
@@ -53,7 +52,6 @@ impl Shared for Block {
             None => {
                 arc.id.save(out);
                 arc.header.save(out);
-                arc.forged_before.save(out);
                 arc.transactions.save(out);
             }
         }
@@ -63,8 +61,8 @@ impl Shared for Block {
         if bool::load(from)? {
             return Ok(Arc::<Link>::load(from)?.block().clone());
         }
-        let (id, header, forged_before) = (BlockId::load(from)?, BlockHeader::load(from)?, Height::load(from)?);
-        Ok(Arc::new(Self::new(id, header, Vec::load(from)?).after_forging_up_to(forged_before)))
+        let (id, header) = (BlockId::load(from)?, BlockHeader::load(from)?);
+        Ok(Arc::new(Self::new(id, header, Vec::load(from)?)))
     }
 }
 
@@ -138,7 +136,7 @@ saved!(struct Timestamp(seconds));
 saved!(struct Nonce(number));
 saved!(struct BlockHeader {
     version, timestamp, height, previous, number_of_transactions, total_amount, total_fee, reward, payload_length,
-    payload_hash, generator, signature,
+    payload_hash, generator, forged_before, signature,
 });
 saved!(struct RoundPosition { round, first, delegates, turn });
 saved!(struct Member { public_key, address, vote_balance });

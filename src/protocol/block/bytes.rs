@@ -28,6 +28,15 @@ impl BlockHeader {
         out
     }
 
+    /// What is signed and hashed: the bytes on the wire, and what the generator says beside them, if anything.
+    fn hashed_bytes(&self, milestones: &Milestones, with_signature: bool) -> Vec<u8> {
+        let mut out = self.to_bytes(milestones, with_signature);
+        if self.forged_before >= Height::GENESIS {
+            out.extend(self.forged_before.0.to_le_bytes());
+        }
+        out
+    }
+
     /// The format is decided by the milestone, not by the id: the first block after the switch has 32 bytes. An id of
     /// the other format (or none) cannot stand there; what is put then makes the signature fail.
     fn put_previous(&self, milestones: &Milestones, out: &mut Vec<u8>) {
@@ -66,6 +75,7 @@ impl BlockHeader {
             payload_length: reader.u32("payloadLength")?,
             payload_hash: reader.array("payloadHash")?,
             generator: PublicKey::from_bytes(reader.array("generatorPublicKey")?),
+            forged_before: Height(0),
             signature: reader.der()?.to_vec(),
         };
         Ok((header, reader.at))
@@ -74,7 +84,7 @@ impl BlockHeader {
     /// The id this header computes to: from all of it, for genesis from all but the signature.
     pub fn id(&self, milestones: &Milestones) -> BlockId {
         let full = milestones.at(self.height).block.id_full_sha256;
-        BlockId::of_hash(sha256(&self.to_bytes(milestones, self.height != Height::GENESIS)), full)
+        BlockId::of_hash(sha256(&self.hashed_bytes(milestones, self.height != Height::GENESIS)), full)
     }
 
     /// The id this header computes to, as exceptions correct it.
@@ -85,7 +95,7 @@ impl BlockHeader {
 
     /// The digest the signature is over.
     pub fn hash_for_signature(&self, milestones: &Milestones) -> [u8; 32] {
-        sha256(&self.to_bytes(milestones, false))
+        sha256(&self.hashed_bytes(milestones, false))
     }
 }
 

@@ -19,6 +19,11 @@ pub struct BlockDraft {
 impl Block {
     /// A block of these transactions, signed. The sums saturate; a block whose sums do cannot be verified.
     pub fn forge(draft: BlockDraft, keys: &KeyPair, milestones: &Milestones) -> Self {
+        Self::forge_after(draft, Height(0), keys, milestones)
+    }
+
+    /// [`Block::forge`], where the generator says how high it has forged before.
+    pub fn forge_after(draft: BlockDraft, forged_before: Height, keys: &KeyPair, milestones: &Milestones) -> Self {
         let BlockDraft { timestamp, height, previous, reward, version, transactions } = draft;
         let ids: Vec<_> = transactions.iter().map(|transaction| transaction.id()).collect();
         let sum = |part: fn(&SignedTransaction) -> Arktoshi| {
@@ -36,6 +41,7 @@ impl Block {
             payload_length: 32 * ids.len() as u32,
             payload_hash: payload_hash(&ids),
             generator: *keys.public(),
+            forged_before,
             signature: Vec::new(),
         };
         header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys);

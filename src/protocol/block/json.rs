@@ -88,6 +88,7 @@ impl Reader<'_> {
             payload_length: self.number("payloadLength", 0, whole)? as u32,
             payload_hash: self.read("payloadHash", "64 hex digits", |text| keys::hex_array("", text).ok())?,
             generator: self.read("generatorPublicKey", "66 hex digits", |text| PublicKey::from_str(text).ok())?,
+            forged_before: Height(0),
             signature: self.read("blockSignature", "hex digits", keys::decode_hex)?,
         })
     }

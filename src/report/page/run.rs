@@ -76,6 +76,7 @@ fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
         let missed: Vec<usize> = missed.map(|(place, _)| place).collect();
         let height = round.turns.iter().find_map(|turn| turn.height);
         let seats = milestones.at(Height(round.first_height)).active_delegates;
+        let seats = seats * bundle.tree.rules().ledger.slots_a_turn;
         let lacks = (round.first_height + seats).saturating_sub(round.last_height + 1);
         json!({
             "round": round.round,

@@ -32,7 +32,7 @@ pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> 
 pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
     let mut header = block.header.clone();
     header.timestamp = Timestamp(header.timestamp.0 + 1);
-    signed(header, block.transactions.clone(), keys, milestones).after_forging_up_to(block.forged_before)
+    signed(header, block.transactions.clone(), keys, milestones)
 }
 
 /// More transactions of a delegate than fit into a block: megabytes, so they are kept for as long as they will do.
@@ -140,7 +140,7 @@ impl Forgery<'_> {
             InvalidBlock::Version => self.header.version += 1,
             InvalidBlock::Timestamp => {
                 let slot = tree.slots().slot(self.header.timestamp);
-                let turns = milestone.active_delegates;
+                let turns = milestone.active_delegates * tree.rules().ledger.slots_a_turn;
                 self.header.timestamp = tree.slots().start(Slot(slot.0 + turns));
             }
             InvalidBlock::PayloadSize => self.holds(oversize.of(self, milestone.block.max_payload)),

@@ -207,6 +207,7 @@ impl World {
     fn is_below_reach(&self, live: u32) -> bool {
         let from_the_dead = |(from, to): (NodeId, NodeId)| !self.tips().is_live(from) && self.tips().is_live(to);
         live > 0
+            && self.plan.tree.rules().node.fork_choice.asks_for_reach()
             && live - 1 < self.plan.tree.rules().least_reach()
             && self.tips().of_live().all(|(node, _)| !self.may_forge(node) || self.ahead.asked.contains(&node))
             && self.ahead.is_timely
