@@ -4,7 +4,7 @@ use super::{BlockStep, equal};
 use crate::{
     ledger::Balance,
     protocol::{
-        BlockId, TransactionId,
+        BlockId, Height, TransactionId,
         crypto::{ecdsa, sha256},
     },
 };
@@ -13,8 +13,13 @@ use std::collections::BTreeSet;
 pub(super) fn content(step: &BlockStep<'_>) -> Result<(), String> {
     let (block, milestones) = (step.block, &step.tree.config().milestones);
     let (header, milestone) = (&block.header, milestones.at(block.header.height));
-    let hash = sha256(&header.to_bytes(milestones, true));
-    equal("id", block.id, BlockId::of_hash(hash, milestone.block.id_full_sha256))?;
+    let mut bytes = header.to_bytes(milestones, true);
+    match step.tree.rules().ledger.finality.asks_forgers() {
+        true if header.forged_before == Height(0) => {}
+        true => bytes.extend(header.forged_before.0.to_le_bytes()),
+        false => equal("height forged before", header.forged_before, Height(0))?,
+    }
+    equal("id", block.id, BlockId::of_hash(sha256(&bytes), milestone.block.id_full_sha256))?;
     if header.previous != Some(step.parent.id()) {
         return Err(format!("it names another block than its parent {}", step.parent.id()));
     }
