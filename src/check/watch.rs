@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime},
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, finality::FinalBlocks, state::Applied},
     protocol::{Block, BlockId, Height, PublicKey, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     scenario::Scenario,
     sim::{
@@ -66,8 +66,8 @@ pub struct Seen {
     told: VecDeque<Told>,
     /// The highest block any node has taken in.
     best: Arc<Link>,
-    /// The highest block that is final on any node's chain.
-    last_final: Arc<Link>,
+    /// The final blocks of all nodes.
+    finals: FinalBlocks,
     sights: Sights,
     /// The keys of the nodes' delegates.
     keys: Vec<Option<PublicKey>>,
@@ -141,7 +141,7 @@ impl Watch {
             facts: Facts::default(),
             losses: Losses::default(),
         };
-        let (start, last_final) = (SimTime::from_seconds(tree.slots().start(Slot(1))), tree.genesis().clone());
+        let (start, finals) = (SimTime::from_seconds(tree.slots().start(Slot(1))), FinalBlocks::new(&tree));
         Self(Arc::new(Mutex::new(Seen {
             tree,
             start,
@@ -155,7 +155,7 @@ impl Watch {
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
             best: tip.clone(),
-            last_final,
+            finals,
             sights: Sights::default(),
             keys: vec![None; nodes],
             heard: Heard::default(),
@@ -395,18 +395,10 @@ impl Seen {
 
     /// What is final on this chain and on any other node's is on one chain.
     fn judge_final(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Applied) {
-        let height = applied.state.finality().height();
-        if height == Height::GENESIS {
-            return;
+        if let Err(own) = self.finals.take(link, &applied.state) {
+            let what = format!("{own:?} is final on its chain, and {:?} is on another one", self.finals.highest());
+            self.find(&conduct::FINAL, now, Some(node), Some(link), what);
         }
-        let own = link.ancestor(height).expect("what is final is on the chain");
-        let (low, high) =
-            if own.height() < self.last_final.height() { (&own, &self.last_final) } else { (&self.last_final, &own) };
-        if !high.descends_from(low) {
-            let what = format!("{own:?} is final on its chain, and {:?} is on another one", self.last_final);
-            return self.find(&conduct::FINAL, now, Some(node), Some(link), what);
-        }
-        self.last_final = high.clone();
     }
 
     /// Two nodes on one block that computed its state apart.

@@ -13,7 +13,7 @@ mod solidified;
 
 pub use self::{last_irreversible::LastIrreversible, lisk_bft::LiskBft, solidified::Solidified};
 
-use super::{round::Round, saved::saved};
+use super::{BlockTree, Link, State, round::Round, saved::saved};
 use crate::protocol::{Block, Height};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -91,6 +91,36 @@ impl Finality {
             Self::Solidified(known) => Arc::make_mut(known).follow(block, round),
             Self::LiskBft(known) => Arc::make_mut(known).follow(block, round),
         }
+    }
+}
+
+/// The final blocks of all nodes of a network, which have to be on one chain.
+#[derive(Clone, Debug)]
+pub struct FinalBlocks(Arc<Link>);
+
+impl FinalBlocks {
+    /// Genesis is final everywhere.
+    pub fn new(tree: &BlockTree) -> Self {
+        Self(tree.genesis().clone())
+    }
+
+    /// The highest one so far.
+    pub fn highest(&self) -> &Arc<Link> {
+        &self.0
+    }
+
+    /// Takes in the last final block of a node's chain, by its tip and the state after that.
+    ///
+    /// # Errors
+    /// It is not on one chain with the highest one, which stays.
+    pub fn take(&mut self, tip: &Arc<Link>, state: &State) -> Result<(), Arc<Link>> {
+        let own = tip.ancestor(state.finality().height()).expect("what is final is on the chain");
+        let (low, high) = if own.height() < self.0.height() { (&own, &self.0) } else { (&self.0, &own) };
+        if !high.descends_from(low) {
+            return Err(own);
+        }
+        self.0 = high.clone();
+        Ok(())
     }
 }
 

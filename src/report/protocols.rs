@@ -1,25 +1,25 @@
 //! Sets of rules under the same faults, side by side.
 //!
-//! Each run is of 21 delegates, one on each node of a full mesh, for [`SLOTS`] slots of eight seconds. Faults begin at slot
-//! [`FAULTY`] and end 80 slots later. Figures are of the slots from [`COUNTED`] on, when the first blocks have become final by every
+//! Each run is of 21 delegates, one on each node of a full mesh, for [`SLOTS`] slots of eight seconds. Faults begin and end
+//! with the slots of [`FAULTY`]. Figures are of the slots from [`COUNTED`] on, when the first blocks have become final by every
 //! rule. Runs of one seed have the same keys and link latencies.
 
 use super::metrics::Metrics;
 use crate::{
     ledger::{
-        BlockTree, Link,
+        finality::FinalBlocks,
         rules::{FinalityRule, Named},
     },
     protocol::Height,
     scenario::Scenario,
-    sim::{SeedTree, Tips},
+    sim::SeedTree,
 };
 use serde::Serialize;
 use std::{
     ops::Range,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -29,8 +29,8 @@ use std::{
 pub const SLOTS: u32 = 1_060;
 /// The first slot whose figures count.
 pub const COUNTED: u32 = 620;
-/// The slot in which faults begin.
-pub const FAULTY: u32 = 660;
+/// The slots in which faults begin and end.
+pub const FAULTY: Range<u32> = 660..740;
 /// Slots at the end of a run in which the chain must grow by half as many blocks, for a network that goes on.
 const LAST: u32 = 84;
 
@@ -38,62 +38,47 @@ const LAST: u32 = 84;
 pub struct Situation {
     pub name: &'static str,
     pub what: &'static str,
-    /// In a scenario file.
-    faults: &'static str,
+    /// The fault in a scenario file, but for its times.
+    fault: &'static str,
 }
 
 /// All of them.
 pub const SITUATIONS: [Situation; 6] = [
-    Situation { name: "healthy", what: "nothing goes wrong", faults: "" },
+    Situation { name: "healthy", what: "nothing goes wrong", fault: "" },
     Situation {
         name: "third-down",
         what: "7 of 21 nodes crash and come back",
-        faults: r#"
-            [[fault]]
+        fault: r#"
             kind = "crash"
-            nodes = { from = "genesis_1", to = "genesis_7" }
-            from = { slot = 660 }
-            until = { slot = 740 }"#,
+            nodes = { from = "genesis_1", to = "genesis_7" }"#,
     },
     Situation {
         name: "split",
         what: "11 nodes against 10",
-        faults: r#"
-            [[fault]]
+        fault: r#"
             kind = "partition"
-            groups = [{ from = "genesis_1", to = "genesis_11" }]
-            from = { slot = 660 }
-            until = { slot = 740 }"#,
+            groups = [{ from = "genesis_1", to = "genesis_11" }]"#,
     },
     Situation {
         name: "three-parts",
         what: "7 nodes against 7 against 7",
-        faults: r#"
-            [[fault]]
+        fault: r#"
             kind = "partition"
-            groups = [{ from = "genesis_1", to = "genesis_7" }, { from = "genesis_8", to = "genesis_14" }]
-            from = { slot = 660 }
-            until = { slot = 740 }"#,
+            groups = [{ from = "genesis_1", to = "genesis_7" }, { from = "genesis_8", to = "genesis_14" }]"#,
     },
     Situation {
         name: "double",
         what: "a delegate forges two blocks in each of its slots",
-        faults: r#"
-            [[fault]]
+        fault: r#"
             kind = "double-forge"
-            delegates = ["genesis_9"]
-            from = { slot = 660 }
-            until = { slot = 740 }"#,
+            delegates = ["genesis_9"]"#,
     },
     Situation {
         name: "lossy",
         what: "one message in twenty is lost",
-        faults: r#"
-            [[fault]]
+        fault: r#"
             kind = "drop"
-            chance = 0.05
-            from = { slot = 660 }
-            until = { slot = 740 }"#,
+            chance = 0.05"#,
     },
 ];
 
@@ -189,16 +174,21 @@ fn row(situation: &'static str, rules: &'static str, runs: &[Played]) -> Row {
 }
 
 fn play(situation: &Situation, named: &Named, seed: u64) -> Played {
+    let Range { start, end } = FAULTY;
+    let fault = match situation.fault {
+        "" => String::new(),
+        fault => format!("[[fault]]\nfrom = {{ slot = {start} }}\nuntil = {{ slot = {end} }}\n{fault}"),
+    };
     let text = format!(
-        "version = 1\nrounds = 100000\n[network]\ndelegates = 21\ngossip = \"reference\"\n[rules]\nbase = \"{}\"\n{}\n",
-        named.name, situation.faults
+        "version = 1\nrounds = 100000\n[network]\ndelegates = 21\ngossip = \"reference\"\n[rules]\nbase = \"{}\"\n{fault}\n",
+        named.name
     );
     let scenario = Scenario::parse(&text, Path::new(situation.name)).expect("the situations are scenarios");
     let seeds = SeedTree::new(seed);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let metrics = Metrics::new(&plan);
     let has_finality = plan.tree.rules().ledger.finality != FinalityRule::None;
-    let (mut last_final, mut conflict) = (plan.tree.genesis().clone(), false);
+    let (mut finals, mut conflict) = (FinalBlocks::new(&plan.tree), false);
     let (mut slot, mut counted_from, mut last_from) = (0, Height::GENESIS, Height::GENESIS);
     let (mut below, mut united, mut tip) = (Vec::new(), false, Height::GENESIS);
     let outcome = scenario.play_inline(&plan, vec![Box::new(metrics.clone())], |stage| {
@@ -213,7 +203,7 @@ fn play(situation: &Situation, named: &Named, seed: u64) -> Played {
             last_from = tip;
         }
         let final_height = plan.tree.applied(winning).state.finality().height();
-        conflict |= has_finality && !agree_on(tips, &plan.tree, &mut last_final);
+        conflict |= has_finality && tips.distinct().any(|tip| finals.take(tip, &plan.tree.applied(tip).state).is_err());
         if slot > COUNTED && has_finality {
             below.push(tip.0 - final_height.0);
         }
@@ -231,17 +221,4 @@ fn play(situation: &Situation, named: &Named, seed: u64) -> Played {
         conflict,
         united: united && grown,
     }
-}
-
-/// Whether the last final blocks of all nodes are on one chain with the highest one so far.
-fn agree_on(tips: &Tips, tree: &BlockTree, last_final: &mut Arc<Link>) -> bool {
-    tips.distinct().all(|tip| {
-        let own = tip.ancestor(tree.applied(tip).state.finality().height()).expect("what is final is on the chain");
-        let (low, high) = if own.height() < last_final.height() { (&own, &*last_final) } else { (&*last_final, &own) };
-        let agrees = high.descends_from(low);
-        if agrees {
-            *last_final = high.clone();
-        }
-        agrees
-    })
 }

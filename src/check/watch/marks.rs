@@ -17,7 +17,7 @@ impl Seen {
             findings,
             alive,
             best,
-            last_final,
+            finals,
             heard,
             slot_ends,
             // Those of the world.
@@ -41,7 +41,7 @@ impl Seen {
         }
         alive.iter().for_each(|alive| alive.mark(out));
         best.save(out);
-        last_final.save(out);
+        finals.highest().save(out);
         heard.mark(out);
         slot_ends.save(out);
     }

@@ -5,37 +5,19 @@ use super::{FinalityRule, ForkChoiceRule, LedgerRules, NodeRules, Rules, Shuffle
 /// A set of rules with a name.
 pub struct Named {
     pub name: &'static str,
-    /// What it is, in a few words.
-    pub what: &'static str,
     pub rules: fn() -> Rules,
 }
 
-/// All of them. The protocols differ from `corrected` in what their rules say, and in nothing else.
+/// All of them; docs/protocols.md describes each. The protocols differ from `corrected` in what their rules say, and in nothing else.
 pub const NAMED: [Named; 8] = [
-    Named { name: "reference", what: "ARK Core 2.6.57", rules: Rules::reference },
-    Named { name: "corrected", what: "the same without its bugs", rules: Rules::corrected },
-    Named { name: "ark-4432", what: "ARK 3's choice of a chain", rules: || chosen(ForkChoiceRule::Ark4432) },
-    Named { name: "solar", what: "Solar's majority of delegates", rules: || chosen(ForkChoiceRule::Solar) },
-    Named {
-        name: "solar-tie-broken",
-        what: "the same, and one of two halves yields",
-        rules: || chosen(ForkChoiceRule::SolarTieBroken),
-    },
-    Named {
-        name: "tron",
-        what: "the longest chain, 70 % solidify",
-        rules: || longest(FinalityRule::Solidified, 1, Shuffle::Ranking),
-    },
-    Named {
-        name: "eos",
-        what: "turns of twelve slots, the last irreversible block",
-        rules: || longest(FinalityRule::LastIrreversible, 12, Shuffle::Key),
-    },
-    Named {
-        name: "lisk",
-        what: "Lisk-BFT, LIP-0014",
-        rules: || longest(FinalityRule::LiskBft, 1, Shuffle::EveryPlace),
-    },
+    Named { name: "reference", rules: Rules::reference },
+    Named { name: "corrected", rules: Rules::corrected },
+    Named { name: "ark-4432", rules: || chosen(ForkChoiceRule::Ark4432) },
+    Named { name: "solar", rules: || chosen(ForkChoiceRule::Solar) },
+    Named { name: "solar-tie-broken", rules: || chosen(ForkChoiceRule::SolarTieBroken) },
+    Named { name: "tron", rules: || longest(FinalityRule::Solidified, 1, Shuffle::Ranking) },
+    Named { name: "eos", rules: || longest(FinalityRule::LastIrreversible, 12, Shuffle::Key) },
+    Named { name: "lisk", rules: || longest(FinalityRule::LiskBft, 1, Shuffle::EveryPlace) },
 ];
 
 fn chosen(fork_choice: ForkChoiceRule) -> Rules {
