@@ -2,15 +2,17 @@
 
 use crate::support::{root, run};
 use dposlab::{
-    actors::{Event, NodeId, RollbackCause, SimTime},
+    actors::{Event, NodeId, SimTime, fork_choice::Chain},
     ledger::{
-        Link,
+        BlockTree, Link,
+        finality::FinalBlocks,
         rules::{NAMED, Named},
+        state::Applied,
     },
     protocol::{Height, PublicKey, Slot},
     report::protocols::{Row, SITUATIONS, Situation, compare},
     scenario::{Scenario, StageKind},
-    sim::{Observer, SeedTree, Tips},
+    sim::{Observer, SeedTree, tips::common_height},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,42 +59,53 @@ struct Played {
     chain: Vec<Arc<Link>>,
     left: Vec<Rollback>,
     turn: u32,
+    tree: Arc<BlockTree>,
+    /// Slots that were played.
+    slots: u32,
+    /// Of each slot from the tenth on, how many blocks the last live node is behind the winning tip.
+    behind: Vec<u32>,
+    /// Health checks of all nodes.
+    checks: usize,
 }
 
 #[derive(Clone, Default)]
-struct Left(Arc<Mutex<Vec<Rollback>>>);
+struct Left(Arc<Mutex<(Vec<Rollback>, usize)>>);
 
 impl Observer for Left {
     fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
-        if let Event::RolledBack { from, to, cause } = event
-            && *cause != RollbackCause::Asked
-        {
-            self.0.lock().expect("nobody panics").push((from.clone(), to.clone()));
+        let mut seen = self.0.lock().expect("nobody panics");
+        match event {
+            Event::RolledBack { from, to, .. } => seen.0.push((from.clone(), to.clone())),
+            Event::HealthChecked { .. } => seen.1 += 1,
+            _ => {}
         }
     }
 }
 
-fn play(rules: &str, faults: &str) -> (Played, impl Fn(&Arc<Link>) -> Height) {
+fn play(rules: &str, faults: &str) -> (Played, impl Fn(&Arc<Link>) -> Arc<Applied>) {
     let text = format!(
         "version = 1\nrounds = 100000\n[network]\ndelegates = 7\ngossip = \"reference\"\n[rules]\nbase = \"{rules}\"\n{faults}"
     );
     let scenario = Scenario::parse(&text, Path::new("test")).unwrap_or_else(|error| panic!("{error}"));
     let seeds = SeedTree::new(1);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-    let (left, mut slots) = (Left::default(), 0);
-    let tips = Arc::new(Mutex::new(None::<Tips>));
-    let kept = tips.clone();
-    scenario.play_inline(&plan, vec![Box::new(left.clone())], |stage| {
+    let (seen, mut slots, mut behind, mut tip) = (Left::default(), 0, Vec::new(), plan.tip.clone());
+    scenario.play_inline(&plan, vec![Box::new(seen.clone())], |stage| {
         slots += 1;
-        *kept.lock().expect("nobody panics") = Some(stage.world().tips().clone());
+        let tips = stage.world().tips();
+        tip = tips.winning().clone();
+        if slots >= 10 {
+            let lowest = tips.of_live().map(|(_, own)| own.height()).min().unwrap_or(tip.height());
+            behind.push(tip.height().0.saturating_sub(lowest.0));
+        }
         slots < 400
     });
-    let winning = tips.lock().expect("nobody panics").as_ref().expect("slots were played").winning().clone();
-    let chain = iter::successors(Some(winning), |link| link.parent()).filter(|link| link.height() > Height::GENESIS);
-    let left = std::mem::take(&mut *left.0.lock().expect("nobody panics"));
-    let tree = plan.tree.clone();
-    let played = Played { chain: chain.collect(), left, turn: plan.tree.rules().ledger.slots_a_turn };
-    (played, move |link| tree.applied(link).state.finality().height())
+    let chain =
+        iter::successors(Some(tip), |link| link.parent()).filter(|link| link.height() > Height::GENESIS).collect();
+    let (left, checks) = std::mem::take(&mut *seen.0.lock().expect("nobody panics"));
+    let (tree, turn) = (plan.tree.clone(), plan.tree.rules().ledger.slots_a_turn);
+    let asked = tree.clone();
+    (Played { chain, left, turn, tree, slots, behind, checks }, move |link| asked.applied(link))
 }
 
 const CRASHES: &str = "[[fault]]\nkind = \"crash\"\nnodes = [\"genesis_1\", \"genesis_2\"]\nfrom = { slot = 100 }\nuntil = { slot = 130 }\n";
@@ -145,8 +158,9 @@ fn a_block_says_how_high_its_forger_has_forged_before() {
 #[test]
 fn no_rollback_goes_below_a_final_block() {
     let faults = "ledger.finality = \"solidified\"\n[[fault]]\nkind = \"double-forge\"\ndelegates = [\"genesis_3\"]\nfrom = { slot = 50 }\n";
-    let (played, last_final) = play("corrected", faults);
-    let depths: Vec<(Height, Height)> = played.left.iter().map(|(from, to)| (to.height(), last_final(from))).collect();
+    let (played, state) = play("corrected", faults);
+    let depths: Vec<(Height, Height)> =
+        played.left.iter().map(|(from, to)| (to.height(), state(from).state.finality().height())).collect();
     assert!(depths.iter().all(|(to, last_final)| to >= last_final), "{depths:?}");
     assert!(depths.iter().any(|(to, last_final)| to == last_final), "some wanted to go farther: {depths:?}");
 }
@@ -155,12 +169,12 @@ fn no_rollback_goes_below_a_final_block() {
 #[test]
 fn after_a_split_all_stand_on_what_was_final() {
     for rules in ["tron", "eos", "lisk"] {
-        let (played, last_final) = play(rules, SPLIT);
+        let (played, state) = play(rules, SPLIT);
         assert!(!played.left.is_empty(), "{rules}: the sides leave their chains");
         for (from, to) in &played.left {
-            assert!(to.height() >= last_final(from), "{rules}: from {from:?} to {to:?}");
+            assert!(to.height() >= state(from).state.finality().height(), "{rules}: from {from:?} to {to:?}");
         }
-        assert!(last_final(&played.chain[0]) > Height(250), "{rules}: {:?}", played.chain[0]);
+        assert!(state(&played.chain[0]).state.finality().height() > Height(250), "{rules}: {:?}", played.chain[0]);
     }
 }
 
@@ -219,6 +233,83 @@ fn the_table_of_protocols_is_what_the_command_prints() {
     } else {
         assert_eq!(old, table, "REWRITE_PROTOCOLS=1 writes it anew");
     }
+}
+
+/// One chain beside another: they part where they say, or the peer's word of it is worth nothing.
+#[test]
+fn a_chain_beside_the_own_one_parts_where_it_says() {
+    let (played, state) = play("tron", SPLIT);
+    let (from, _) = played.left.iter().max_by_key(|(from, to)| from.height().0 - to.height().0).expect("some left");
+    let winning = &played.chain[0];
+    let parts = common_height(from, winning);
+    let beside = |own: &Arc<Link>, common: u32| Chain::beside(own, winning, Height(common), &state(winning).state);
+    assert!(parts < from.height() && beside(from, parts.0).is_some());
+    for wrong in [parts.0 - 1, parts.0 + 1, from.height().0] {
+        assert!(beside(from, wrong).is_none(), "{wrong} for {parts}");
+    }
+    let below = winning.ancestor(Height(100)).expect("it is there");
+    assert!((90..100).all(|common| beside(&below, common).is_none()), "it is the same chain");
+}
+
+/// Blocks that are final by one and the same rule on two chains contradict each other.
+#[test]
+fn final_blocks_on_two_chains_contradict_each_other() {
+    // EOS's rule comes to heights slowly, one turn after the other.
+    let (played, state) = play("eos", SPLIT);
+    let (from, _) = played.left.iter().max_by_key(|(from, to)| from.height().0 - to.height().0).expect("some left");
+    let parts = common_height(from, &played.chain[0]);
+    let is_beyond = |link: &&Arc<Link>| {
+        let height = state(link).state.finality().height();
+        height > parts && height <= from.height()
+    };
+    let later = played.chain.iter().find(is_beyond).expect("the winning chain has become final where the other was");
+    let mut finals = FinalBlocks::new(&played.tree);
+    assert!(finals.take(from, &state(from).state).is_ok() && finals.take(later, &state(later).state).is_ok());
+    // As if the other chain had come as far.
+    assert!(finals.take(from, &state(later).state).is_err());
+    assert!(finals.take(later, &state(later).state).is_ok());
+}
+
+/// A node that has gone back downloads at once what came meanwhile, and does not wait for its timer of a minute. Nobody
+/// looks where others stand for nothing, though links double blocks.
+#[test]
+fn nodes_that_look_at_once_are_never_far_behind() {
+    let double = "[[fault]]\nkind = \"double-forge\"\ndelegates = [\"genesis_3\"]\nfrom = { slot = 20 }\n";
+    for rules in ["tron", "solar"] {
+        let (played, _) = play(rules, double);
+        let most = played.behind.iter().max().expect("slots were played");
+        assert!(!played.left.is_empty() && *most <= 2, "{rules}: {:?}", played.behind);
+    }
+    let (played, _) = play("tron", "[[fault]]\nkind = \"duplicate\"\nchance = 0.2\nmessages = [\"block\"]\n");
+    assert_eq!((played.checks, played.left.len()), (0, 0));
+}
+
+/// One of seven delegates forges in twelve of 84 slots: the others are no standstill.
+#[test]
+fn long_turns_without_a_block_are_no_standstill() {
+    let (played, _) = play(
+        "eos",
+        "[[fault]]\nkind = \"crash\"\nnodes = { from = \"genesis_1\", to = \"genesis_6\" }\nfrom = { slot = 40 }\n",
+    );
+    assert_eq!(played.slots, 400);
+}
+
+#[test]
+fn a_run_says_how_far_its_blocks_are_final() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("ten.toml");
+    let text = "version = 1\nrounds = 4\n[network]\ndelegates = 10\n[rules]\nbase = \"tron\"\n";
+    fs::write(&file, text).expect("it can be written");
+    let name = file.to_str().expect("it is text");
+    let told = |arguments: &[&str]| String::from_utf8(run(arguments).stdout).expect("it is text");
+    // Place 3 of ten sorted heights, the tip's last.
+    assert!(told(&["run", name]).contains("final:   up to height 34, 6 blocks below the tip"));
+    assert!(told(&["run", name, "--json"]).contains("\"final_height\":34"));
+    fs::write(&file, text.replace("tron", "lisk")).expect("it can be written");
+    let data = folder.path().join("data");
+    let refused = run(&["up", name, "--data-dir", data.to_str().expect("it is text"), "--port", "0"]);
+    let told = String::from_utf8(refused.stderr).expect("it is text");
+    assert!(refused.status.code() == Some(2) && told.contains("found \"lisk-bft\""), "{told}");
 }
 
 /// Both stages agree on a run under other rules, blocks' claims included.
