@@ -30,7 +30,7 @@ pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
 pub use pool::{PoolError, Submission, TransactionPool};
-pub use random::{Choices, Random};
+pub use random::Choices;
 pub use time::SimTime;
 pub use wait::Wait;
 pub use webhook::{Webhook, WebhookDispatcher};

@@ -41,7 +41,7 @@ pub use names::Names;
 pub use network::{Latency, NetworkModel};
 pub use past::Past;
 pub use plan::{NodePlan, Plan};
-pub use seeds::{DrawsBy, SeedTree};
+pub use seeds::SeedTree;
 pub use source::{PlannedSource, Source};
 pub use stage::Stage;
 pub use tips::Tips;

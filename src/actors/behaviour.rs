@@ -100,10 +100,8 @@ pub struct Step<'a> {
     /// The nodes that its node is connected to, ascending.
     pub peers: &'a [NodeId],
     layer: u32,
-    /// Its place among the behaviours of its actor.
-    place: usize,
     seed: u64,
-    name: Option<u64>,
+    name: u64,
     memory: &'a mut Option<Arc<[u8]>>,
     effects: &'a mut Vec<Effect>,
 }
@@ -137,8 +135,7 @@ impl Step<'_> {
 
     /// Returns a number below `count`, drawn for this actor, fault, instant and purpose. The same again gives the same number.
     pub fn below(&self, purpose: &str, count: u64) -> u64 {
-        let of_fault = self.name.unwrap_or_else(|| self.layer.into());
-        let numbers = [self.seed, of_fault, u64::from(self.me.node.0), self.now.micros()];
+        let numbers = [self.seed, self.name, u64::from(self.me.node.0), self.now.micros()];
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let hash = sha256_of(&[b"behaviour", &bytes, purpose.as_bytes()]);
         let drawn = u64::from_le_bytes(hash[..8].try_into().expect("8 of 32 bytes"));
@@ -146,10 +143,9 @@ impl Step<'_> {
         ((u128::from(drawn) * u128::from(count)) >> 64) as u64
     }
 
-    /// The seed of something of its own, by that of its actor: behaviours that are on at once have different ones, as long as none
-    /// of them ends.
+    /// The seed of something of its own, by that of its actor: each behaviour has another one.
     pub fn seed_for(&self, of_actor: u64) -> u64 {
-        seed_at(self.place, self.name, of_actor)
+        of_actor ^ self.name
     }
 
     /// Writes the memory of the coalition: what all actors of one fault know together. The others [learn](Behaviour::learns) of it at
@@ -180,34 +176,30 @@ pub struct Layer {
     pub behaviour: Box<dyn Behaviour>,
     /// The seed of what it draws.
     pub seed: u64,
-    /// The name of its fault in what it draws, where draws come by name.
-    pub name: Option<u64>,
+    /// The name of its fault in what it draws.
+    pub name: u64,
     /// What its coalition has written.
     pub memory: Option<Arc<[u8]>>,
 }
 
-fn seed_at(place: usize, name: Option<u64>, of_actor: u64) -> u64 {
-    of_actor ^ name.unwrap_or((place as u64 + 1) << 40)
-}
-
 impl Layer {
-    /// Draws from another seed of its actor's from now on, in its place among the actor's behaviours.
-    pub fn draw_anew(&mut self, place: usize, of_actor: u64) {
+    /// Draws from another seed of its actor's from now on.
+    pub fn draw_anew(&mut self, of_actor: u64) {
         self.seed = of_actor;
-        self.behaviour.draws_anew(seed_at(place, self.name, of_actor));
+        self.behaviour.draws_anew(of_actor ^ self.name);
     }
 
     /// It takes its turn: what it wants done goes to `effects`.
     pub(super) fn turn<T>(
         &mut self,
         now: SimTime,
-        (me, place): (ActorId, usize),
+        me: ActorId,
         peers: &[NodeId],
         effects: &mut Vec<Effect>,
         turn: impl FnOnce(&mut dyn Behaviour, &mut Step<'_>) -> T,
     ) -> T {
         let Self { id: layer, seed, name, memory, .. } = self;
-        let mut step = Step { now, me, peers, layer: *layer, place, seed: *seed, name: *name, memory, effects };
+        let mut step = Step { now, me, peers, layer: *layer, seed: *seed, name: *name, memory, effects };
         turn(&mut *self.behaviour, &mut step)
     }
 }
@@ -247,6 +239,6 @@ impl Saved for Layer {
         let known = known.get_key_value(name.as_str()).map(|(kind, read)| (*kind, *read));
         let (kind, read) = known.ok_or_else(|| from.wrong("kind of behaviour", &name))?;
         let (behaviour, seed) = (read(from)?, u64::load(from)?);
-        Ok(Self { id, kind, behaviour, seed, name: Option::load(from)?, memory: Option::load(from)? })
+        Ok(Self { id, kind, behaviour, seed, name: u64::load(from)?, memory: Option::load(from)? })
     }
 }

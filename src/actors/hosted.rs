@@ -1,7 +1,7 @@
 //! An actor as a stage holds it: honest, until a fault makes it behave otherwise.
 
 use super::{
-    Actor, ActorId, Behaviour, Delegate, Effect, Input, NodeId, Peer, Random, SimTime, TransactionPool, Wake,
+    Actor, ActorId, Behaviour, Choices, Delegate, Effect, Input, NodeId, Peer, SimTime, TransactionPool, Wake,
     ahead::{Ahead, Announced},
     behaviour::{Layer, Step},
 };
@@ -107,12 +107,12 @@ impl Hosted {
 
     /// A peer draws other numbers from now on, a delegate from another seed; a pool does not draw. Behaviours draw from the
     /// seed of the node's delegate, too.
-    pub fn draw_anew(&mut self, random: impl FnOnce() -> Random, seed: impl FnOnce() -> u64) {
+    pub fn draw_anew(&mut self, choices: impl FnOnce() -> Choices, seed: impl FnOnce() -> u64) {
         let mut seed = Some(seed);
         let mut drawn = || seed.take().map(|seed| seed());
         let of_actor = match &mut self.actor {
             Actor::Peer(peer) => {
-                peer.draw_anew(random());
+                peer.draw_anew(choices());
                 self.bent.is_some().then(&mut drawn).flatten()
             }
             Actor::Delegate(delegate) => {
@@ -123,7 +123,7 @@ impl Hosted {
             Actor::Pool(_) => self.bent.is_some().then(&mut drawn).flatten(),
         };
         if let (Some(bent), Some(of_actor)) = (&mut self.bent, of_actor) {
-            bent.layers.iter_mut().enumerate().for_each(|(place, layer)| layer.draw_anew(place, of_actor));
+            bent.layers.iter_mut().for_each(|layer| layer.draw_anew(of_actor));
         }
     }
 
@@ -274,7 +274,7 @@ impl Bent {
         turn: impl FnOnce(&mut dyn Behaviour, &Actor, &mut Step<'_>) -> T,
     ) -> T {
         let Self { id, peers, layers, .. } = self;
-        layers[at].turn(now, (*id, at), peers, effects, |behaviour, step| turn(behaviour, actor, step))
+        layers[at].turn(now, *id, peers, effects, |behaviour, step| turn(behaviour, actor, step))
     }
 }
 

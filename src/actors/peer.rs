@@ -31,7 +31,7 @@ mod verification;
 mod waits;
 
 use super::{
-    ActorId, Effect, Event, Input, Message, NodeId, Random, Role, SimTime, Wake,
+    ActorId, Choices, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
     ahead::{self, Ahead, Announced},
     message::{AddTransactions, RequestId, Transactions},
 };
@@ -107,16 +107,13 @@ pub struct Peer {
 
 impl Peer {
     /// A peer on `tip` of a network that is running: it is connected to `given`, who all stood on `tip` when it last
-    /// heard of them (its own number among them does no harm), and draws from `random`, which is its own.
-    ///
-    /// # Panics
-    /// The stream is not number 0 of its seed.
+    /// heard of them (its own number among them does no harm), and draws by `choices`, which are its own.
     pub fn new(
         node: NodeId,
         tree: Arc<BlockTree>,
         tip: Arc<Link>,
         given: impl Into<Arc<[NodeId]>>,
-        random: impl Into<Random>,
+        choices: Choices,
     ) -> Self {
         let neighbours = Neighbours::connected(node, given.into(), tip.height());
         let cold = tree.rules().node.network_start;
@@ -124,7 +121,7 @@ impl Peer {
             node,
             tree,
             tip,
-            random: random.into().into(),
+            random: Decisions::new(choices),
             neighbours,
             passing: None,
             pushed: [None; 2],
@@ -154,31 +151,25 @@ impl Peer {
 
     /// A peer of a node that starts late, or again, on the chain it has kept: it knows the addresses it was given, is
     /// connected to nobody, and disregards pushed blocks until it has caught up.
-    ///
-    /// # Panics
-    /// As [`Peer::new`].
     pub fn starting(
         node: NodeId,
         tree: Arc<BlockTree>,
         tip: Arc<Link>,
         given: impl Into<Arc<[NodeId]>>,
-        random: impl Into<Random>,
+        choices: Choices,
     ) -> Self {
         let neighbours = Neighbours::alone(node, given.into());
         Self {
             neighbours,
             started: false,
             sync: SyncState::starting(),
-            ..Self::new(node, tree, tip, Vec::new(), random)
+            ..Self::new(node, tree, tip, Vec::new(), choices)
         }
     }
 
     /// Draws other numbers from now on, which are its own.
-    ///
-    /// # Panics
-    /// They are those of a stream that is not number 0 of its seed.
-    pub fn draw_anew(&mut self, random: Random) {
-        self.random = random.into();
+    pub fn draw_anew(&mut self, choices: Choices) {
+        self.random = Decisions::new(choices);
     }
 
     /// Its node.
@@ -353,7 +344,7 @@ fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
 
 impl Ahead<Announced> for Peer {
     /// First a line at each place that messages, or wake-ups, are held against; then the record of the node that a message
-    /// comes from, or the random numbers that choose whom a block is passed on to.
+    /// comes from.
     fn fetch(&self, what: Announced) {
         match what {
             Announced::Near { is_wake } => {
@@ -364,7 +355,7 @@ impl Ahead<Announced> for Peer {
                 }
             }
             Announced::Next { from: Some(from) } => self.neighbours.fetch(from),
-            Announced::Next { from: None } => self.random.fetch(()),
+            Announced::Next { from: None } => {}
         }
     }
 }
@@ -389,10 +380,6 @@ mod tests {
         assert_eq!(offset_of!(Peer, neighbours), 64, "what comes before fills the first line");
         let line = |offset| offset / 64;
         let pushed = line(offset_of!(Peer, pushed));
-        assert_eq!(
-            pushed,
-            line(offset_of!(Peer, random) + Decisions::TELLS - 1),
-            "when blocks were passed on, and draws"
-        );
+        assert_eq!(pushed, line(offset_of!(Peer, random)), "when blocks were passed on, and draws");
     }
 }

@@ -1,11 +1,8 @@
-//! Random numbers of a decision: the next ones of a stream, or those that belong to its name.
-//!
-//! A stream is simple, and each draw moves all later ones of it. With names, a decision draws the same numbers whatever else was
-//! drawn before it, so two runs that differ in one thing share all other draws.
+//! Random numbers of a decision: those that belong to its name. So a decision draws the same numbers whatever else was drawn
+//! before it, and two runs that differ in one thing share all other draws.
 
 use crate::ledger::saved::saved;
 use rand::{RngCore, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rand_xoshiro::SplitMix64;
 
 /// The numbers of all decisions of one party, by their names.
@@ -33,66 +30,7 @@ impl Choices {
     }
 }
 
-/// Where a party's random numbers come from.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "the larger one is the usual one, and a party has one of them")]
-pub enum Random {
-    /// Each draw takes the next number of a stream of the party's own.
-    InOrder(ChaCha8Rng),
-    /// Each decision has numbers of its own.
-    ByName(Choices),
-}
-
-impl Random {
-    /// The numbers of the decision of a name. Where numbers are drawn in order, the name means nothing.
-    #[inline]
-    pub fn about(&mut self, name: &[u64]) -> Drawing<'_, ChaCha8Rng> {
-        match self {
-            Self::InOrder(stream) => Drawing::InOrder(stream),
-            Self::ByName(choices) => Drawing::ByName(choices.at(name)),
-        }
-    }
-}
-
-impl From<ChaCha8Rng> for Random {
-    fn from(stream: ChaCha8Rng) -> Self {
-        Self::InOrder(stream)
-    }
-}
-
-/// The numbers of one decision. Nobody draws without one, so no draw is without a name.
-pub enum Drawing<'a, Stream> {
-    InOrder(&'a mut Stream),
-    ByName(SplitMix64),
-}
-
-impl<Stream: RngCore> RngCore for Drawing<'_, Stream> {
-    #[inline]
-    fn next_u32(&mut self) -> u32 {
-        match self {
-            Self::InOrder(stream) => stream.next_u32(),
-            Self::ByName(numbers) => numbers.next_u32(),
-        }
-    }
-
-    #[inline]
-    fn next_u64(&mut self) -> u64 {
-        match self {
-            Self::InOrder(stream) => stream.next_u64(),
-            Self::ByName(numbers) => numbers.next_u64(),
-        }
-    }
-
-    fn fill_bytes(&mut self, bytes: &mut [u8]) {
-        match self {
-            Self::InOrder(stream) => stream.fill_bytes(bytes),
-            Self::ByName(numbers) => numbers.fill_bytes(bytes),
-        }
-    }
-}
-
 saved!(struct Choices { seed });
-saved!(enum Random { 0 InOrder(stream), 1 ByName(choices) });
 
 #[cfg(test)]
 mod tests {
@@ -108,10 +46,7 @@ mod tests {
         let first: BTreeSet<u64> = all.iter().map(|name| choices.at(name).next_u64()).collect();
         assert_eq!(first.len(), all.len(), "no two names share a number");
         assert!(all.iter().all(|name| choices.at(name).next_u64() != Choices::new(8).at(name).next_u64()));
-        let mut random = Random::ByName(choices);
-        let mut drawn = |name: &[u64]| [(); 2].map(|()| random.about(name).next_u64());
-        let first = drawn(&[3, 4]);
-        assert_eq!((drawn(&[5])[0] == first[0], drawn(&[3, 4])), (false, first));
+        assert_eq!(choices.at(&[3, 4]), choices.at(&[3, 4]));
     }
 
     /// Bits of numbers whose names are neighbours are as even as chance allows, and so are those of their differences.

@@ -99,7 +99,6 @@ impl Simulation {
             stall: None,
             time_limit_seconds: None,
             crypto: crate::protocol::crypto::CryptoMode::default(),
-            draws: crate::sim::DrawsBy::default(),
             network: NetworkSection::default(),
             rules: toml::Table::new(),
             faults: Vec::new(),

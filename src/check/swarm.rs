@@ -12,7 +12,7 @@ use crate::{
     ledger::Rules,
     protocol::crypto::CryptoMode,
     scenario::{Scenario, section::NetworkSection},
-    sim::{DrawsBy, FaultKind, NetworkModel, SeedTree, fault::Timing, strategy::SpareForger},
+    sim::{FaultKind, NetworkModel, SeedTree, fault::Timing, strategy::SpareForger},
 };
 use deeds::Actions;
 use rand::{Rng, seq::IndexedRandom};
@@ -98,7 +98,6 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         stall: None,
         time_limit_seconds: None,
         crypto: CryptoMode::default(),
-        draws: DrawsBy::default(),
         network: network::network(draw, frame.delegates),
         rules: toml::Table::new(),
         faults: Vec::new(),

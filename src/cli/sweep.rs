@@ -333,12 +333,6 @@ fn compared(summary: &Summary) -> Vec<String> {
             ]);
         }
         lines.push(table.to_string());
-        if !compared.by_name {
-            lines.push(
-                "their draws come in order; with --set draws=by-name pairs share all that are about the same"
-                    .to_owned(),
-            );
-        }
         lines.push(String::new());
     }
     lines

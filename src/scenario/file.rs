@@ -8,10 +8,7 @@ use super::{
     section::NetworkSection,
     workload::Workload,
 };
-use crate::{
-    protocol::crypto::CryptoMode,
-    sim::{DrawsBy, Fault},
-};
+use crate::{protocol::crypto::CryptoMode, sim::Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, io, path::PathBuf};
@@ -42,10 +39,6 @@ pub struct Scenario {
     /// The treatment of signatures: "real" (the default), "every-node" or "modelled".
     #[serde(default)]
     pub crypto: CryptoMode,
-    /// What the random numbers of a decision depend on: "in-order" (the default), on all that its party has drawn before; "by-name", on
-    /// what it is about. By name, two runs that differ in one thing share all other draws.
-    #[serde(default, skip_serializing_if = "is_in_order")]
-    pub draws: DrawsBy,
     #[serde(default)]
     pub network: NetworkSection,
     /// The rules of the nodes: `base` names a set of rules ("reference" if not given; docs/protocols.md has all), and any rule can be set by name.
@@ -64,11 +57,6 @@ pub struct Scenario {
     /// The assertions. A run in which one does not hold has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_in_order(draws: &DrawsBy) -> bool {
-    *draws == DrawsBy::InOrder
 }
 
 /// The time for which a chain may not grow before the run is ended.

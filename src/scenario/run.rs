@@ -174,7 +174,6 @@ impl Scenario {
         seeds: SeedTree,
         links: Links,
     ) -> Plan {
-        let seeds = seeds.drawing(self.draws);
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         // Of a loaded network perhaps no delegate's key is known.
         let relays = iter::repeat(None);

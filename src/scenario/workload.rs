@@ -13,7 +13,7 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::Kind,
     sim::{
-        DrawsBy, Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
+        Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
         fault::{ByClients, Nodes},
         named,
         source::{MakeSource, Tally},
@@ -225,16 +225,12 @@ impl Stand<'_> {
         let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
         // Each source draws from streams of its own.
         let seeds = SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
-        let seeds = seeds.drawing(plan.seeds.draws());
         SourceContext { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
     }
 
     /// The name by which an entry draws that comes after these.
     fn name<T: Serialize>(&self, what: &str, entry: &T, before: &[T]) -> String {
-        match self.plan.seeds.draws() {
-            DrawsBy::InOrder => format!("{what}/{}", before.len()),
-            DrawsBy::ByName => format!("{what}/{}", named::name(entry, before)),
-        }
+        format!("{what}/{}", named::name(entry, before))
     }
 
     /// The source of the fault that comes after these, if it is clients' doing.

@@ -22,7 +22,7 @@ use crate::{
 use fates::{Fate, Fates};
 use interference::{Interference, Verdict};
 use rand::Rng;
-use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus, rand_core::SeedableRng};
+use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
 use schemars::JsonSchema;
 use script::Script;
 use serde::{Deserialize, Serialize};
@@ -202,7 +202,7 @@ impl MessageNetwork {
             regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
             special: model.links.iter().flat_map(directions).collect(),
             seed,
-            fates: Fates::new(nodes, model.draws_for_messages(), config.slots(), seeds),
+            fates: Fates::new(model.draws_for_messages(), config.slots(), seeds),
             known: Known::new(nodes),
             busy: BTreeMap::new(),
             plain: model.is_plain(),
@@ -211,7 +211,7 @@ impl MessageNetwork {
             links,
             model: model.clone(),
             config,
-            interference: Interference::new(nodes, seeds),
+            interference: Interference::new(nodes),
             script: None,
         }
     }
@@ -228,10 +228,14 @@ impl MessageNetwork {
         self.script.as_deref_mut()
     }
 
+    /// Messages have names from now on, for a fault draws for them.
+    pub fn name_messages(&mut self) {
+        self.fates.named = true;
+    }
+
     /// Draws from other streams from now on. What was drawn once for all messages of a link stays.
     pub fn draw_anew(&mut self, seeds: SeedTree) {
         self.fates.draw_anew(seeds);
-        self.interference.draw_anew(seeds);
     }
 
     /// Returns the fates of messages so far.
@@ -250,7 +254,9 @@ impl MessageNetwork {
         if from == to {
             return Route::Arrives(now);
         }
-        self.fates.leaves(now, from, to, message);
+        if self.fates.named {
+            self.fates.leaves(now, from, to, message);
+        }
         if self.plain && self.interference.is_idle() {
             return match self.links.connects(from, to) {
                 true => Route::Arrives(self.arrival(now, from, to, Fate::Latency)),
@@ -295,7 +301,7 @@ impl MessageNetwork {
     fn latency_of_message(&mut self, from: NodeId, to: NodeId, fate: Fate) -> u64 {
         let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
         if latency.per == Per::Message && self.model.regions.is_none() {
-            return latency.draw(&mut self.fates.of(from, fate));
+            return latency.draw(&mut self.fates.of(fate));
         }
         let micros = self.latency_of_link(from, to);
         self.known.put(from, to, micros);
@@ -318,7 +324,7 @@ impl MessageNetwork {
     fn route_with_care(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
         let mut verdict = match self.interference.is_idle() {
             true => Verdict::default(),
-            false => self.interference.judge(from, to, kind_of(message), self.fates.named()),
+            false => self.interference.judge(from, to, kind_of(message), self.fates.of_faults()),
         };
         if let Some(script) = &mut self.script
             && !self.interference.separates(from, to)
@@ -328,20 +334,20 @@ impl MessageNetwork {
         if verdict.lost || !self.links.connects(from, to) {
             return Route::Lost;
         }
-        if self.happens(from, Fate::Lost, self.model.loss) {
+        if self.happens(Fate::Lost, self.model.loss) {
             self.tally.lost += 1;
             return Route::Lost;
         }
         let sent = self.transmitted(now, from, to, message);
         let mut at = self.arrival(sent, from, to, Fate::Latency) + verdict.delay;
         if let Some(Reordering { chance, by_ms }) = self.model.reordering.clone()
-            && self.happens(from, Fate::Overtaken, chance)
+            && self.happens(Fate::Overtaken, chance)
         {
-            let delay = self.fates.of(from, Fate::Delay).random_range(0..=u64::from(by_ms) * 1_000);
+            let delay = self.fates.of(Fate::Delay).random_range(0..=u64::from(by_ms) * 1_000);
             at = at + Duration::from_micros(delay);
         }
         let again = self
-            .happens(from, Fate::Doubled, self.model.duplication)
+            .happens(Fate::Doubled, self.model.duplication)
             .then(|| self.arrival(sent, from, to, Fate::SecondLatency) + verdict.delay);
         self.tally.slow += u64::from(at.micros() >= now.micros() + 1_000_000);
         self.tally.doubled += u64::from(again.is_some() || !verdict.copies.is_empty());
@@ -373,8 +379,8 @@ impl MessageNetwork {
         }
     }
 
-    fn happens(&mut self, from: NodeId, fate: Fate, chance: f64) -> bool {
-        chance > 0.0 && self.fates.of(from, fate).random::<f64>() < chance
+    fn happens(&self, fate: Fate, chance: f64) -> bool {
+        chance > 0.0 && self.fates.of(fate).random::<f64>() < chance
     }
 }
 
@@ -566,15 +572,5 @@ impl MessageNetwork {
         self.last = Saved::load(from)?;
         self.interference = Saved::load(from)?;
         Ok(())
-    }
-}
-
-impl Saved for Xoshiro256PlusPlus {
-    fn save(&self, out: &mut Saver) {
-        out.json(self);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        from.json()
     }
 }

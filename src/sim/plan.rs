@@ -70,7 +70,12 @@ impl Plan {
     /// The network between the nodes.
     pub fn network(&self) -> MessageNetwork {
         let config = self.tree.config().clone();
-        MessageNetwork::new(self.nodes.len() as u32, self.links.clone(), &self.network, self.seeds, config)
+        let mut network =
+            MessageNetwork::new(self.nodes.len() as u32, self.links.clone(), &self.network, self.seeds, config);
+        if self.faults.iter().any(|fault| fault.kind.draws_for_messages()) {
+            network.name_messages();
+        }
+        network
     }
 
     /// The names of the nodes. Those of the delegates are of the chain that the run begins on.
@@ -101,8 +106,8 @@ impl Plan {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
-                let random = self.seeds.random(&format!("peer/{}", node.0));
-                Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), random)))
+                let choices = self.seeds.choices(&format!("peer/{}", node.0));
+                Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), choices)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {
@@ -123,8 +128,8 @@ impl Plan {
         let plan = &self.nodes[node.0 as usize];
         match id.role {
             Role::Peer => {
-                let random = self.seeds.random(&format!("peer/{}/start/{times}", node.0));
-                Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
+                let choices = self.seeds.choices(&format!("peer/{}/start/{times}", node.0));
+                Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, choices)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {

@@ -1,13 +1,7 @@
 //! One seed, many named streams of random numbers.
 
-use crate::{
-    actors::{Choices, Random},
-    ledger::saved::saved,
-    protocol::crypto::sha256,
-};
+use crate::{actors::Choices, ledger::saved::saved, protocol::crypto::sha256};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::{cell::RefCell, panic::Location};
 
 thread_local! {
@@ -32,52 +26,21 @@ pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<Asked>) {
     (result, ASKED.replace(outer).unwrap_or_default())
 }
 
-/// What the random numbers of a decision depend on, beside the seed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DrawsBy {
-    /// The decisions that its party has drawn for before.
-    #[default]
-    InOrder,
-    /// Its name: what it is about. Two runs that differ in one thing share the draws of all that is the same in both.
-    ByName,
-}
-
 /// The seed of a run. Each consumer draws from a stream of its own name, so a new consumer moves nobody else's draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeedTree {
     seed: u64,
-    draws: DrawsBy,
 }
 
 impl SeedTree {
     /// The streams of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed, draws: DrawsBy::InOrder }
-    }
-
-    /// The same seed, whose decisions draw like this.
-    pub fn drawing(self, draws: DrawsBy) -> Self {
-        Self { draws, ..self }
-    }
-
-    /// How decisions draw.
-    pub fn draws(self) -> DrawsBy {
-        self.draws
+        Self { seed }
     }
 
     /// The seed, to be printed with every result.
     pub fn seed(self) -> u64 {
         self.seed
-    }
-
-    /// The random numbers of a party of a name.
-    #[track_caller]
-    pub fn random(self, name: &str) -> Random {
-        match self.draws {
-            DrawsBy::InOrder => self.stream(name).into(),
-            DrawsBy::ByName => Random::ByName(self.choices(name)),
-        }
     }
 
     /// The numbers of the decisions of a party of a name.
@@ -111,8 +74,7 @@ impl SeedTree {
     }
 }
 
-saved!(struct SeedTree { seed, draws });
-saved!(enum DrawsBy { 0 InOrder, 1 ByName });
+saved!(struct SeedTree { seed });
 
 #[cfg(test)]
 mod tests {

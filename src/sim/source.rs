@@ -2,7 +2,7 @@
 
 use super::fault::Trigger;
 use crate::{
-    actors::{NodeId, PoolError, Random, SimTime, Submission, message::Transactions},
+    actors::{Choices, NodeId, PoolError, SimTime, Submission, message::Transactions},
     ledger::{
         Link,
         saved::{LoadError, Loader, Saved, Saver},
@@ -34,7 +34,7 @@ pub trait Source: Send + DynClone {
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError>;
 
     /// Draws other numbers from now on; nothing to do for one that does not draw.
-    fn draw_anew(&mut self, _random: Random) {}
+    fn draw_anew(&mut self, _choices: Choices) {}
 }
 
 dyn_clone::clone_trait_object!(Source);
@@ -58,7 +58,7 @@ pub struct PlannedSource {
     pub until: Option<Trigger>,
     /// The fault of the plan that it carries out, with which it ends.
     pub fault: Option<usize>,
-    /// The name by which it draws anew, where draws come by name.
+    /// The name by which it draws anew.
     pub name: String,
     pub make: MakeSource,
     /// The outcome of the transactions that it handed in, in the last run of the plan.

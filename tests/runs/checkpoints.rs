@@ -16,7 +16,7 @@ use dposlab::{
     },
     scenario::{Account, FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
-        Digest, DrawsBy, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
+        Digest, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
         intervention::{Asked, Returned, SnapshotId},
         live::{Journal, Keeper, Settler},
         snapshots::{Inputs, Snapshots},
@@ -162,10 +162,10 @@ fn drawn_scenarios_go_on_as_the_same_run() {
 }
 
 #[test]
-fn runs_that_draw_by_name_go_on_as_the_same_run() {
+fn runs_that_draw_all_the_time_go_on_as_the_same_run() {
     let mut lossy = by_name::entries();
     for (number, scenario) in (0..20).map(by_name::drawn).chain([by_name::entries()]).enumerate() {
-        holds(&Scenario { draws: DrawsBy::ByName, ..scenario }, 1, &format!("number {number}"));
+        holds(&scenario, 1, &format!("number {number}"));
     }
     // A link of which messages are under way in each slot.
     lossy.network.model.loss = 0.1;

@@ -27,7 +27,6 @@ const SCENARIO: &[Row] = &[
     ("StallRule.seconds", "H stall = { seconds = @ }", &["1", "3200000000"], &["0", "3200000001"]),
     ("Scenario.time_limit_seconds", "H time_limit_seconds = @", &["1", "3200000000"], &["0", "3200000001"]),
     ("Scenario.crypto", "H crypto = @", &["'real'", "'every-node'", "'modelled'"], &["'none'", "true"]),
-    ("Scenario.draws", "H draws = @", &["'in-order'", "'by-name'"], &["'by-key'", "1"]),
     ("Scenario.network", "H network = @", &["{}"], &["1", "{ node = 1 }"]),
     ("Scenario.rules", "H rules = @", &["{}", "{ base = 'corrected' }"], &["{ base = 'other' }", "{ no_rule = 1 }", "1"]),
     ("Scenario.fault", "H fault = @", &["[]", "[{ kind = 'heal' }]"], &["[1]", "[{}]", "[{ kind = 'none' }]"]),

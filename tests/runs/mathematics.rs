@@ -18,23 +18,15 @@ use dposlab::{
     protocol::crypto::CryptoMode::Real,
     scenario::{Scenario, Testnet},
     sim::{
-        DrawsBy, NetworkModel, SeedTree,
+        NetworkModel, SeedTree,
         network::{MessageNetwork, Route},
     },
 };
 use std::path::Path;
 
-/// What holds of draws holds whatever they depend on.
-const DRAWS: [DrawsBy; 2] = [DrawsBy::InOrder, DrawsBy::ByName];
-
 /// The network of a model between so many nodes.
 fn network(nodes: u32, model: &NetworkModel, seed: u64) -> MessageNetwork {
-    network_drawing(DrawsBy::InOrder, nodes, model, seed)
-}
-
-/// The same, with draws that depend on this.
-fn network_drawing(draws: DrawsBy, nodes: u32, model: &NetworkModel, seed: u64) -> MessageNetwork {
-    let seeds = SeedTree::new(seed).drawing(draws);
+    let seeds = SeedTree::new(seed);
     let config = Testnet::generate(SeedTree::new(1), 1, Real).config;
     MessageNetwork::new(nodes, model.topology.links(nodes, seeds), model, seeds, config)
 }

@@ -322,7 +322,7 @@ impl Observer for Shared {
 }
 
 /// Two answers and a block of four nodes, and what comes of it when all of them are lost: a rollback that is too deep.
-const FRAGILE: &str = "version = 1\nrounds = 3\ncrypto = \"modelled\"\ndraws = \"by-name\"\n[network]\ndelegates = 4\n\
+const FRAGILE: &str = "version = 1\nrounds = 3\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n\
                        [rules]\nbase = \"corrected\"\n\
                        [[fault]]\nkind = \"drop\"\nmessages = [\"status\"]\nsenders = [0]\nreceivers = [1]\nonly = 3\n\
                        until = { seconds = 64 }\n\

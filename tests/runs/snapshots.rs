@@ -8,7 +8,7 @@ use dposlab::{
     protocol::{Arktoshi, Nonce, Transaction, slots::Slots},
     scenario::{Scenario, StageKind, Testnet, run::among_actors},
     sim::{
-        DrawsBy, Intervention, NetworkEvent, Observer, Outcome, Plan, SeedTree, Stage,
+        Intervention, NetworkEvent, Observer, Outcome, Plan, SeedTree, Stage,
         line::Line,
         snapshots::{MOMENTS_MAX, SnapshotId, SnapshotInfo},
     },
@@ -134,7 +134,7 @@ fn it_is_the_same_where_the_moment_has_to_be_played_again() {
     for seed in 0..40 {
         let scenario = match seed % 2 {
             0 => draw(&Frame { delegates: Some(7), rounds: Some(9), ..Frame::default() }, seed),
-            _ => Scenario { draws: DrawsBy::ByName, rounds: 9, ..by_name::drawn(seed) },
+            _ => Scenario { rounds: 9, ..by_name::drawn(seed) },
         };
         let seeds = SeedTree::new(seed);
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);

@@ -13,7 +13,7 @@ use crate::{
     protocol::crypto::CryptoMode,
     scenario::Scenario,
     sim::{
-        DrawsBy, SeedTree,
+        SeedTree,
         fault::MessageKind,
         network::script::{Deviation, Mishap},
     },
@@ -184,7 +184,7 @@ impl Check {
                     self.delegates.unwrap_or(DELEGATES)
                 );
                 let scenario = Scenario::parse(&text, Path::new("exhaustive.toml")).map_err(Failure::usage)?;
-                Scenario { crypto: CryptoMode::Modelled, draws: DrawsBy::ByName, ..scenario }
+                Scenario { crypto: CryptoMode::Modelled, ..scenario }
             }
         };
         let rules = self.rules.clone().or_else(|| self.scenario.is_none().then(|| DRAWN_RULES.to_owned()));

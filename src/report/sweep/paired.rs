@@ -1,15 +1,12 @@
-//! Combinations of values compared run by run: each run of one with the run of the same seed of the first one. Where both draw the same
-//! numbers (`draws = "by-name"`), what chance does to both drops out of the difference.
+//! Combinations of values compared run by run: each run of one with the run of the same seed of the first one. What chance does
+//! to both drops out of the difference.
 
 use super::{
     Sweep, SweepRun,
     columns::{FIGURES, Status, TIMES},
     rows::{Row, Rows, RowsError},
 };
-use crate::{
-    sim::DrawsBy,
-    statistics::{Interval, interval},
-};
+use crate::statistics::{Interval, interval};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -20,8 +17,6 @@ pub struct Compared {
     pub varied: BTreeMap<String, String>,
     /// Those of the first one.
     pub with: BTreeMap<String, String>,
-    /// The runs of both draw by name, so each pair shares all draws that are about the same.
-    pub by_name: bool,
     /// Seeds of which a run of either was censored or died: what was measured in it is not of the same time.
     pub left_out: u64,
     /// The differences of each figure that some pair of runs has.
@@ -126,8 +121,7 @@ pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<Compared>, RowsE
         }
         let figures = FIGURES.iter().zip(&sums).filter(|(figure, _)| !TIMES.contains(&figure.name));
         let figures = figures.filter_map(|(figure, sums)| Some((figure.name, sums.report()?))).collect();
-        let by_name = [0, cell].iter().all(|cell| sweep.cells[*cell].scenario.draws == DrawsBy::ByName);
-        Ok(Compared { varied: varied(cell), with: varied(0), by_name, left_out, figures })
+        Ok(Compared { varied: varied(cell), with: varied(0), left_out, figures })
     };
     (1..sweep.cells.len()).map(one).collect()
 }

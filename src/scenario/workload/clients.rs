@@ -6,7 +6,7 @@ use super::{
     goes_on,
 };
 use crate::{
-    actors::{NodeId, Random, SimTime, message::Transactions},
+    actors::{Choices, NodeId, SimTime, message::Transactions},
     ledger::Link,
     protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Round, SignedTransaction, Slot, Transaction, Vote},
     sim::{
@@ -28,7 +28,7 @@ const INTO_SLOT: Duration = Duration::from_millis(300);
 pub struct Spammer {
     network: SourceContext,
     plan: SpamPool,
-    random: Random,
+    choices: Choices,
     made: usize,
 }
 
@@ -59,14 +59,14 @@ pub struct Resignations {
 
 impl Spammer {
     pub fn new(network: SourceContext, plan: SpamPool) -> Self {
-        Self { random: network.seeds.random("spam"), network, plan, made: 0 }
+        Self { choices: network.seeds.choices("spam"), network, plan, made: 0 }
     }
 
     fn worthless(&mut self) -> Option<SignedTransaction> {
         let byte = self.network.tree.config().network.pub_key_hash;
         let accounts = &self.network.testnet.accounts;
         let account = &accounts[self.made % accounts.len()].keys;
-        let mut random = self.random.about(&[self.made as u64]);
+        let mut random = self.choices.at(&[self.made as u64]);
         let amount = Arktoshi::new(1 + random.random_range(0..1_000_000))?;
         let transfer = Transaction::transfer(account.public().address(byte), amount).network(byte);
         Some(match self.made % 3 {
@@ -91,10 +91,10 @@ impl Source for Spammer {
         Poll { submissions, again: Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second)) }
     }
 
-    goes_on!(random, made; plan);
+    goes_on!(choices, made; plan);
 
-    fn draw_anew(&mut self, random: Random) {
-        self.random = random;
+    fn draw_anew(&mut self, choices: Choices) {
+        self.choices = choices;
     }
 }
 

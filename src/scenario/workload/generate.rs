@@ -5,7 +5,7 @@ use super::{
     make::{LazyPair, Maker, OpenLock, Sender, holds_up},
 };
 use crate::{
-    actors::{NodeId, Random, SimTime, Submission, message::Transactions},
+    actors::{Choices, NodeId, SimTime, Submission, message::Transactions},
     ledger::{
         Link, State,
         saved::{LoadError, Loader, Saved, Saver, saved},
@@ -14,10 +14,7 @@ use crate::{
         Address, Arktoshi, KeyPair, Nonce, PrivateKey, SignedTransaction, Transaction, TransactionId,
         transaction::Payment,
     },
-    sim::{
-        DrawsBy,
-        source::{Poll, Source},
-    },
+    sim::source::{Poll, Source},
 };
 use rand::{Rng, seq::SliceRandom};
 use rand_distr::{Distribution as _, Exp};
@@ -50,7 +47,7 @@ const FEE: u64 = 2;
 pub struct Generator {
     network: SourceContext,
     plan: Generate,
-    random: Random,
+    choices: Choices,
     senders: Vec<(Sender, Pending)>,
     /// The numbers of all senders, ascending.
     order: Vec<usize>,
@@ -68,8 +65,7 @@ pub struct Generator {
 pub struct Wallets {
     /// Each one's pair, and the private key of its second pair.
     keys: Arc<[(KeyPair, PrivateKey)]>,
-    /// What is drawn later: the rest of the stream they were drawn from, where draws come in order.
-    random: Random,
+    choices: Choices,
 }
 
 impl Wallets {
@@ -83,11 +79,7 @@ impl Wallets {
             }
         };
         let keys = (0..plan.wallets).map(|_| (KeyPair::new(draw(), crypto), draw())).collect();
-        let random = match network.seeds.draws() {
-            DrawsBy::InOrder => random.into(),
-            DrawsBy::ByName => network.seeds.random("transactions"),
-        };
-        Self { keys, random }
+        Self { keys, choices: network.seeds.choices("transactions") }
     }
 }
 
@@ -128,7 +120,7 @@ impl Generator {
         };
         Self {
             network,
-            random: wallets.random,
+            choices: wallets.choices,
             order: (0..plan.wallets as usize).collect(),
             plan,
             senders,
@@ -186,7 +178,7 @@ impl Generator {
 
     /// Numbers of some senders, drawn without repetition, and how many these are: all, where there are but few.
     fn some_senders(&mut self) -> ([usize; TRIES], usize) {
-        let (drawn, _) = self.order.partial_shuffle(&mut self.random.about(&[self.number, SENDERS]), TRIES);
+        let (drawn, _) = self.order.partial_shuffle(&mut self.choices.at(&[self.number, SENDERS]), TRIES);
         let (mut some, count) = ([0; TRIES], drawn.len());
         some[..count].copy_from_slice(drawn);
         // Numbers were exchanged only between the places they stood in and the last places.
@@ -199,8 +191,8 @@ impl Generator {
     fn made_by(&mut self, index: usize, kind: Kind, now: SimTime, state: &State) -> Option<SignedTransaction> {
         let tried = [self.number, TRIED, index as u64];
         let [number, what, sender] = tried;
-        let amount = self.plan.amount.draw(&mut self.random.about(&[number, what, sender, AMOUNT])) * 1e8;
-        let fee = self.plan.fee.draw(&mut self.random.about(&[number, what, sender, FEE]));
+        let amount = self.plan.amount.draw(&mut self.choices.at(&[number, what, sender, AMOUNT])) * 1e8;
+        let fee = self.plan.fee.draw(&mut self.choices.at(&[number, what, sender, FEE]));
         let (sender, pending) = &mut self.senders[index];
         let wallet = state.wallet(&sender.address);
         let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);
@@ -215,7 +207,7 @@ impl Generator {
         let mut maker = Maker {
             network: &self.network,
             state,
-            random: self.random.about(&tried),
+            random: self.choices.at(&tried),
             locks: &mut self.locks,
             amount: Arktoshi::new((amount as u64).max(1)).unwrap_or(Arktoshi::MAX),
             fee,
@@ -228,7 +220,7 @@ impl Generator {
 
     fn draw_kind(&mut self) -> Kind {
         let mut place =
-            self.random.about(&[self.number, KIND]).random_range(0.0..self.mix.iter().map(|(_, share)| share).sum());
+            self.choices.at(&[self.number, KIND]).random_range(0.0..self.mix.iter().map(|(_, share)| share).sum());
         for (kind, share) in &self.mix {
             if place < *share {
                 return *kind;
@@ -243,7 +235,7 @@ impl Generator {
             Arrivals::Even => 1.0 / self.plan.per_second,
             Arrivals::Poisson => Exp::new(self.plan.per_second)
                 .expect("the rate was checked to be positive")
-                .sample(&mut self.random.about(&[self.number, GAP])),
+                .sample(&mut self.choices.at(&[self.number, GAP])),
         };
         Duration::from_secs_f64(seconds.clamp(1e-6, 1e9))
     }
@@ -289,9 +281,9 @@ impl Source for Generator {
 
     fn save(&self, out: &mut Saver) {
         // The order is as it was made whenever nothing is drawn.
-        let Self { network, plan: _, random, senders, order: _, locks, mix: _, funding, due, number } = self;
+        let Self { network, plan: _, choices, senders, order: _, locks, mix: _, funding, due, number } = self;
         network.nodes.save(out);
-        random.save(out);
+        choices.save(out);
         locks.save(out);
         funding.save(out);
         due.save(out);
@@ -304,7 +296,7 @@ impl Source for Generator {
 
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
         self.network.nodes = Saved::load(from)?;
-        self.random = Saved::load(from)?;
+        self.choices = Saved::load(from)?;
         self.locks = Saved::load(from)?;
         self.funding = Saved::load(from)?;
         self.due = Saved::load(from)?;
@@ -315,8 +307,8 @@ impl Source for Generator {
         Ok(())
     }
 
-    fn draw_anew(&mut self, random: Random) {
-        self.random = random;
+    fn draw_anew(&mut self, choices: Choices) {
+        self.choices = choices;
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Kind, SourceContext};
 use crate::{
-    actors::random::Drawing,
     ledger::{State, Wallet},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Transaction, TransactionId, Vote,
@@ -12,7 +11,7 @@ use crate::{
 };
 use indexmap::IndexMap;
 use rand::{Rng, RngCore};
-use rand_chacha::ChaCha8Rng;
+use rand_xoshiro::SplitMix64;
 use std::sync::{Arc, LazyLock};
 
 /// Blocks beyond a round for which a lock is made.
@@ -45,7 +44,7 @@ pub struct OpenLock {
 pub struct Maker<'a> {
     pub network: &'a SourceContext,
     pub state: &'a State,
-    pub random: Drawing<'a, ChaCha8Rng>,
+    pub random: SplitMix64,
     /// Locks made by this workload.
     pub locks: &'a mut Vec<OpenLock>,
     pub amount: Arktoshi,

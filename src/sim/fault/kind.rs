@@ -193,6 +193,11 @@ impl FaultKind {
         offline.rounds.as_ref().map(|rounds| (&offline.delegates, rounds))
     }
 
+    /// It decides by chance what becomes of single messages.
+    pub fn draws_for_messages(&self) -> bool {
+        matches!(self, Self::Drop(_) | Self::Delay(_) | Self::Duplicate(_))
+    }
+
     /// The accounts and delegates that it names beside its lists, by name or address.
     pub fn parties(&self) -> impl Iterator<Item = &str> {
         self.said().into_iter().filter_map(|(_, said)| match said {

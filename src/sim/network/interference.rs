@@ -4,11 +4,10 @@
 use crate::{
     actors::{Choices, NodeId},
     ledger::saved::saved,
-    sim::{SeedTree, fault::MessageKind},
+    sim::fault::MessageKind,
 };
-use rand::{Rng, RngCore};
-use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
-use std::{collections::BTreeMap, time::Duration};
+use rand::Rng;
+use std::time::Duration;
 
 /// The effects of faults on one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub struct MessageRule {
     /// Of these messages, those that have left, where it is only one that counts.
     pub met: u32,
     pub action: Action,
-    /// Its name in draws by name, that of its fault.
+    /// Its name in what is drawn, that of its fault.
     pub name: u64,
 }
 
@@ -66,9 +65,6 @@ pub struct Interference {
     nodes: u32,
     cuts: Vec<(usize, Cut)>,
     rules: Vec<(usize, MessageRule)>,
-    seeds: SeedTree,
-    /// By fault and sender: what one fault draws, and one direction of a link, moves nothing in another.
-    random: BTreeMap<(usize, NodeId), Xoshiro256PlusPlus>,
 }
 
 impl NodeSet {
@@ -115,14 +111,8 @@ impl Cut {
 
 impl Interference {
     /// Nothing in force between so many nodes.
-    pub fn new(nodes: u32, seeds: SeedTree) -> Self {
-        Self { nodes, cuts: Vec::new(), rules: Vec::new(), seeds, random: BTreeMap::new() }
-    }
-
-    /// Draws from other streams from now on.
-    pub fn draw_anew(&mut self, seeds: SeedTree) {
-        self.seeds = seeds;
-        self.random.clear();
+    pub fn new(nodes: u32) -> Self {
+        Self { nodes, cuts: Vec::new(), rules: Vec::new() }
     }
 
     /// Returns true if nothing is in force.
@@ -161,14 +151,14 @@ impl Interference {
         self.cuts.drain(..).map(|(fault, _)| fault).collect()
     }
 
-    /// Decides the effects on a message of a kind: by the numbers that `named` has for each rule, if there are such.
-    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>, named: Option<Choices>) -> Verdict {
+    /// Decides the effects on a message of a kind, by the numbers that are its own for each rule.
+    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>, numbers: Choices) -> Verdict {
         let mut verdict = Verdict::default();
         if self.separates(from, to) {
             verdict.lost = true;
             return verdict;
         }
-        for (fault, rule) in &mut self.rules {
+        for (_, rule) in &mut self.rules {
             let concerned = (rule.kinds.is_empty() || kind.is_some_and(|kind| rule.kinds.contains(&kind)))
                 && rule.senders.as_ref().is_none_or(|set| set.contains(from))
                 && rule.receivers.as_ref().is_none_or(|set| set.contains(to));
@@ -182,15 +172,9 @@ impl Interference {
                     continue;
                 }
             }
-            let mut drawn = named.map(|named| named.at(&[rule.name]));
-            let random: &mut dyn RngCore = match &mut drawn {
-                Some(drawn) => drawn,
-                None => self.random.entry((*fault, from)).or_insert_with(|| {
-                    Xoshiro256PlusPlus::from_seed(self.seeds.bytes(&format!("network/faults/{fault}/{}", from.0)))
-                }),
-            };
-            // By name, the number is drawn whatever the chance: a jitter stays the same when the chance becomes another.
-            if (named.is_some() || rule.chance < 1.0) && random.random::<f64>() >= rule.chance {
+            let mut random = numbers.at(&[rule.name]);
+            // Drawn whatever the chance: a jitter stays the same when the chance becomes another.
+            if random.random::<f64>() >= rule.chance {
                 continue;
             }
             match rule.action {
@@ -212,7 +196,7 @@ saved!(struct NodeSet(of));
 saved!(enum Cut { 0 Groups(of), 1 Into(set), 2 Eclipse { victims, attackers } });
 saved!(struct MessageRule { kinds, senders, receivers, chance, only, met, action, name });
 saved!(enum Action { 0 Drop, 1 Delay { by, jitter }, 2 Duplicate { copies, within } });
-saved!(struct Interference { nodes, cuts, rules, seeds, random });
+saved!(struct Interference { nodes, cuts, rules });
 
 #[cfg(test)]
 mod tests {
@@ -220,9 +204,9 @@ mod tests {
 
     #[test]
     fn cuts_separate_whom_they_say_until_they_end() {
-        let mut interference = Interference::new(6, SeedTree::new(1));
+        let mut interference = Interference::new(6);
         let lost = |interference: &mut Interference, from, to| {
-            interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), None).lost
+            interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), Choices::new(1)).lost
         };
         interference.cut(0, Cut::groups(6, &[vec![NodeId(0), NodeId(1)]]));
         assert!(lost(&mut interference, 0, 2) && lost(&mut interference, 2, 0));
@@ -240,7 +224,7 @@ mod tests {
 
     #[test]
     fn rules_concern_their_kinds_ends_and_share_of_messages() {
-        let mut interference = Interference::new(4, SeedTree::new(1));
+        let mut interference = Interference::new(4);
         let rule = |action, chance| MessageRule {
             kinds: vec![MessageKind::Block],
             senders: Some(NodeSet::new(4, [NodeId(0)])),
@@ -254,27 +238,35 @@ mod tests {
         let by = Duration::from_millis(300);
         interference.rule(0, rule(Action::Delay { by, jitter: Duration::ZERO }, 1.0));
         interference.rule(1, rule(Action::Duplicate { copies: 2, within: by }, 1.0));
-        let verdict = interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), None);
+        let verdict = interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), Choices::new(1));
         assert_eq!((verdict.lost, verdict.delay, verdict.copies), (false, by, vec![by / 2, by]));
-        assert_eq!(interference.judge(NodeId(1), NodeId(0), Some(MessageKind::Block), None), Verdict::default());
-        assert_eq!(interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Status), None), Verdict::default());
+        assert_eq!(
+            interference.judge(NodeId(1), NodeId(0), Some(MessageKind::Block), Choices::new(1)),
+            Verdict::default()
+        );
+        assert_eq!(
+            interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Status), Choices::new(1)),
+            Verdict::default()
+        );
         interference.rule(2, rule(Action::Drop, 0.25));
         let lost = (0..4_000)
-            .filter(|_| interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), None).lost)
+            .filter(|number| {
+                interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block), Choices::new(*number)).lost
+            })
             .count();
         assert!((800..1_200).contains(&lost), "{lost} of 4000 at a chance of 0.25");
     }
 
     #[test]
     fn a_rule_for_one_message_counts_those_it_speaks_of() {
-        let mut interference = Interference::new(4, SeedTree::new(1));
+        let mut interference = Interference::new(4);
         let receivers = Some(NodeSet::new(4, [NodeId(1)]));
         let kinds = vec![MessageKind::Block];
         let only = Some(3);
         let rule =
             MessageRule { kinds, senders: None, receivers, chance: 1.0, only, met: 0, action: Action::Drop, name: 0 };
         interference.rule(0, rule);
-        let mut lost = |to, kind| interference.judge(NodeId(0), NodeId(to), Some(kind), None).lost;
+        let mut lost = |to, kind| interference.judge(NodeId(0), NodeId(to), Some(kind), Choices::new(1)).lost;
         let (block, status) = (MessageKind::Block, MessageKind::Status);
         let all = [(1, block), (2, block), (1, status), (1, block), (2, block), (1, block), (1, block)];
         assert_eq!(all.map(|(to, kind)| lost(to, kind)), [false, false, false, false, false, true, false]);

@@ -66,12 +66,11 @@ impl InlineStage {
     /// Draws from the streams of another seed from now on. What was drawn before stays: keys, links and their latencies,
     /// clocks, and what is on its way.
     pub fn draw_anew(&mut self, seeds: SeedTree) {
-        let seeds = seeds.drawing(self.world.draws());
         self.world.draw_anew(seeds);
         for (index, actor) in self.actors.iter_mut().enumerate() {
             let node = index / plan::ROLES.len();
             actor.draw_anew(
-                || seeds.random(&format!("anew/peer/{node}")),
+                || seeds.choices(&format!("anew/peer/{node}")),
                 || seeds.number(&format!("anew/forger/{node}")),
             );
         }

@@ -6,7 +6,6 @@ use crate::{
     ledger::saved::saved,
     protocol::{Round, crypto::sha256},
     sim::{
-        DrawsBy,
         fault::{FaultKind, Messages, Nodes, Partition, Told},
         named,
         network::interference::{Action, Cut, MessageRule, NodeSet},
@@ -250,19 +249,17 @@ impl World {
             only: which.only,
             met: 0,
             action,
-            name: self.draw_name(index).unwrap_or_default(),
+            name: self.draw_name(index),
         };
+        self.network.name_messages();
         self.network.interference.rule(index, rule);
         Held::Nothing
     }
 
-    /// The name by which a fault draws; `None` where draws come in order.
-    fn draw_name(&self, index: usize) -> Option<u64> {
-        let by_name = self.plan.seeds.draws() == DrawsBy::ByName;
-        by_name.then(|| {
-            let name = named::name(&self.plan.faults[index], &self.plan.faults[..index]);
-            u64::from_le_bytes(sha256(name.as_bytes())[..8].try_into().expect("8 of 32 bytes"))
-        })
+    /// The name by which a fault draws.
+    fn draw_name(&self, index: usize) -> u64 {
+        let name = named::name(&self.plan.faults[index], &self.plan.faults[..index]);
+        u64::from_le_bytes(sha256(name.as_bytes())[..8].try_into().expect("8 of 32 bytes"))
     }
 
     fn heal(&mut self) -> Held {
@@ -387,11 +384,11 @@ impl World {
     /// The actors of a strategy behave by it from now on.
     fn behave(&mut self, index: usize, planned: &Planned) -> Held {
         let setting = Setting::new(&self.plan, &self.names, self.best());
-        let name = self.draw_name(index);
+        let choices = Choices::new(self.draw_name(index));
         let mut of_actors = BTreeMap::<ActorId, u64>::new();
         for (to, behaviour) in planned.behaviours(&setting) {
             let number = of_actors.entry(to).or_default();
-            let name = name.map(|name| Choices::new(name).at(&[to.role as u64, *number]).next_u64());
+            let name = choices.at(&[to.role as u64, *number]).next_u64();
             *number += 1;
             let id = self.faults.next_layer;
             self.faults.next_layer += 1;

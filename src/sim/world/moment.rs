@@ -4,7 +4,7 @@ use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
     protocol::{Height, SignedTransaction},
-    sim::{DrawsBy, Fault, SeedTree, network::script::Script, plan, source::Counts, tips::Tips},
+    sim::{Fault, SeedTree, network::script::Script, plan, source::Counts, tips::Tips},
 };
 use std::{mem, sync::Arc};
 
@@ -142,19 +142,10 @@ impl World {
         self.network.script()
     }
 
-    /// How decisions of the run draw.
-    pub(in crate::sim) fn draws(&self) -> DrawsBy {
-        self.plan.seeds.draws()
-    }
-
     /// A client draws from the streams that the run draws from by now.
     pub(super) fn source_draws_anew(&mut self, index: usize) {
         if let (Some(seeds), Some(source)) = (self.anew, &mut self.sources[index]) {
-            let name = match seeds.draws() {
-                DrawsBy::InOrder => format!("anew/source/{index}"),
-                DrawsBy::ByName => format!("anew/{}", self.plan.sources[index].name),
-            };
-            source.draw_anew(seeds.random(&name));
+            source.draw_anew(seeds.choices(&format!("anew/{}", self.plan.sources[index].name)));
         }
     }
 

@@ -1,13 +1,9 @@
 //! The effect of faults on messages equals its closed form, and faults draw apart from each other.
 
-use super::{
-    DRAWS,
-    samples::{binomial, distributed, independent},
-};
+use super::samples::{binomial, distributed, independent};
 use dposlab::{
     actors::{Choices, NodeId},
     sim::{
-        DrawsBy, SeedTree,
         fault::MessageKind,
         network::interference::{Action, Interference, MessageRule},
     },
@@ -23,15 +19,12 @@ fn rule(action: Action, chance: f64, name: u64) -> MessageRule {
 /// Faults in force, and the messages sent so far.
 struct Judge {
     interference: Interference,
-    /// What is decided of a message, by its name, where draws come by name.
-    choices: Option<Choices>,
     sent: BTreeMap<(u32, u32), u64>,
 }
 
 impl Judge {
-    fn new(draws: DrawsBy) -> Self {
-        let choices = (draws == DrawsBy::ByName).then(|| Choices::new(2));
-        Self { interference: Interference::new(4, SeedTree::new(2)), choices, sent: BTreeMap::new() }
+    fn new() -> Self {
+        Self { interference: Interference::new(4), sent: BTreeMap::new() }
     }
 
     fn rule(&mut self, number: usize, action: Action, chance: f64) {
@@ -41,19 +34,15 @@ impl Judge {
     fn judge(&mut self, from: u32, to: u32) -> (bool, Duration, usize) {
         let number = self.sent.entry((from, to)).or_default();
         *number += 1;
-        let named = self.choices.map(|choices| choices.of(from.into()).of(to.into()).of(*number));
-        let verdict = self.interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), named);
+        let numbers = Choices::new(2).of(from.into()).of(to.into()).of(*number);
+        let verdict = self.interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block), numbers);
         (verdict.lost, verdict.delay, verdict.copies.len())
     }
 }
 
 #[test]
 fn dropped_delayed_and_doubled_messages_are_as_many_as_their_chances_say() {
-    DRAWS.into_iter().for_each(chances);
-}
-
-fn chances(draws: DrawsBy) {
-    let mut faults = Judge::new(draws);
+    let mut faults = Judge::new();
     let (by, jitter) = (Duration::from_millis(100), Duration::from_millis(300));
     faults.rule(0, Action::Drop, 0.15);
     faults.rule(1, Action::Delay { by, jitter }, 0.5);
@@ -74,12 +63,8 @@ fn chances(draws: DrawsBy) {
 
 #[test]
 fn neither_another_direction_nor_another_fault_moves_what_is_drawn() {
-    DRAWS.into_iter().for_each(moves_nothing);
-}
-
-fn moves_nothing(draws: DrawsBy) {
     let drops = || {
-        let mut faults = Judge::new(draws);
+        let mut faults = Judge::new();
         faults.rule(0, Action::Drop, 0.3);
         faults
     };

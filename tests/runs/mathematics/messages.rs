@@ -2,13 +2,13 @@
 //! other.
 
 use super::{
-    DRAWS, arrivals, network, network_drawing, pairs,
+    arrivals, network, pairs,
     samples::{binomial, distributed, independent},
 };
 use dposlab::{
     actors::{Message, NodeId, SimTime},
     sim::{
-        DrawsBy, Latency, NetworkModel, SeedTree,
+        Latency, NetworkModel, SeedTree,
         network::{Distribution, Per, Reordering, size_of},
     },
 };
@@ -21,8 +21,8 @@ fn constant(ms: f64) -> Latency {
 }
 
 /// The arrivals of many messages over one link, in turns from one end and the other.
-fn both_ways(draws: DrawsBy, model: &NetworkModel, seed: u64) -> Vec<(Vec<SimTime>, Vec<SimTime>)> {
-    let mut network = network_drawing(draws, 3, model, seed);
+fn both_ways(model: &NetworkModel, seed: u64) -> Vec<(Vec<SimTime>, Vec<SimTime>)> {
+    let mut network = network(3, model, seed);
     let mut route = |a, b| arrivals(network.route(NOW, NodeId(a), NodeId(b), &Message::StatusRequest));
     (0..MESSAGES).map(|_| (route(0, 1), route(1, 0))).collect()
 }
@@ -30,14 +30,7 @@ fn both_ways(draws: DrawsBy, model: &NetworkModel, seed: u64) -> Vec<(Vec<SimTim
 #[test]
 fn loss_and_duplication_are_binomial_and_independent_in_both_directions() {
     let model = NetworkModel { loss: 0.1, duplication: 0.2, latency: constant(50.0), ..NetworkModel::default() };
-    for draws in DRAWS {
-        loss_and_duplication(&model, &both_ways(draws, &model, 3));
-    }
-}
-
-/// Of messages sent over one link, in turns from one end and the other.
-fn loss_and_duplication(model: &NetworkModel, sent: &[(Vec<SimTime>, Vec<SimTime>)]) {
-    assert_eq!((model.loss, model.duplication), (0.1, 0.2), "what is asserted below");
+    let sent = both_ways(&model, 3);
     for copies in [sent.iter().map(|pair| pair.0.len()).collect::<Vec<_>>(), sent.iter().map(|p| p.1.len()).collect()] {
         let of = |number| copies.iter().filter(|copies| **copies == number).count();
         assert_eq!(of(0) + of(1) + of(2), MESSAGES);
@@ -66,14 +59,8 @@ fn a_direction_draws_numbers_of_its_own() {
     let reordering = Some(Reordering { chance: 0.3, by_ms: 200 });
     let model =
         NetworkModel { loss: 0.2, duplication: 0.2, reordering, latency: per_message, ..NetworkModel::default() };
-    for draws in DRAWS {
-        directions_apart(draws, &model);
-    }
-}
-
-fn directions_apart(draws: DrawsBy, model: &NetworkModel) {
-    let together = both_ways(draws, model, 5);
-    let mut alone = network_drawing(draws, 3, model, 5);
+    let together = both_ways(&model, 5);
+    let mut alone = network(3, &model, 5);
     for (_, with_the_other) in together.iter().take(2_000) {
         let found = arrivals(alone.route(NOW, NodeId(1), NodeId(0), &Message::StatusRequest));
         assert_eq!(&found, with_the_other);
@@ -95,20 +82,18 @@ fn directions_apart(draws: DrawsBy, model: &NetworkModel) {
 #[test]
 fn a_network_that_draws_anew_knows_nothing_of_what_it_drew_before() {
     let model = NetworkModel { loss: 0.5, latency: constant(50.0), ..NetworkModel::default() };
-    for draws in DRAWS {
-        let lost = |anew: Option<u64>| {
-            let mut network = network_drawing(draws, 3, &model, 5);
-            if let Some(seed) = anew {
-                network.draw_anew(SeedTree::new(seed).drawing(draws));
-            }
-            let mut one = || arrivals(network.route(NOW, NodeId(0), NodeId(1), &Message::StatusRequest)).is_empty();
-            (0..20_000).map(|_| f64::from(one())).collect::<Vec<f64>>()
-        };
-        let (before, one, other) = (lost(None), lost(Some(8)), lost(Some(9)));
-        assert_eq!(one, lost(Some(8)));
-        for (a, b) in [(&before, &one), (&before, &other), (&one, &other)] {
-            independent(&a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>());
+    let lost = |anew: Option<u64>| {
+        let mut network = network(3, &model, 5);
+        if let Some(seed) = anew {
+            network.draw_anew(SeedTree::new(seed));
         }
+        let mut one = || arrivals(network.route(NOW, NodeId(0), NodeId(1), &Message::StatusRequest)).is_empty();
+        (0..20_000).map(|_| f64::from(one())).collect::<Vec<f64>>()
+    };
+    let (before, one, other) = (lost(None), lost(Some(8)), lost(Some(9)));
+    assert_eq!(one, lost(Some(8)));
+    for (a, b) in [(&before, &one), (&before, &other), (&one, &other)] {
+        independent(&a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>());
     }
 }
 
@@ -119,10 +104,10 @@ fn overtaken_messages_are_late_by_an_even_draw() {
     let late = |by: f64, chance: f64| {
         move |ms: f64| if ms < 0.0 { 0.0 } else { 1.0 - chance + chance * (ms / by).clamp(0.0, 1.0) }
     };
-    for (draws, direction) in DRAWS.into_iter().flat_map(|draws| [(draws, 0), (draws, 1)]) {
+    for direction in [0, 1] {
         let of = |pair: &(Vec<SimTime>, Vec<SimTime>)| if direction == 0 { pair.0[0] } else { pair.1[0] };
         let ms = |at: SimTime| (at.micros() - NOW.micros()) as f64 / 1e3 - 50.0;
-        let samples: Vec<f64> = both_ways(draws, &model, 9).iter().map(|pair| ms(of(pair))).collect();
+        let samples: Vec<f64> = both_ways(&model, 9).iter().map(|pair| ms(of(pair))).collect();
         distributed(&samples, late(400.0, 0.25), late(400.0, 0.27));
         binomial(samples.iter().filter(|late| **late > 0.0).count(), MESSAGES, 0.25);
         let only: Vec<f64> = samples.into_iter().filter(|late| *late > 0.0).collect();

@@ -344,9 +344,9 @@ pub struct Lone {
 impl Lone {
     /// A peer of this number on a block, connected to `given`.
     pub fn new(tree: &Arc<BlockTree>, tip: &Arc<Link>, node: u32, given: &[u32], now: SimTime) -> Self {
-        let random = SeedTree::new(1).stream("peer");
+        let choices = SeedTree::new(1).choices("peer");
         let given: Vec<NodeId> = given.iter().copied().map(NodeId).collect();
-        let mut lone = Self { peer: Peer::new(NodeId(node), tree.clone(), tip.clone(), given, random), now };
+        let mut lone = Self { peer: Peer::new(NodeId(node), tree.clone(), tip.clone(), given, choices), now };
         lone.step(Input::Start);
         lone
     }

@@ -244,8 +244,8 @@ impl<'a> Driver<'a> {
     fn drive(&mut self) -> Option<Found> {
         let tip = self.stands.at(self.node, 0.0)?;
         let given: Vec<NodeId> = self.peers_at(0.0).iter().map(|node| self.number(*node)).collect();
-        let random = SeedTree::new(1).stream("reality/peer");
-        self.peer = Some(Peer::new(NodeId(0), self.chain.tree.clone(), tip, given, random));
+        let choices = SeedTree::new(1).choices("reality/peer");
+        self.peer = Some(Peer::new(NodeId(0), self.chain.tree.clone(), tip, given, choices));
         let mut found = Found::default();
         for (start, deed) in self.deeds() {
             self.play_until(self.time(start));
