@@ -73,8 +73,7 @@ pub struct Sweep {
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["shard", "only", "plan"])]
     gather: Vec<PathBuf>,
     /// Compare each combination of values with the first one, seed by seed: the mean difference of each figure with its interval, the
-    /// correlation of both, and how many times smaller the variance of the difference is than that of independent runs. Pairs share
-    /// most where the scenario says draws = "by-name".
+    /// correlation of both, and how many times smaller the variance of the difference is than that of independent runs.
     #[arg(long, conflicts_with_all = ["shard", "only", "plan"])]
     compare: bool,
     /// Print the summary as one JSON object.
@@ -92,7 +91,7 @@ const EXAMPLES: &str = "\
 Examples:
   dposlab sweep scenarios/missed-slots.toml --seeds 0..1000 --out out/missed
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --vary network.latency.max_ms=100,1000,4000 --out out/latency
-  dposlab sweep scenarios/slow-answers.toml --seeds 0..60 --set draws=by-name --vary rules.base=reference,corrected \
+  dposlab sweep scenarios/slow-answers.toml --seeds 0..60 --vary rules.base=reference,corrected \
       --compare --out out/compared
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 1/2 --out out/part-1      on one machine
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one

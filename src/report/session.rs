@@ -31,7 +31,7 @@ use std::{
 };
 
 /// The version of the lines' form, and of what the digests in them are made of, that this build writes and reads.
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
 /// The last instant that a block can name.
 const LAST: SimTime = SimTime::from_seconds(Timestamp(u32::MAX));
 

@@ -257,7 +257,6 @@ def compare_pairs(comparison, where, summary, rows, varied, columns):
     for one in summary["compared"]:
         at, second = f"{where}, compared {one['varied']}", of_cell(one)
         comparison.value("sweep.compared.with", at, one["with"], cells[0]["varied"])
-        comparison.value("sweep.compared.by_name", at, one["by_name"], any("by-name" in value for value in summary["set"]))
         judged = [seed for seed in first if not {first[seed]["status"], second[seed]["status"]} & {"censored", "died"}]
         comparison.value("sweep.compared.left_out", at, one["left_out"], len(first) - len(judged))
         for name in columns:

@@ -613,7 +613,7 @@ fn kills_hold(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
     }
     assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
     assert!(
-        (passed > 0 || kills < 40) && highest > Height(15),
+        (passed > 0 || kills < 40) && highest > Height(10),
         "{passed} checkpoints were passed over, and it came to {highest}"
     );
     bases

@@ -45,7 +45,7 @@ fn holds(text: &str) {
 #[test]
 fn isolated_nodes_fall_behind_and_come_back() {
     holds(
-        "[[fault]]\nkind = \"isolate\"\nnodes = [3]\nfrom = { round = 2 }\nuntil = { round = 3 }\n\
+        "[[fault]]\nkind = \"isolate\"\nnodes = [3]\nfrom = { seconds = 100 }\nuntil = { seconds = 116 }\n\
          [[assert]]\nsometimes = \"agreement < 0.95\"\n[[assert]]\neventually = \"converged\"\nafter_fault = 0\n",
     );
 }

@@ -29,7 +29,7 @@ use std::{
 };
 
 /// Runs of each scenario.
-const SEEDS: u64 = 50;
+const SEEDS: u64 = 200;
 
 fn shipped() -> PathBuf {
     root().join("tests/data/seven-nodes")

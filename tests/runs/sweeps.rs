@@ -618,7 +618,6 @@ fn combinations_are_compared_by_seeds_of_which_both_runs_came_to_their_end() {
     assert_eq!(compared["left_out"], 8 - pairs.len());
     assert_eq!(compared["figures"]["blocks"]["pairs"], pairs.len());
     assert_eq!(compared["figures"]["blocks"]["difference"].as_f64(), Some(mean));
-    assert_eq!(compared["by_name"], false);
 
     // Parts that are merged are compared as the whole.
     for part in ["1/2", "2/2"] {

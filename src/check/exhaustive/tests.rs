@@ -9,7 +9,7 @@ use std::{
 
 /// A network of four on a mesh, all links 50 ms long. With both of the faults one more lost answer makes a node roll back too far.
 fn scenario(faults: &[&str]) -> Scenario {
-    let head = "version = 1\nrounds = 3\ncrypto = \"modelled\"\ndraws = \"by-name\"\n[network]\ndelegates = 4\n\
+    let head = "version = 1\nrounds = 3\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n\
                 [rules]\nbase = \"corrected\"\n";
     let text = faults.iter().fold(head.to_owned(), |text, fault| format!("{text}[[fault]]\n{fault}\n"));
     Scenario::parse(&text, Path::new("few.toml")).expect("it is valid")
@@ -150,7 +150,7 @@ fn states_of_one_mark_go_on_alike() {
 /// ends of slots.
 fn much(latency: &str, faults: &str) -> Scenario {
     let text = format!(
-        "version = 1\nrounds = 6\ncrypto = \"modelled\"\ndraws = \"by-name\"\n[network]\ndelegates = 5\ngossip = \"reference\"\n\
+        "version = 1\nrounds = 6\ncrypto = \"modelled\"\n[network]\ndelegates = 5\ngossip = \"reference\"\n\
          latency = {latency}\n[rules]\nbase = \"reference\"\n\
          [[workload]]\nkind = \"generate\"\nper_second = 0.5\n{faults}"
     );

@@ -4,18 +4,21 @@ use super::{
     target::{Target, asks_for_conduct},
 };
 use crate::{
-    actors::{NodeId, SimTime},
+    actors::{Choices, NodeId, SimTime},
+    protocol::crypto::sha256,
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
         Intervention, SeedTree, TraceDigest,
+        fault::MessageKind,
         intervention::{Asked, Returned},
+        named,
         snapshots::{CameIn, SnapshotId},
     },
     statistics::interval::of_share,
 };
-use rand::{Rng, SeedableRng};
+use rand::{Rng, RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::{path::Path, sync::atomic::AtomicBool};
+use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
 const OPTIONS: Options = Options { seed: 1, repeats: Some(60), instants: 12, budget: 0, lines: 60, jobs: 2 };
 
@@ -64,13 +67,18 @@ fn the_curve_counts_what_each_copy_draws() {
     let options = Options { seed, repeats: Some(200), ..OPTIONS };
     let curve = explained(&likely, &options).curve.expect("copies were asked for");
     let seeds = SeedTree::new(seed);
-    // A second way to the same number: a copy fails if and only if the first draw of the fault for its sender is below
-    // the chance.
+    // A second way to the same number: a copy fails if and only if what the fault draws for the message of that slot is below the
+    // chance.
+    let plan = likely.plan(&likely.testnet(seeds), seeds);
+    let in_slot = plan.tree.slots().slot((plan.start + Duration::from_secs(u64::from(8 * slot))).seconds());
+    let (block, fault) = (2 * MessageKind::Block as u64, 6);
+    let name = sha256(named::name(&likely.faults[0], &[]).as_bytes());
+    let name = u64::from_le_bytes(name[..8].try_into().expect("8 of 32 bytes"));
     let recount = |at: u64| {
         let fails = |copy: u64| {
-            let name = format!("explain/{at}/{copy}");
-            let own = SeedTree::new(u64::from_le_bytes(seeds.bytes(&name)[..8].try_into().expect("8 bytes")));
-            Xoshiro256PlusPlus::from_seed(own.bytes("network/faults/0/0")).random::<f64>() < chance
+            let own = SeedTree::new(seeds.number(&format!("explain/{at}/{copy}"))).choices("network/messages");
+            let message = Choices::new(own.at(&[in_slot.0.into(), 0, 1, block, 0]).next_u64());
+            message.of(fault).at(&[name]).random::<f64>() < chance
         };
         (0..200).filter(|copy| fails(*copy)).count() as u64
     };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DIR/base-5       │ "dposbas2" │ SHA-256 of the rest │ the state after the highest settled block, and one above it
-//!   DIR/checkpoint-7 │ "dposckp9" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
+//!   DIR/checkpoint-7 │ "dposckpa" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
 //! The log stays the truth. A checkpoint says at which byte of the log it was taken and what each segment came to by then, as a
@@ -37,7 +37,7 @@ use std::{
 pub use writing::Checkpoints;
 
 /// The first bytes of a checkpoint.
-const MAGIC: &[u8; 8] = b"dposckp9";
+const MAGIC: &[u8; 8] = b"dposckpa";
 /// The first bytes of a base.
 const BASE_MAGIC: &[u8; 8] = b"dposbas2";
 /// Bytes before the body.
