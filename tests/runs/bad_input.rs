@@ -233,7 +233,7 @@ fn what_does_not_fit_into_memory_is_not_begun() {
     let recorded = folder.path().join("recorded").display().to_string();
     let text = fs::read_to_string(&scenario).expect("it is there");
     let session = serde_json::json!({
-        "session": 4, "version": "any", "seed": 1, "scenario": text, "network_dir": null, "secrets": null, "chain": null,
+        "session": 5, "version": "any", "seed": 1, "scenario": text, "network_dir": null, "secrets": null, "chain": null,
         "start": 1, "nethash": "any",
     });
     fs::write(&recorded, format!("{session}\n")).expect("it can be written");

@@ -298,7 +298,7 @@ fn a_snapshot_as_a_file_is_the_same_network() {
     refused(&bytes[..first / 2], "it has no first line");
     refused(b"", "it has no first line");
     refused(b"{\"state\":1}\n", "line 1: ");
-    refused(b"{\"session\":4}\n", "is no line of `dposlab up --record FILE`: missing field `version`");
+    refused(b"{\"session\":5}\n", "is no line of `dposlab up --record FILE`: missing field `version`");
     let text = String::from_utf8(bytes).expect("it is text");
     refused(text.replacen("\"state\":1", "\"state\":7", 1).as_bytes(), "key 'state': found 7, allowed is 1");
     refused(text.replacen("\"height\":", "\"height\":1", 1).as_bytes(), "the session differs: tip recorded");
@@ -329,7 +329,7 @@ fn a_session_that_differs_or_is_none_is_told_apart() {
     case(&text[..text.len() - 30], 0, "4 inputs");
     case(&text[..text.len() - 30], 0, "it was not stopped in order");
     case(&text.replacen("\"seed\":3", "\"seed\":\"three\"", 1), 2, "changed.jsonl:1:");
-    case(&text.replacen("\"session\":4", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 4");
+    case(&text.replacen("\"session\":5", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 5");
     case(&text.replacen("\"node\":0", "\"node\":70", 1), 2, "node 70 is none of 7");
     case(&text.replacen("\"seed\":3", "\"seed\":4", 1), 2, "key 'nethash'");
     case("", 2, "changed.jsonl:1:");
