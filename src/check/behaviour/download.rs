@@ -310,6 +310,11 @@ impl PeerModel {
         let size = self.sync.chunk;
         for (to, inquiry, above) in asked {
             self.calls.note(case.step.local, to, Endpoint::Blocks);
+            if self.sync.phase == Phase::Starting {
+                // The first download, held back when the look for peers was over.
+                self.lose_track(case);
+                self.started = None;
+            }
             if self.sync.phase == Phase::Unknown {
                 // Since when it waits is not known.
                 self.sync.lost = case.step.local;

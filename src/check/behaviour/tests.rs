@@ -123,9 +123,12 @@ fn scenario() -> Scenario {
 
 /// A model that was told a run with a change, and whether anything was changed.
 fn play(change: Change) -> (Behaviour, bool) {
-    let scenario = scenario();
-    let testnet = scenario.testnet(SeedTree::new(1));
-    let plan = scenario.plan(&testnet, SeedTree::new(1));
+    play_of(&scenario(), 1, change)
+}
+
+fn play_of(scenario: &Scenario, seed: u64, change: Change) -> (Behaviour, bool) {
+    let testnet = scenario.testnet(SeedTree::new(seed));
+    let plan = scenario.plan(&testnet, SeedTree::new(seed));
     let model = Behaviour::new(&plan, &BTreeSet::new());
     let liar = Arc::new(Mutex::new(Liar { model: model.clone(), change, done: false }));
     let mut stage = InlineStage::new(&plan, vec![Box::new(Shared(liar.clone()))]);
@@ -188,6 +191,23 @@ fn an_honest_run_breaks_nothing_and_every_part_of_it_is_judged() {
     ];
     let never: Vec<&str> = parts.iter().map(|part| part.name).filter(|name| judged.of(name) == 0).collect();
     assert!(never.is_empty(), "never judged: {never:?}");
+}
+
+/// Peers that claim a tip that nobody has are asked for headers, which uses up the questions for blocks: what a node asks for first
+/// has to wait.
+#[test]
+fn a_first_download_may_be_held_back() {
+    let text = "version = 1\nrounds = 14\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n[rules]\nminimum_network_reach = 1\n\
+        [[fault]]\nkind = \"partition\"\ngroups = [[0, 1, 2]]\nfrom = { seconds = 60 }\nuntil = { seconds = 150 }\n\
+        [[fault]]\nkind = \"restart\"\nnodes = [3]\nfrom = { seconds = 152 }\n\
+        [[fault]]\nkind = \"lie-about-tip\"\nnodes = [0, 1, 2]\nclaim = \"slot\"\nby = 1\nsigned = true\n\
+        from = { seconds = 100 }\nuntil = { seconds = 300 }\n";
+    let scenario = Scenario::parse(text, Path::new("held back")).expect("a scenario");
+    for seed in 1..=8 {
+        let (model, _) = play_of(&scenario, seed, |_| Told::AsIs);
+        let of_node_3: Vec<_> = model.breaches().into_iter().filter(|breach| breach.node == NodeId(3)).collect();
+        assert!(of_node_3.is_empty(), "seed {seed}: {of_node_3:?}");
+    }
 }
 
 #[test]
