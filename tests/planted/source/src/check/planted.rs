@@ -32,7 +32,7 @@ fn proof(seed: u64, fault: Option<Planted>) -> Result<Shown, String> {
 }
 
 /// Runs of the search in which several chains grow.
-const SPLITS: [u64; 12] = [88, 102, 203, 327, 434, 681, 752, 871, 1060, 1244, 1475, 1515];
+const SPLITS: [u64; 12] = [88, 102, 203, 327, 434, 576, 752, 871, 1060, 1244, 1475, 1515];
 
 #[test]
 fn a_split_that_the_thresholds_hold_has_a_certificate() {
