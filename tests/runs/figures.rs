@@ -178,7 +178,7 @@ fn pools_in_the_figures_are_no_fuller_than_they_may_be() {
 }
 
 /// Networks in which every figure has something to count: forks, crashes that lose pools, full pools, rollbacks, refusals.
-const EVENTFUL: [&str; 3] = [
+const EVENTFUL: [&str; 4] = [
     "rounds = 10\n[network]\ndelegates = 7\nrelays = 1\n[rules.pool]\nmax_transactions = 4\n\
      [[fault]]\nkind = \"crash\"\nnodes = [2, 5]\nkeep_pool = false\nfrom = { seconds = 90 }\nuntil = { seconds = 150 }\n\
      [[fault]]\nkind = \"refuse-transactions\"\nnodes = [0]\nfrom = { seconds = 20 }\nuntil = { seconds = 140 }\n\
@@ -195,6 +195,13 @@ const EVENTFUL: [&str; 3] = [
      kind = \"restart\"\nnodes = [3]\nfrom = { seconds = 100 }\n[[fault]]\nkind = \"crash\"\nnodes = [6]\n\
      keep_pool = false\nfrom = { seconds = 120 }\nuntil = { seconds = 400 }\n\
      [[fault]]\nkind = \"low-fee-flood\"\nper_second = 2\nfrom = { height = 5 }\n",
+    // A node loses its pool again and again.
+    "rounds = 8\nstall = \"off\"\n[network]\ndelegates = 7\n\
+     [[fault]]\nkind = \"crash\"\nnodes = [6]\nkeep_pool = false\nfrom = { seconds = 47 }\nuntil = { seconds = 60 }\n\
+     [[fault]]\nkind = \"crash\"\nnodes = [6]\nkeep_pool = false\nfrom = { seconds = 87 }\nuntil = { seconds = 100 }\n\
+     [[fault]]\nkind = \"crash\"\nnodes = [6]\nkeep_pool = false\nfrom = { seconds = 127 }\nuntil = { seconds = 140 }\n\
+     [[fault]]\nkind = \"crash\"\nnodes = [6]\nkeep_pool = false\nfrom = { seconds = 167 }\nuntil = { seconds = 180 }\n\
+     [[workload]]\nkind = \"generate\"\nper_second = 2\n",
 ];
 
 /// An assertion measures what the tables of the same run say, for each figure.
