@@ -19,8 +19,8 @@ pub trait Ahead<What> {
 pub enum Announced {
     /// First: a message, or a wake-up.
     Near { is_wake: bool },
-    /// Then: a message from this node, or a wake-up.
-    Next { from: Option<NodeId> },
+    /// Then: a message from this node.
+    Next { from: NodeId },
 }
 
 /// Fetches the cache line in which an element of a slice begins; nothing where there is no such element.

@@ -354,8 +354,7 @@ impl Ahead<Announced> for Peer {
                     ahead::value(&self.pushed);
                 }
             }
-            Announced::Next { from: Some(from) } => self.neighbours.fetch(from),
-            Announced::Next { from: None } => {}
+            Announced::Next { from } => self.neighbours.fetch(from),
         }
     }
 }

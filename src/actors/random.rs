@@ -20,14 +20,27 @@ impl Choices {
     /// The numbers of the decision of a name. Equal names have equal numbers; names of different lengths are different.
     pub fn at(self, name: &[u64]) -> SplitMix64 {
         // Each part passes through the generator's mixing function, so that near names have numbers far apart.
-        let mixed = name.iter().fold(self.seed, |state, part| SplitMix64::seed_from_u64(state ^ part).next_u64());
-        SplitMix64::seed_from_u64(mixed)
+        SplitMix64::seed_from_u64(name.iter().fold(self.seed, |state, part| mix(state ^ part)))
     }
 
     /// Those of a part of what the party decides.
     pub fn of(self, part: u64) -> Self {
-        Self { seed: self.at(&[part]).next_u64() }
+        self.of_name(&[part])
     }
+
+    /// The same, of a part whose name is longer.
+    pub fn of_name(self, name: &[u64]) -> Self {
+        Self { seed: self.at(name).next_u64() }
+    }
+}
+
+/// The first number of a [`SplitMix64`] of this seed. Each message asks for some, and to make a generator takes longer than this
+/// where dependencies are not optimised.
+fn mix(seed: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
 
 saved!(struct Choices { seed });
@@ -36,6 +49,12 @@ saved!(struct Choices { seed });
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn seeds_are_mixed_as_the_generator_does() {
+        let seeds = (0..64).map(|bit| 1 << bit).chain([0, u64::MAX, 0x0123_4567_89ab_cdef]);
+        assert!(seeds.into_iter().all(|seed| mix(seed) == SplitMix64::seed_from_u64(seed).next_u64()));
+    }
 
     #[test]
     fn a_decision_has_the_numbers_of_its_name_and_no_others() {

@@ -20,7 +20,7 @@ use crate::{
     protocol::{Milestones, NetworkConfig},
 };
 use fates::{Fate, Fates};
-use interference::{Interference, Verdict};
+use interference::{Interference, MessageRule, Verdict};
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
 use schemars::JsonSchema;
@@ -231,6 +231,12 @@ impl MessageNetwork {
     /// Messages have names from now on, for a fault draws for them.
     pub fn name_messages(&mut self) {
         self.fates.named = true;
+    }
+
+    /// A fault treats messages from now on.
+    pub fn rule(&mut self, fault: usize, rule: MessageRule) {
+        self.name_messages();
+        self.interference.rule(fault, rule);
     }
 
     /// Draws from other streams from now on. What was drawn once for all messages of a link stays.

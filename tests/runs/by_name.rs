@@ -7,7 +7,7 @@ use dposlab::{
     ledger::saved::{Saved, Saver},
     protocol::crypto::CryptoMode,
     report::Metrics,
-    scenario::{Scenario, StageKind, twice, workload::Workload},
+    scenario::{Action, Scenario, StageKind, twice, workload::Workload},
     sim::{Fault, NetworkModel, Observer, SeedTree, fault::Trigger, stage::inline::InlineStage, trace},
 };
 use std::{
@@ -45,7 +45,7 @@ pub fn drawn(seed: u64) -> Scenario {
 }
 
 /// Entries that never begin.
-fn idle() -> (Vec<Fault>, Workload) {
+fn idle() -> (Vec<Fault>, Action, Workload) {
     let never = "from = { seconds = 3000000000 }\n";
     let fault = |text: &str| toml::from_str(&format!("{text}{never}")).expect("it is a fault");
     let faults = [
@@ -55,16 +55,18 @@ fn idle() -> (Vec<Fault>, Workload) {
     ];
     let workload =
         toml::from_str(&format!("kind = \"generate\"\nper_second = 9.0\n{never}")).expect("it is a workload");
-    (faults.map(fault).into(), workload)
+    let action = "height = 4000000000\nby = \"account_1\"\ndoes = \"transfer\"\nto = \"account_2\"\n";
+    (faults.map(fault).into(), toml::from_str(action).expect("it is an action"), workload)
 }
 
 fn with_idle_entries(scenario: &Scenario) -> Scenario {
-    let (faults, workload) = idle();
+    let (faults, action, workload) = idle();
     let mut scenario = scenario.clone();
     for (place, fault) in faults.into_iter().enumerate() {
         let place = (2 * place).min(scenario.faults.len());
         scenario.faults.insert(place, fault);
     }
+    scenario.actions.insert(0, action);
     scenario.workloads.insert(0, workload);
     scenario
 }
@@ -78,6 +80,28 @@ fn entries_that_do_nothing_change_no_draw_of_others() {
         let (without, with) = (events(&scenario, 1), events(&with_idle_entries(&scenario), 1));
         let first = without.iter().zip(&with).position(|(one, other)| one != other);
         assert_eq!((first, without.len()), (None, with.len()), "{}", scenario.to_toml());
+    }
+}
+
+/// A chance of 0 is a draw, too: such an entry is in force, and no other decision becomes another. In half of these networks nothing
+/// else is drawn for messages before a fault begins, in the middle of a slot.
+#[test]
+fn entries_of_chance_0_change_no_event() {
+    let quiet = |mut scenario: Scenario| {
+        scenario.network.model = NetworkModel::default();
+        scenario
+    };
+    let never =
+        ["kind = \"drop\"\n", "kind = \"delay\"\nby_ms = 700\n", "kind = \"duplicate\"\ncopies = 2\nwithin_ms = 9\n"];
+    for scenario in (0..12).map(drawn).chain([entries()]).flat_map(|scenario| [quiet(scenario.clone()), scenario]) {
+        for fault in never {
+            let text = format!("{fault}chance = 0.0\nfrom = {{ seconds = 3.0 }}\n");
+            let mut with = scenario.clone();
+            with.faults.insert(0, toml::from_str(&text).expect("it is a fault"));
+            let (without, with) = (events(&scenario, 1), events(&with, 1));
+            let first = without.iter().zip(&with).position(|(one, other)| one != other);
+            assert_eq!((first, without.len()), (None, with.len()), "{text}{}", scenario.to_toml());
+        }
     }
 }
 

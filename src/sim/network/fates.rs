@@ -7,7 +7,6 @@ use crate::{
     protocol::{Slot, Slots},
     sim::SeedTree,
 };
-use rand::RngCore;
 use rand_xoshiro::SplitMix64;
 use std::collections::BTreeMap;
 
@@ -35,14 +34,15 @@ pub(super) struct Fates {
     slot: Slot,
     /// Messages that left in the slot, by sender, receiver and kind.
     sent: BTreeMap<(NodeId, NodeId, u8), u32>,
-    /// The name of the last one.
-    message: [u64; 5],
+    /// The numbers of the last one.
+    message: Choices,
 }
 
 impl Fates {
     /// Those of a run.
     pub(super) fn new(named: bool, slots: Slots, seeds: SeedTree) -> Self {
-        Self { named, choices: seeds.choices(NAME), slots, slot: Slot(0), sent: BTreeMap::new(), message: [0; 5] }
+        let choices = seeds.choices(NAME);
+        Self { named, choices, slots, slot: Slot(0), sent: BTreeMap::new(), message: choices }
     }
 
     /// Draws the numbers of other seeds from now on.
@@ -68,22 +68,18 @@ impl Fates {
         );
         let kind = kind_of(message).map_or(u8::MAX, |kind| 2 * kind as u8 + u8::from(answers));
         let number = self.sent.entry((from, to, kind)).or_default();
-        self.message = [slot.0, from.0, to.0, kind.into(), *number].map(u64::from);
+        self.message = self.choices.of_name(&[slot.0, from.0, to.0, kind.into(), *number].map(u64::from));
         *number += 1;
     }
 
     /// The numbers for one decision about the message that leaves.
     pub(super) fn of(&self, fate: Fate) -> SplitMix64 {
-        self.message().at(&[fate as u64])
+        self.message.at(&[fate as u64])
     }
 
     /// What faults decide of the message that leaves.
     pub(super) fn of_faults(&self) -> Choices {
-        self.message().of(Fate::Fault as u64)
-    }
-
-    fn message(&self) -> Choices {
-        Choices::new(self.choices.at(&self.message).next_u64())
+        self.message.of(Fate::Fault as u64)
     }
 
     /// Appends what changes while a run goes on.

@@ -160,7 +160,7 @@ fn next<'w>(world: &'w mut World, actors: &[Hosted], many: bool, through: SimTim
     }
     let soon = |index: usize, from: Option<NodeId>, soon| match soon {
         Soon::Near => actors[index].fetch(Announced::Near { is_wake: from.is_none() }),
-        Soon::Next => actors[index].fetch(Announced::Next { from }),
+        Soon::Next => from.into_iter().for_each(|from| actors[index].fetch(Announced::Next { from })),
     };
     world.next_foreseeing(through, Some(soon))
 }

@@ -251,8 +251,7 @@ impl World {
             action,
             name: self.draw_name(index),
         };
-        self.network.name_messages();
-        self.network.interference.rule(index, rule);
+        self.network.rule(index, rule);
         Held::Nothing
     }
 
