@@ -57,8 +57,8 @@ def test_a_killed_scheduler_costs_no_run(scenario: str, settings: None) -> None:
     scheduler = begin("scheduler", "--host", "127.0.0.1", "--port", "0")
     workers = [begin("worker", "--nthreads", "1", "--no-nanny", "--death-timeout", "10") for _ in range(2)]
     try:
-        client = Client(scheduler_file="scheduler.json", timeout="30s")
-        client.wait_for_workers(2, timeout=30)
+        client = Client(scheduler_file="scheduler.json", timeout="600s")
+        client.wait_for_workers(2, timeout=600)
         pool = Watched(client.get_executor(), 3, scheduler.kill)
         with pytest.warns(UserWarning, match="the executor is lost"):
             sweep = dposlab.sweep(scenario, seeds=range(RUNS), executor=pool, patience=10.0)

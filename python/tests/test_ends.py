@@ -176,7 +176,7 @@ def test_no_testnet_outlives_a_test_process_however_that_ends(pytester: pytest.P
     if workers:
         pytest.importorskip("xdist")
     pytester.makepyfile(TEST.format(end=ENDS[end]))
-    ended = subprocess.run(pytest_command(*workers), cwd=pytester.path, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(pytest_command(*workers), cwd=pytester.path, capture_output=True, text=True, timeout=600)
     numbers = pytester.path / "pids"
     assert numbers.exists(), ended.stdout + ended.stderr
     testnet, worker = map(int, numbers.read_text().split())

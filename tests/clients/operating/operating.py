@@ -36,7 +36,7 @@ def until(true, what):
 
 def ask(port, path, method="GET", body=None, token=None, tls=False):
     context = ssl._create_unverified_context() if tls else None
-    client = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context) if tls else http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    client = http.client.HTTPSConnection("127.0.0.1", port, timeout=600, context=context) if tls else http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     headers = {"content-type": "application/json"} if body is not None else {}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
@@ -93,7 +93,7 @@ class Operating(unittest.TestCase):
         wait = re.search(r"^ExecStartPost=/bin/sh -c '(.*)'$", unit, re.M)[1]
         for place, instead in places.items():
             wait = wait.replace(place, instead)
-        subprocess.run(["sh", "-c", wait], check=True, timeout=60)
+        subprocess.run(["sh", "-c", wait], check=True, timeout=600)
         self.assertEqual(ask(port, "/api/node/status")[0], 200)
         log = self.folder / "-var-log-dposlab" / "node.log"
         until(lambda: log.exists() and log.stat().st_size > 0, "a line of the log")

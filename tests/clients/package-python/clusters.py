@@ -27,7 +27,7 @@ ENVIRONMENT = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "HOME": str(folder)
 def shell(text, **variables):
     subprocess.run(["bash", "-n", "-c", text], check=True)
     ended = subprocess.run(
-        ["bash", "-euc", text], cwd=folder, env={**ENVIRONMENT, **variables}, capture_output=True, text=True, timeout=120
+        ["bash", "-euc", text], cwd=folder, env={**ENVIRONMENT, **variables}, capture_output=True, text=True, timeout=600
     )
     assert ended.returncode == 0, f"{text}\n{ended.stderr}"
     return ended.stdout

@@ -6,7 +6,7 @@ import nbformat
 from nbclient import NotebookClient
 
 notebook = nbformat.read(sys.argv[1], as_version=4)
-NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
 shown = [output.data for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs if "data" in output]
 assert any("image/png" in data for data in shown), "no cell shows a figure"
 assert any("latency" in data.get("text/html", "") for data in shown), "no cell shows the table"

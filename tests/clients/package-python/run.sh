@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Python package: built from the sources, installed from the wheel into an empty environment, tested there.
-# DPOSLAB_WHEELS names the folder of a wheel that is there already.
+# DPOSLAB_WHEELS names the folder of a wheel that is there already, and DPOSLAB_BIN a program whose wheel the tests take.
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
@@ -8,6 +8,7 @@ root=$(cd ../../.. && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # The package finds its own program.
+program=$(realpath "${DPOSLAB_BIN:-}" 2>/dev/null || true)
 unset DPOSLAB_BIN
 export PYTHONDONTWRITEBYTECODE=1
 pip() { "$folder/$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}"; }
@@ -15,14 +16,25 @@ pip() { "$folder/$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}
 echo "the wheel, as pip makes it from the checkout"
 wheels=${DPOSLAB_WHEELS:-$folder/wheels}
 [ -d "$wheels" ] || bash wheel.sh "$wheels"
-wheel=$(ls "$wheels"/dposlab-*.whl)
+built=$(ls "$wheels"/dposlab-*.whl)
+
+echo "a wheel of a program that is there has the same files, but for the bill of the program"
+if [ -z "$program" ]; then
+    python3 -m zipfile -e "$built" "$folder/opened"
+    program=$(ls "$folder"/opened/dposlab-*.data/scripts/dposlab)
+    chmod +x "$program"
+fi
+python3 "$root/release/wheel.py" --program "$program" --out "$folder/packed"
+python3 "$here/wheels.py" "$built" "$folder"/packed/dposlab-*.whl
+# From here on its program, which may be one that is optimised.
+wheel=$(ls "$folder"/packed/dposlab-*.whl)
 
 echo "the first result in a fresh environment"
 python3 -m venv "$folder/venv"
 cp "$root/scenarios/missed-slots.toml" "$folder/first.toml"
 begin=$(date +%s%N)
 pip venv "$wheel"
-(cd "$folder" && venv/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))')
+(cd "$folder" && venv/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))' | tee first)
 took=$((($(date +%s%N) - begin) / 1000000))
 echo "after $took ms"
 
@@ -34,13 +46,10 @@ echo "tests"
 cp -r "$root/python/tests" "$folder/tests"
 (cd "$folder/tests" && DPOSLAB_SOURCES=$root ../venv/bin/python -m pytest -q -n 2 -p no:cacheprovider .)
 
-echo "a wheel of a program that is there has the same files, but for the bill of the program"
-python3 "$root/release/wheel.py" --program "$folder/venv/bin/dposlab" --out "$folder/packed"
-python3 "$here/wheels.py" "$wheel" "$folder"/packed/dposlab-*.whl
+echo "the wheel that pip made has a program that plays the same"
 python3 -m venv "$folder/other"
-pip other "$folder"/packed/dposlab-*.whl
-(cd "$folder" && other/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))')
-
+pip other "$built"
+(cd "$folder" && other/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))') | diff "$folder/first" -
 echo "the examples of the README and docs/python.md"
 (cd "$folder" && venv/bin/python "$here/snippets.py" "$root")
 

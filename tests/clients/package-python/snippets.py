@@ -18,7 +18,7 @@ def play(page, number, text):
         file = Path(folder) / ("test_snippet.py" if is_test else "snippet.py")
         file.write_text(text)
         how = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
-        ended = subprocess.run([sys.executable, *how, file.name], cwd=folder, capture_output=True, text=True, timeout=120)
+        ended = subprocess.run([sys.executable, *how, file.name], cwd=folder, capture_output=True, text=True, timeout=600)
         assert ended.returncode == 0, f"{page}, snippet {number}:\n{ended.stdout}\n{ended.stderr}"
 
 

@@ -16,8 +16,11 @@ function judge(json, bytes) {
 
 const VALUES = [null, "", "abc", "0", 0, 1, -1, 1.5, "9223372036854775808", true, [], {}];
 
-/** Every member, also those of the asset, missing and with each of several values; every length of bytes changed. */
-function mutations(sample) {
+/**
+ * Every member, also those of the asset, missing and with each of several values; bytes cut, longer, and with one bit changed: every third
+ * byte, and another third in the next sample, for types have their head in common.
+ */
+function mutations(sample, number) {
     const out = [];
     const json = () => JSON.parse(JSON.stringify(sample.struct));
     const walk = (path, value) => {
@@ -59,7 +62,7 @@ function mutations(sample) {
     for (const more of [1, 2, 63, 64, 65, 66, 128, 129]) {
         out.push({ label: `${more} bytes more`, bytes: sample.bytes + "07".repeat(more) });
     }
-    for (let at = 0; at < bytes.length; at += bytes.length > 600 ? 13 : 1) {
+    for (let at = number % 3; at < bytes.length; at += bytes.length > 600 ? 13 : 3) {
         const copy = Buffer.from(bytes);
         copy[at] ^= 1 << at % 8;
         out.push({ label: `bit ${at % 8} of byte ${at}`, bytes: copy.toString("hex") });

@@ -95,8 +95,8 @@ function said(label, ours, theirs) {
 
 /** What is broken in the same way must be judged in the same way. */
 async function broken(network, height, all) {
-    for (const sample of all) {
-        for (const { label, json, bytes } of mutations(sample)) {
+    for (const [number, sample] of all.entries()) {
+        for (const { label, json, bytes } of mutations(sample, number)) {
             const request = json ? { op: "read", transaction: json } : { op: "decode", bytes };
             const answer = await tool.ask({ ...request, network, height, dialect: "reference" });
             const ours = answer.error ? "refused" : { verified: answer.verified, id: answer.id };
@@ -186,7 +186,8 @@ async function main() {
     ]) {
         const all = await transactions(network, height, version);
         await blocks(network, height, all.filter((sample) => !sample.label.includes("largest")));
-        if (network === "testnet") {
+        // Under both sets of rules that the test network has: those of its first block, and all others'.
+        if (network === "testnet" && height <= 2) {
             Managers.configManager.setHeight(height);
             await broken(network, height, all);
         }

@@ -21,13 +21,13 @@ def main():
         testnet.advance(3)
         assert DEFAULT in snippets[0], "it names the default address"
         code = snippets[0].replace(DEFAULT, testnet.url)
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
         assert run.returncode == 0, run.stderr
         body = json.loads(run.stdout)
         assert len(body["data"]["accept"]) == 1, body
         testnet.advance(2)
         url = f"{testnet.url}/transactions/{body['data']['accept'][0]}"
-        with urllib.request.urlopen(url, timeout=60) as response:
+        with urllib.request.urlopen(url, timeout=600) as response:
             assert json.load(response)["data"]["confirmations"] > 0
     finally:
         code = testnet.stop()

@@ -28,7 +28,7 @@ class Testnet:
             data=json.dumps({"slots": slots}).encode(),
             headers={"content-type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=600) as response:
             assert response.status == 200
 
     def stop(self):
@@ -36,4 +36,4 @@ class Testnet:
         self.process.send_signal(signal.SIGINT)
         for _ in self.process.stdout:
             pass
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=600)

@@ -31,7 +31,7 @@ after(async () => {
 async function run(code) {
     assert.ok(code.includes("http://127.0.0.1:4003/api"), "it names the default address");
     writeFileSync(file, code.replace("http://127.0.0.1:4003/api", testnet.url));
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 600_000 });
     return JSON.parse(stdout);
 }
 

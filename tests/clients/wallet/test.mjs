@@ -49,7 +49,7 @@ before(async () => {
     for (; !existsSync(file); await setTimeout(20)) assert.ok(testnet.exitCode === null && performance.now() < 60_000, "no testnet");
     const ready = JSON.parse(readFileSync(file, "utf8"));
     ({ accounts: [alice, bob], delegates: [delegate] } = ready);
-    [node, lab] = [connect(ready.url), connect(ready.url.replace(/api$/, "lab"), { timeout: 60_000 })];
+    [node, lab] = [connect(ready.url), connect(ready.url.replace(/api$/, "lab"), { timeout: 600_000 })];
     Managers.configManager.setFromPreset("testnet");
     Managers.configManager.setHeight(2);
     await post("advance", { slots: 3 });
