@@ -19,12 +19,13 @@ pub mod replay;
 pub mod run;
 pub mod schema;
 mod shard;
+mod strategies;
 pub mod sweep;
 pub mod up;
 mod values;
 
 use clap::{Parser, Subcommand};
-use std::{fmt::Display, process::ExitCode};
+use std::{fmt::Display, net::SocketAddr, process::ExitCode};
 
 /// A delegated-proof-of-stake network in one process: a deterministic simulator and an instant testnet.
 #[derive(Debug, Parser)]
@@ -32,6 +33,9 @@ use std::{fmt::Display, process::ExitCode};
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// A process on this machine that decides strategies, such as 127.0.0.1:4100 (docs/extending.md); may be given again.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    strategies: Vec<SocketAddr>,
 }
 
 const EXAMPLES: &str = "\
@@ -90,7 +94,8 @@ pub fn main() -> ExitCode {
 impl Cli {
     /// Runs the command; 0 is success, 1 a failed run, 2 a mistake of the caller's.
     pub fn run(self) -> ExitCode {
-        let result = match self.command {
+        let known = self.strategies.iter().try_for_each(|address| strategies::connect(*address));
+        let result = known.and_then(|()| match self.command {
             Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
             Command::Schema(schema) => schema.run(),
@@ -103,7 +108,7 @@ impl Cli {
             Command::Explain(explain) => explain.run(),
             Command::Protocols(protocols) => protocols.run(),
             Command::Pages(pages) => pages.run(),
-        };
+        });
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Usage(why)) => {

@@ -14,6 +14,7 @@ mod late_forging;
 mod lie_about_tip;
 mod private;
 mod refuse_transactions;
+pub mod remote;
 mod spare_forger;
 mod withhold;
 mod withhold_ahead;
@@ -140,10 +141,18 @@ pub struct Kind {
     pub facts: Facts,
     /// An example of it: a table in TOML.
     pub example: &'static str,
-    read: fn(Table) -> Result<Planned, serde_json::Error>,
-    schema: fn(&mut SchemaGenerator) -> Schema,
+    source: Source,
     /// It came from outside, so the search draws it; the weights of those of the project are its own.
     pub is_foreign: bool,
+}
+
+/// Where a kind is decided.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// Here.
+    Native { read: fn(Table) -> Result<Planned, serde_json::Error>, schema: fn(&mut SchemaGenerator) -> Schema },
+    /// In another process.
+    Remote(&'static remote::Script),
 }
 
 impl Kind {
@@ -153,8 +162,10 @@ impl Kind {
             name: S::NAME,
             facts: S::FACTS,
             example: format!("kind = '{}'\n{}", S::NAME, S::EXAMPLE).leak(),
-            read: |table| Ok(Planned(Box::new(S::deserialize(Value::Object(table))?))),
-            schema: S::json_schema,
+            source: Source::Native {
+                read: |table| Ok(Planned(Box::new(S::deserialize(Value::Object(table))?))),
+                schema: S::json_schema,
+            },
             is_foreign,
         }
     }
@@ -174,12 +185,18 @@ impl Kind {
     /// # Errors
     /// They are none.
     pub fn read(&self, table: Table) -> Result<Planned, serde_json::Error> {
-        (self.read)(table)
+        match self.source {
+            Source::Native { read, .. } => read(table),
+            Source::Remote(script) => script.read(table),
+        }
     }
 
     /// The schema of its parameters.
     pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.schema)(generator)
+        match self.source {
+            Source::Native { schema, .. } => schema(generator),
+            Source::Remote(script) => script.schema(generator),
+        }
     }
 }
 
@@ -220,9 +237,13 @@ pub fn register<S: Strategy>() {
     let known = super::FaultKind::names();
     assert!(!known.contains(&S::NAME), "the strategy '{}': a kind of fault of this name is there", S::NAME);
     let kind = Kind::of::<S>(true);
-    KINDS.write().expect("nobody panics while holding it").push(kind);
+    add(kind);
     let example: Result<super::FaultKind, _> = toml::from_str(kind.example);
     example.unwrap_or_else(|why| panic!("the strategy '{}': its example is none of it: {why}", S::NAME));
+}
+
+fn add(kind: Kind) {
+    KINDS.write().expect("nobody panics while holding it").push(kind);
 }
 
 /// A strategy of any kind.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A crate outside the workspace whose only source is examples/strategy.rs, and what becomes of its strategy: scenario files, the
-# lab, the schema, the search and the minimiser know it. Builds with the same profiles as the checkout, so that nothing but its own
+# lab, the schema, the search and the minimiser know it. Where DPOSLAB_BIN names a program, a function in Python gives the same. Builds with the same profiles as the checkout, so that nothing but its own
 # lines is compiled when the checkout is built.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -50,6 +50,14 @@ digest() { "$outside" run "$crate/scenario.toml" --seed 7 --json "$@" | grep -o 
 with=$(digest)
 [ -n "$with" ] || { echo "no digest" >&2; exit 1; }
 [ "$with" = "$(digest --stage ractor)" ] || { echo "the stages differ" >&2; exit 1; }
+
+# The same strategy as a function in Python, which the program of the checkout asks: the same run.
+if [ -n "${DPOSLAB_BIN:-}" ]; then
+    python3 -m venv "$crate/venv"
+    "$crate/venv/bin/pip" install --quiet --disable-pip-version-check tqdm
+    PYTHONPATH=$root/python/src PYTHONDONTWRITEBYTECODE=1 "$crate/venv/bin/python" "$root/tests/outside/empty_blocks.py" \
+        "$crate/scenario.toml" "$with"
+fi
 sed -i 's/percent = 50/percent = 0/' "$crate/scenario.toml"
 [ "$with" != "$(digest)" ] || { echo "the strategy changes nothing" >&2; exit 1; }
 sed -i 's/percent = 0/percent = 101/' "$crate/scenario.toml"

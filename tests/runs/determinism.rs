@@ -12,24 +12,39 @@ use dposlab::{
     sim::{Digest, SeedTree},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Set to write the file of digests anew.
 const REWRITE: &str = "REWRITE_DIGESTS";
 
 /// Holds digests against the file: each line's name, and the digest of the run or runs it is for.
 fn hold_against_file(digests: &BTreeMap<String, String>) {
-    let path = root().join("tests/data/digests.txt");
-    let text = fs::read_to_string(&path).unwrap_or_default();
-    let mut known: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let mut known = recorded();
     if env::var_os(REWRITE).is_some() {
-        known.extend(digests.iter().map(|(name, digest)| (name.as_str(), digest.as_str())));
+        known.extend(digests.clone());
         let lines: Vec<String> = known.iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
-        fs::write(&path, lines.concat()).expect("it can be written");
+        fs::write(file(), lines.concat()).expect("it can be written");
     }
-    let differ: Vec<_> =
-        digests.iter().filter(|(name, digest)| known.get(name.as_str()) != Some(&digest.as_str())).collect();
-    assert!(differ.is_empty(), "other digests than in {}: {differ:?}; {REWRITE}=1 writes them anew", path.display());
+    let differ: Vec<_> = digests.iter().filter(|(name, digest)| known.get(*name) != Some(*digest)).collect();
+    assert!(differ.is_empty(), "other digests than in {}: {differ:?}; {REWRITE}=1 writes them anew", file().display());
+}
+
+fn file() -> PathBuf {
+    root().join("tests/data/digests.txt")
+}
+
+/// The digests of the file, by name.
+fn recorded() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(file()).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, digest)| (name.to_owned(), digest.to_owned()))
+        .collect()
 }
 
 #[test]
@@ -39,12 +54,16 @@ fn every_shipped_scenario_gives_one_digest_on_both_stages_and_others_with_other_
     for file in scenarios() {
         let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
         let (inline, ractor) = (StageKind::Inline, StageKind::Ractor);
-        let digest = same(&scenario, 7, inline, ractor);
+        // The inline stage is held against the same file by another test. Where this one differs, both are played to say in what.
+        let digest = play(&scenario, 7, ractor).1.digest;
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names");
+        if env::var_os(REWRITE).is_some() || recorded().get(name) != Some(&digest.to_string()) {
+            same(&scenario, 7, inline, ractor);
+        }
         let short = Scenario { rounds: 1, ..scenario };
         let [one, other] = [7, 8].map(|seed| play(&short, seed, inline).1);
         assert_ne!(one.digest, other.digest, "{} with another seed", file.display());
         assert!(one.events > 0 && one.delivered > one.events, "or the test compared nothing");
-        let name = file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names");
         digests.insert(name.to_owned(), digest.to_string());
     }
     hold_against_file(&digests);

@@ -48,6 +48,7 @@ mod quirks;
 mod readme;
 mod reality;
 mod recorded_chain;
+mod remote;
 mod replays;
 mod reports;
 mod rival_rounds;

@@ -13,6 +13,7 @@ from ._explain import explain
 from ._lab import Account
 from ._process import binary, version
 from ._run import Report, Run, run
+from ._strategy import Strategy, StrategyFailed, Turn, strategy
 from ._sweep import Sweep, sweep
 from ._testnet import Chain, Delegate, Testnet, View
 
@@ -30,14 +31,18 @@ __all__ = [
     "Report",
     "Run",
     "RunDied",
+    "Strategy",
+    "StrategyFailed",
     "Sweep",
     "Testnet",
+    "Turn",
     "UsageError",
     "View",
     "binary",
     "check",
     "explain",
     "run",
+    "strategy",
     "sweep",
     "version",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ._deal import Dealer, MakeExecutor, Range, cut, halves, parts_for
-from ._errors import DposlabError
+from ._errors import DposlabError, UsageError
 from ._lease import Lease, lease
 from ._process import Name, Tell, call, path
 from ._progress import Progress
+from ._strategy import Strategy, deciding
 from ._worker import Job, Played, by_value, minimal, search
 
 
@@ -69,6 +70,7 @@ def check(
     timeout: float | None = None,
     memory: int | None = None,
     patience: float | None = 600.0,
+    strategies: Sequence[Strategy] = (),
     progress: bool | None = None,
 ) -> Check:
     """Draws networks, clients and faults from seeds, plays them, and holds them against invariants.
@@ -76,10 +78,13 @@ def check(
     ``scenario`` is one to search around. ``rules`` are ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on making each
     finding small. Files of findings go to ``out``. With an ``executor`` ranges of seeds are dealt out to its workers, and
     findings are put together by invariant and cause, as :func:`dposlab.sweep` deals out runs; a run may take ``timeout``
-    seconds there. Raises :class:`UsageError` for what cannot be searched.
+    seconds there. ``strategies`` are functions whose kinds of faults are drawn beside the others (:func:`dposlab.strategy`); they
+    decide in this process, so not on an ``executor``. Raises :class:`UsageError` for what cannot be searched.
     """
     arguments = ["check"] + ([] if scenario is None else [path(scenario)]) + ["--rules", rules]
     arguments += [] if delegates is None else ["--delegates", str(delegates)]
+    if executor is not None and strategies:
+        raise UsageError("strategies: they decide in this process, so allowed is no executor")
     with Progress("check", "run", progress) as bar:
         if executor is not None:
             listed = ["--known", path(known)] if known is not None else []
@@ -94,7 +99,8 @@ def check(
         more += [] if jobs is None else ["--jobs", str(jobs)]
         more += [] if known is None else ["--known", path(known)]
         more += [] if memory is None else ["--allow-memory", str(memory)]
-        told = call([*arguments, *more], bar.tell).json()
+        with deciding(strategies) as known_here:
+            told = call([*arguments, *more, *known_here], bar.tell).json()
     return Check(told["runs"], told["slots"], [_finding(found, found["file"]) for found in told["found"]])
 
 

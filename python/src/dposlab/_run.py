@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from . import _tables
 from ._errors import DposlabError
 from ._process import Name, call, options, path
 from ._progress import Progress
+from ._strategy import Strategy, deciding
 from ._temporary import Temporary
 
 if TYPE_CHECKING:
@@ -117,23 +118,25 @@ def run(
     crypto: str | None = None,
     out: Name | None = None,
     memory: str | int | None = None,
+    strategies: Sequence[Strategy] = (),
     progress: bool | None = None,
 ) -> Run:
     """Plays a scenario file.
 
     ``set`` replaces values by their path, ``crypto`` is ``"real"`` or ``"modelled"``, ``out`` a folder that keeps the files (a
-    temporary one, which goes with the answer, if it is not given), ``memory`` what the run may need (``"8GiB"``). A run that ends
-    before its last round, or in which an assertion does not hold, is answered with ``ok`` false. Raises :class:`UsageError` for
-    what is no scenario, and :class:`RunDied` where the process died. Ctrl-C stops it.
+    temporary one, which goes with the answer, if it is not given), ``memory`` what the run may need (``"8GiB"``), ``strategies`` are
+    functions whose kinds of faults it may have (:func:`dposlab.strategy`). A run that ends before its last round, or in which an
+    assertion does not hold, is answered with ``ok`` false. Raises :class:`UsageError` for what is no scenario,
+    :class:`StrategyFailed` where one of ``strategies`` did, and :class:`RunDied` where the process died. Ctrl-C stops it.
     """
     keep = Temporary() if out is None else None
     folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["run", path(scenario), *options(seed, set), "--out", path(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
     arguments += [] if memory is None else ["--allow-memory", str(memory)]
-    with Progress("run", "block", progress) as bar:
-        ended = call(arguments, bar.tell)
-    # It prints what came of the run when all of it is written. Before that, files in the folder may be another run's.
-    if not ended.stdout.startswith("{"):
-        raise DposlabError(ended.stderr or "dposlab run printed nothing")
+    with Progress("run", "block", progress) as bar, deciding(strategies) as more:
+        ended = call([*arguments, *more], bar.tell)
+        # It prints what came of the run when all of it is written. Before that, files in the folder may be another run's.
+        if not ended.stdout.startswith("{"):
+            raise DposlabError(ended.stderr or "dposlab run printed nothing")
     return Run(folder, ended.code == 0, ended.stderr, keep)

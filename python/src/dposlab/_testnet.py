@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from ._errors import DposlabError, HttpError, RunDied
 from ._lab import Asked, Lab, Pace
 from ._process import Listener, Name, close, judged, options, path, start, stop
+from ._strategy import Deciding, Strategy
 
 #: How long a request that failed waits for the end of the process, to say how it ended [s].
 ENDING_PATIENCE = 0.5
@@ -124,16 +125,19 @@ class Testnet(Lab):
         stage: Literal["inline", "ractor"] = "inline",
         set: Mapping[str, object] | None = None,
         record: Name | None = None,
+        strategies: Sequence[Strategy] = (),
         arguments: Sequence[str] = (),
     ) -> None:
-        """``set`` replaces values of the scenario by path, ``record`` is a new file for all that comes in, ``arguments`` are more
-        of ``dposlab up``. Both stages have the same outcome. Answers when the API does. Raises :class:`UsageError` for what is no
+        """``set`` replaces values of the scenario by path, ``record`` is a new file for all that comes in, ``strategies`` are
+        functions whose kinds of faults there are (:func:`dposlab.strategy`), ``arguments`` are more of ``dposlab up``. Both stages have the same outcome. Answers when the API does. Raises :class:`UsageError` for what is no
         testnet."""
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += ["--pace", pace] if pace in ("manual", "on-demand") else ["--speed", str(pace)]
         given += [] if delegates is None else ["--delegates", str(delegates)]
         given += [] if record is None else ["--record", path(record)]
+        self._deciding = Deciding(strategies) if strategies else None
+        given += [] if self._deciding is None else [f"--strategies={self._deciding.address}"]
         self._arguments = [*given, *arguments]
         #: The file of ``record``.
         self.record = record
@@ -210,6 +214,8 @@ class Testnet(Lab):
         """Stops it in good order. Raises :class:`RunDied` where it has ended by itself before, by a signal or a failure."""
         before = self.process.poll()
         stop(self.process)
+        if self._deciding is not None:
+            self._deciding.close()
         self._close_streams()
         self._told.join()
         self._drain.join()

@@ -26,10 +26,10 @@ for dialect in documented core-2.6; do
     asked() {
         timeout 900 "$folder/venv/bin/schemathesis" --config-file schemathesis.toml run "$url/openapi.json" --seed 1 "$@"
     }
-    asked --exclude-path-regex "^/(lab|chains)" --max-examples "${EXAMPLES:-10}"
+    asked --exclude-path-regex "^/(lab|chains)" --max-examples "${EXAMPLES:-6}"
     # The lab in one dialect, for it has none. Streams do not end, and slots and pace would play for hours.
     test "$dialect" != documented ||
-        asked --include-path-regex "^/lab" --exclude-path-regex "^/lab/(events|advance|pace)" --max-examples 10
+        asked --include-path-regex "^/lab" --exclude-path-regex "^/lab/(events|advance|pace)" --max-examples 6
     kill -INT "$running"
     wait "$running"
     running=

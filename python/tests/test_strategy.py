@@ -1,0 +1,224 @@
+"""Strategies that are functions of this process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import dposlab
+from dposlab._strategy import Deciding
+
+SCENARIO = """
+version = 1
+rounds = 6
+[network]
+delegates = 5
+[[workload]]
+kind = "generate"
+per_second = 1.0
+[[fault]]
+kind = "{kind}"
+{parameters}
+from = {{ round = 2 }}
+"""
+
+
+@dposlab.strategy(
+    "hold-back",
+    actor="peer",
+    on=["hears forged", "sends block"],
+    breaks="forging",
+    example={"delegates": [2], "release_ms": 4000},
+)
+def hold_back(turn: dposlab.Turn) -> None:
+    """Delegates whose relays keep their blocks back, as the kind `withhold` has it."""
+    assert turn.message is not None
+    block = turn.message["block"]["id"]
+    if turn.turn == "hears":
+        turn.state = block
+    elif turn.state == block:
+        turn.send(turn.to, after_ms=turn.parameters["release_ms"])
+        turn.swallow()
+
+
+@dposlab.strategy(
+    "push-later",
+    actor="peer",
+    on=["hears forged", "sends block", "wakes", "ends"],
+    breaks="forging",
+    example={"delegates": [2], "release_ms": 4000},
+)
+def push_later(turn: dposlab.Turn) -> None:
+    """The same, with messages that are kept until the relay wakes up."""
+    state = turn.state or {"own": None, "kept": {}}
+    if turn.turn == "wakes":
+        assert turn.number is not None
+        turn.send(state["kept"].pop(str(turn.number)), kept=turn.number)
+        turn.forget(turn.number)
+    elif turn.message is not None:
+        block = turn.message["block"]
+        if turn.turn == "hears":
+            state["own"] = block["id"]
+        elif state["own"] == block["id"]:
+            turn.keep(block["height"])
+            state["kept"].setdefault(str(block["height"]), []).extend(turn.to)
+            turn.wake(turn.parameters["release_ms"], block["height"])
+            turn.swallow()
+    turn.state = state
+
+
+@dposlab.strategy("lazy", actor="pool", on=["sends forging-transactions"], breaks="nothing", example={"delegates": [1], "percent": 50})
+def lazy(turn: dposlab.Turn) -> None:
+    """Delegates whose blocks are empty now and then. It counts them, and every second one that it would leave is full."""
+    assert turn.message is not None
+    turn.state = (turn.state or 0) + 1
+    if turn.below("empty", 100) < turn.parameters["percent"] and turn.state % 2:
+        turn.without(turn.message["transactions"])
+
+
+def written(kind: str, parameters: str = "delegates = [2]\nrelease_ms = 4000", name: str = "scenario.toml") -> str:
+    Path(name).write_text(SCENARIO.format(kind=kind, parameters=parameters))
+    return name
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("crypto", ["real", "modelled"])
+def test_the_same_strategy_gives_the_same_run_in_both_languages(crypto: str) -> None:
+    native = dposlab.run(written("withhold"), seed=7, crypto=crypto)
+    without = dposlab.run(written("withhold"), seed=7, crypto=crypto, set={"rounds": 6, "fault[0].release_ms": 1})
+    here = dposlab.run(written("hold-back"), seed=7, crypto=crypto, strategies=[lazy, hold_back])
+    assert native.digest == here.digest and native.totals == here.totals
+    assert without.totals != native.totals, "or the strategy changes nothing"
+
+
+def test_a_message_is_kept_and_sent_at_a_wake_up() -> None:
+    native = dposlab.run(written("withhold"), seed=7)
+    assert dposlab.run(written("push-later"), seed=7, strategies=[push_later]).digest == native.digest
+
+
+def test_what_a_strategy_remembers_and_draws_is_part_of_the_run() -> None:
+    scenario = written("lazy", "delegates = [1, 2]\npercent = 60")
+    digests = {dposlab.run(scenario, seed=seed, strategies=[lazy]).digest for seed in (7, 7, 8)}
+    assert len(digests) == 2
+    data = ["--data-dir", "kept", "--checkpoint-every", "10"]
+
+    def play(stops: bool, arguments: list[str]) -> list[str]:
+        net = dposlab.Testnet(scenario, seed=3, pace="manual", set={"rounds": 100}, strategies=[lazy], arguments=arguments)
+        tips = []
+        with net:
+            net.advance(45)
+            snapshot = net.snapshot()
+            net.advance(20)
+            tips.append(net.get("blocks?limit=1")["data"][0]["id"])
+            net.revert(snapshot)
+            net.advance(20)
+            tips.append(net.get("blocks?limit=1")["data"][0]["id"])
+            if not stops:
+                net.advance(40)
+                tips.append(net.get("blocks?limit=1")["data"][0]["id"])
+        if stops:
+            with dposlab.Testnet(scenario, seed=3, pace="manual", set={"rounds": 100}, strategies=[lazy], arguments=arguments) as net:
+                net.advance(40)
+                tips.append(net.get("blocks?limit=1")["data"][0]["id"])
+        return tips
+
+    whole, stopped = play(False, []), play(True, data)
+    assert whole == stopped and whole[0] == whole[1] != whole[2]
+
+
+def test_faults_of_its_kind_come_through_the_lab_and_the_search() -> None:
+    with dposlab.Testnet(delegates=5, strategies=[hold_back]) as net:
+        net.fault("hold-back", delegates=[0, 1], release_ms=500)
+        net.advance(6)
+        assert [fault["fault"]["kind"] for fault in net.faults] == ["hold-back"]
+        with pytest.raises(dposlab.HttpError, match="release_ms"):
+            net.fault("hold-back", delegates=[0])
+    seen = []
+
+    @dposlab.strategy("watch", actor="peer", on=["begins"], breaks="nothing", example={"nodes": [1]}, lists=["nodes"])
+    def watch(turn: dposlab.Turn) -> None:
+        seen.append(turn.node)
+
+    searches = [dposlab.check(runs=150, delegates=5, jobs=jobs, strategies=[watch], out=f"out{jobs}") for jobs in (1, 2)]
+    assert seen, "150 runs draw it"
+    assert searches[0].runs == searches[1].runs and searches[0].slots == searches[1].slots
+    with ThreadPoolExecutor(1) as executor, pytest.raises(dposlab.UsageError, match="executor"):
+        dposlab.check(runs=1, executor=executor, strategies=[watch])
+
+
+def fails(decide: Callable[[dposlab.Turn], None], on: str = "sends block") -> dposlab.Strategy:
+    return dposlab.strategy("odd", actor="peer", on=[on], breaks="forging", example={"delegates": [2]})(decide)
+
+
+def test_an_error_of_a_strategy_is_the_cause_of_what_is_raised() -> None:
+    scenario = written("odd", "delegates = [2]")
+    with pytest.raises(dposlab.StrategyFailed, match="'odd' failed") as raised:
+        dposlab.run(scenario, strategies=[fails(lambda turn: print(1 // 0))])
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    with pytest.raises(dposlab.StrategyFailed) as raised:
+        dposlab.run(scenario, strategies=[fails(lambda turn: setattr(turn, "state", object()))])
+    assert isinstance(raised.value.__cause__, TypeError)
+    for decide, on, why in [
+        (lambda turn: turn.send([1], kept=7), "sends block", "kept: found 7, which is none"),
+        (lambda turn: turn.send([1]), "begins", "send: found nothing to send"),
+        (lambda turn: turn.swallow(), "begins", "found keep, swallow or without"),
+        (lambda turn: turn.send([1]), "hears forged", "send: found forged, allowed are block"),
+        (lambda turn: turn.send([5]), "sends block", "send: found node 5, allowed are 0 to 4"),
+        (lambda turn: turn.send([-1]), "sends block", "no answer"),
+        (lambda turn: turn.without(["none"]), "sends transactions", "no answer"),
+    ]:
+        with pytest.raises(dposlab.StrategyFailed, match=why):
+            dposlab.run(scenario, strategies=[fails(decide, on)])
+
+
+def test_what_is_no_strategy_is_refused_and_named() -> None:
+    def made(name: str = "odd", on: str = "sends block", **more: object) -> dposlab.Strategy:
+        said = {"actor": "peer", "on": [on], "breaks": "forging", "example": {"delegates": [2], "count": 3}, **more}
+        return dposlab.strategy(name, **said)(lambda turn: None)  # type: ignore[arg-type]
+
+    good = written("odd", "delegates = [2]\ncount = 3")
+    for strategies, scenario, why in [
+        ([made()], written("odd", "delegates = [2]\ncount = 3.5", "a.toml"), "count.*3.5.*integer"),
+        ([made()], written("odd", "delegates = [2]\ncount = 'x'", "b.toml"), 'count.*"x".*integer'),
+        ([made()], written("odd", "delegates = [2]", "c.toml"), "missing field `count`"),
+        ([made()], written("odd", "delegates = [2]\ncount = 3\nmore = 1", "d.toml"), "unknown field `more`.*`count`"),
+        ([made()], written("odd", "delegates = [9]\ncount = 3", "e.toml"), "delegates.*9"),
+        ([made(name="withhold")], good, "a kind of fault of this name is there"),
+        ([made(on="sends blok")], good, "found 'sends blok', allowed are begins.*block"),
+        ([made(actor="wallet")], good, "wallet"),
+        ([made(breaks="hearts")], good, "hearts"),
+        ([made(lists=["nodes"])], good, "example: has no 'nodes'"),
+        ([made(lists=[])], good, "lists: found none"),
+        ([made(), made()], good, "two have one name"),
+        ([], good, "unknown variant `odd`"),
+    ]:
+        with pytest.raises((dposlab.UsageError, dposlab.StrategyFailed), match=why):
+            dposlab.run(scenario, strategies=strategies)
+    with pytest.raises(dposlab.UsageError, match="small letters"):
+        made(name="Odd One")
+    with pytest.raises(dposlab.UsageError, match="odd"):
+        made(example={"delegates": {1}})
+
+
+def test_it_answers_nobody_but_the_program() -> None:
+    deciding = Deciding([hold_back])
+    host, port = deciding.address.split(":")
+    assert host == "127.0.0.1"
+    for said in [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b'{"dposlab":2}\n', b"\xff\n", b"\n"]:
+        with socket.create_connection((host, int(port)), timeout=600) as stranger:
+            stranger.sendall(said)
+            try:
+                assert stranger.recv(1) == b""
+            except ConnectionResetError:
+                pass  # it did not read all of it
+    deciding.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=600)
