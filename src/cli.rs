@@ -22,6 +22,7 @@ mod shard;
 mod strategies;
 pub mod sweep;
 pub mod up;
+pub mod validate;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +60,7 @@ enum Command {
     Check(check::Check),
     Explain(explain::Explain),
     Protocols(protocols::Protocols),
+    Validate(validate::Validate),
     Pages(pages::Pages),
 }
 
@@ -107,6 +109,7 @@ impl Cli {
             Command::Check(check) => check.run(),
             Command::Explain(explain) => explain.run(),
             Command::Protocols(protocols) => protocols.run(),
+            Command::Validate(validate) => validate.run(),
             Command::Pages(pages) => pages.run(),
         });
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {

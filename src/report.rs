@@ -12,7 +12,9 @@ pub mod statistics;
 pub mod survival;
 pub mod sweep;
 pub mod table;
+pub mod threads;
 pub mod trace;
+pub mod validation;
 
 pub use metrics::Metrics;
 pub use rounds::{DelegateSlots, Gap, RoundReport, Rounds};

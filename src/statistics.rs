@@ -5,5 +5,7 @@
 
 pub mod interval;
 pub mod rates;
+pub mod sequence;
 
 pub use interval::{CONFIDENCE, Interval};
+pub use sequence::Sequence;

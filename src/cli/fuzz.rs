@@ -232,7 +232,7 @@ pub fn handed(bytes: &[u8], folder: &Path) {
     fs::write(&file, text).expect("a folder of our own");
     match handed::gather(&SWEEP, std::slice::from_ref(&file), &folder.join("gathered")) {
         Ok(rows) => {
-            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"), false);
+            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"), false, None);
         }
         Err(error) => assert!(error.to_string().starts_with(&*file.to_string_lossy()), "it names the file: {error}"),
     }
@@ -258,7 +258,7 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
     let Some(sweep) = sweep.ok().filter(|sweep| sweep.len() < 200) else { return };
     let begun = sweep.manifest.claim(&path("begun")).expect("a folder of our own");
     begun.fill(rows).expect("a folder of our own");
-    let written = results::write(&sweep, &begun, &path("begun"), false);
+    let written = results::write(&sweep, &begun, &path("begun"), false, None);
     drop(begun);
     let again = results::merge(&[&path("begun")], &path("again"), false);
     if sweep.manifest.shard.is_none_or(|shard| shard.of == 1) {

@@ -11,8 +11,10 @@ use crate::{
         engine::{Progress, hand_over, play},
         handed, results,
         summary::{CellSummary, Summary},
+        until::{Looks, Until, UntilReport},
     },
     scenario::{Override, Scenario, Variation, memory::Need},
+    statistics::Interval,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -76,6 +78,11 @@ pub struct Sweep {
     /// correlation of both, and how many times smaller the variance of the difference is than that of independent runs.
     #[arg(long, conflicts_with_all = ["shard", "only", "plan"])]
     compare: bool,
+    /// End with the first seed after which the mean of a figure is known so well in every combination of values: its 95 % interval is
+    /// narrower than WIDTH. --seeds says how many there are at most. The interval holds although what was seen decides when the sweep
+    /// ends. The same command with a smaller width goes on from there.
+    #[arg(long, value_name = "FIGURE<WIDTH", conflicts_with_all = ["shard", "only", "plan", "gather"])]
+    until_ci: Option<Until>,
     /// Print the summary as one JSON object.
     #[arg(long)]
     json: bool,
@@ -93,6 +100,7 @@ Examples:
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --vary network.latency.max_ms=100,1000,4000 --out out/latency
   dposlab sweep scenarios/slow-answers.toml --seeds 0..60 --vary rules.base=reference,corrected \
       --compare --out out/compared
+  dposlab sweep scenarios/missed-slots.toml --seeds 0..100000 --until-ci 'missed.rate<0.01' --out out/known
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 1/2 --out out/part-1      on one machine
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
@@ -122,28 +130,30 @@ impl Sweep {
             (Some(only), _) => self.play_only(&plan, only.first..only.end),
             (None, Some(out)) if !self.gather.is_empty() => {
                 let rows = handed::gather(&plan, &self.gather, out).map_err(failure)?;
-                tell(&results::write(&plan, &rows, out, self.compare).map_err(failure)?, out, self.json)
+                tell(&results::write(&plan, &rows, out, self.compare, None).map_err(failure)?, out, self.json)
             }
-            (None, Some(out)) => self.play(&plan, out),
+            (None, Some(out)) => self.play(plan, out),
             (None, None) => Err(Failure::usage("--out is needed")),
         }
     }
 
     /// Plays what is not done yet.
-    fn play(&self, plan: &Plan, out: &Path) -> Result<(), Failure> {
+    fn play(&self, mut plan: Plan, out: &Path) -> Result<(), Failure> {
         let jobs = self.jobs();
-        self.check_memory(plan, 0..plan.cells.len(), plan.len().min(jobs as u64))?;
+        self.check_memory(&plan, 0..plan.cells.len(), plan.len().min(jobs as u64))?;
         let stop = stop_on_interrupt()?;
         let bar = progress_bar(plan.len());
         let mut found = None;
-        let progress = play(plan, out, jobs, &stop, check::judge, |progress| {
+        let mut looks = self.until_ci.map(|until| Looks::new(until, &plan));
+        let progress = play(&plan, out, jobs, &stop, check::judge, looks.as_mut(), |progress| {
             show(&bar, &mut found, progress);
             let more = json!({ "failed": progress.failed, "censored": progress.censored, "found": progress.found });
             self.progress.tell(progress.done, progress.total, more);
         });
         bar.finish_and_clear();
         let (progress, rows) = progress.map_err(failure)?;
-        if progress.done < progress.total {
+        let is_enough = looks.as_ref().is_some_and(|looks| looks.is_enough);
+        if progress.done < progress.total && !is_enough {
             return Err(Failure::broken(format!(
                 "interrupted: {} of {} runs are done and kept in {}; the same command goes on from there",
                 progress.done,
@@ -151,7 +161,11 @@ impl Sweep {
                 out.display()
             )));
         }
-        let summary = results::write(plan, &rows, out, self.compare).map_err(failure)?;
+        let until = looks.map(|looks| {
+            plan.end_after(looks.seeds);
+            looks.report(&plan)
+        });
+        let summary = results::write(&plan, &rows, out, self.compare, until).map_err(failure)?;
         match tell(&summary, out, self.json) {
             // All of the part is written down.
             Err(Failure::Told) if self.shard.is_some() => Ok(()),
@@ -242,14 +256,15 @@ pub(super) fn failure(error: SweepError) -> Failure {
 /// Prints what came of a sweep.
 ///
 /// # Errors
-/// Some runs failed.
+/// Some runs failed, or the mean that was asked for is not known well enough.
 pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<(), Failure> {
     super::output::line(&match as_json {
         true => json!(summary).to_string(),
         false => text(summary, folder),
     });
+    let is_known = summary.until_ci.as_ref().is_none_or(|until| until.reached);
     match summary.failed {
-        0 => Ok(()),
+        0 if is_known => Ok(()),
         _ => Err(Failure::Told),
     }
 }
@@ -337,6 +352,22 @@ fn compared(summary: &Summary) -> Vec<String> {
     lines
 }
 
+/// Describes the mean by which a sweep ended.
+fn until(report: &UntilReport) -> String {
+    let head = match report.reached {
+        true => format!("{} is known to less than {}:", report.figure, report.width),
+        false => format!("{} is not known to less than {}, give more --seeds:", report.figure, report.width),
+    };
+    let mut lines = vec![head];
+    for cell in &report.cells {
+        let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}, ")).collect();
+        let (Interval { low, high }, runs) = (cell.confidence, cell.runs);
+        let mean = cell.mean.map_or("-".to_owned(), |mean| format!("{mean:.6}"));
+        lines.push(format!("  {}{mean} ({low:.6} to {high:.6}), {runs} runs", varied.concat()));
+    }
+    lines.join("\n")
+}
+
 fn text(summary: &Summary, folder: &Path) -> String {
     let manifest = &summary.manifest;
     let censored = match summary.censored {
@@ -391,6 +422,7 @@ fn text(summary: &Summary, folder: &Path) -> String {
         lines.extend(time_to_converge(cell));
     }
     lines.extend(compared(summary));
+    lines.extend(summary.until_ci.as_ref().map(until));
     lines.push(
         "means with 95 % confidence (Student), '(all)' where every run has the same value; shares with Wilson's interval, of \
          none and of all with the exact one; propagation is the median, in milliseconds"

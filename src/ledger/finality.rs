@@ -7,6 +7,7 @@
 //! A header says how high its forger has forged before, where a rule asks ([`forged_before`](crate::protocol::BlockHeader)). It is
 //! signed and part of the id, beside the reference's bytes.
 
+pub mod drawn;
 mod last_irreversible;
 mod lisk_bft;
 mod solidified;

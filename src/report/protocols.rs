@@ -4,7 +4,7 @@
 //! with the slots of [`FAULTY`]. Figures are of the slots from [`COUNTED`] on, when the first blocks have become final by every
 //! rule. Runs of one seed have the same keys and link latencies.
 
-use super::metrics::Metrics;
+use super::{metrics::Metrics, threads::on_threads};
 use crate::{
     ledger::{
         finality::FinalBlocks,
@@ -15,15 +15,7 @@ use crate::{
     sim::SeedTree,
 };
 use serde::Serialize;
-use std::{
-    ops::Range,
-    path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::{ops::Range, path::Path, sync::atomic::AtomicBool};
 
 /// Slots of a run.
 pub const SLOTS: u32 = 1_060;
@@ -130,28 +122,12 @@ pub fn compare(
 ) -> Option<Vec<Row>> {
     let count = (seeds.end - seeds.start) as usize;
     let total = rules.len() * situations.len() * count;
-    let (next, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let played: Mutex<Vec<Option<Played>>> = Mutex::new((0..total).map(|_| None).collect());
-    thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= total {
-                        break;
-                    }
-                    let (group, seed) = (index / count, seeds.start + (index % count) as u64);
-                    let run = play(situations[group / rules.len()], rules[group % rules.len()], seed);
-                    played.lock().expect("no one panics while holding it")[index] = Some(run);
-                    progress(over.fetch_add(1, Ordering::Relaxed) + 1);
-                }
-            });
-        }
-    });
-    let played: Option<Vec<Played>> =
-        played.into_inner().expect("no one panics while holding it").into_iter().collect();
+    let played = on_threads(total, jobs, stop, progress, |index| {
+        let (group, seed) = (index / count, seeds.start + (index % count) as u64);
+        play(situations[group / rules.len()], rules[group % rules.len()], seed)
+    })?;
     let names = situations.iter().flat_map(|situation| rules.iter().map(|named| (situation.name, named.name)));
-    Some(names.zip(played?.chunks(count)).map(|((situation, rules), runs)| row(situation, rules, runs)).collect())
+    Some(names.zip(played.chunks(count)).map(|((situation, rules), runs)| row(situation, rules, runs)).collect())
 }
 
 fn row(situation: &'static str, rules: &'static str, runs: &[Played]) -> Row {

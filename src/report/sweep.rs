@@ -21,6 +21,7 @@ pub mod paired;
 pub mod results;
 pub mod rows;
 pub mod summary;
+pub mod until;
 
 use super::bundle;
 use crate::{
@@ -150,6 +151,8 @@ pub struct Sweep {
     pub manifest: Manifest,
     /// Each combination of varied values.
     pub cells: Vec<Cell>,
+    /// The number of seeds for which `rows.bin` has places, if that is more than there are.
+    seeds_with_places: Option<u64>,
 }
 
 /// One combination of varied values; its runs differ in their seeds only.
@@ -273,7 +276,7 @@ impl Sweep {
             shard,
             columns: columns::names(&cells),
         };
-        Ok(Self { manifest, cells })
+        Ok(Self { manifest, cells, seeds_with_places: None })
     }
 
     /// The sweep that a folder holds, and its rows, for this process alone. Its scenario must be where it was, and as it was.
@@ -343,7 +346,15 @@ impl Sweep {
 
     /// Returns the row of a run of this part.
     pub fn row_of(&self, place: SweepRun) -> u64 {
-        place.run / self.manifest.shard.map_or(1, |shard| shard.of)
+        let first = self.manifest.seeds.first;
+        let run = self.seeds_with_places.map_or(place.run, |seeds| place.cell as u64 * seeds + (place.seed - first));
+        run / self.manifest.shard.map_or(1, |shard| shard.of)
+    }
+
+    /// The same with so many of its seeds, the first ones.
+    pub fn end_after(&mut self, seeds: u64) {
+        self.seeds_with_places.get_or_insert(self.manifest.seeds.end - self.manifest.seeds.first);
+        self.manifest.seeds.end = self.manifest.seeds.first + seeds;
     }
 
     /// The command that repeats a run.

@@ -203,7 +203,7 @@ fn long_history(network: Network, changes: usize) -> Comparison {
 #[test]
 #[ignore = "long: CI runs it"]
 fn a_long_history_settles() {
-    long_history(Network::settling(), 30);
+    long_history(Network::settling(), 50);
 }
 
 #[test]

@@ -82,6 +82,9 @@ def unseen_in_pairs(where, found, varied, totals):
     compared = found["summary"]["compared"][0]
     paths = [("summary", "compared", 0, "left_out")]
     paths += [("summary", "compared", 0, "figures", *path) for path in places(compared["figures"])]
+    until = found["summary"]["until_ci"]
+    paths += [("summary", "until_ci", "cells", 0, *path) for path in places({**until["cells"][0], "varied": {}})]
+    paths.append(("summary", "until_ci", "reached"))
     return unseen(found, paths, lambda changed: sweep.compare(where, changed, varied, totals).differences)
 
 

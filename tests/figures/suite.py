@@ -25,12 +25,12 @@ SEED = 7
 # Drawn scenarios: by rules and first seed, so many of each.
 DRAWN = [("reference", 1, 50), ("corrected", 51, 50)]
 DRAWN_ROUNDS = 12
-# Scenario, seeds, what is set and what is varied.
+# Scenario, seeds, what is set, what is varied, and the mean by which it ends.
 SWEEPS = [
     # Some of its runs are censored: they end before the network has converged.
-    ("tests/figures/rich.toml", "0..10", ["rounds=5", "time_limit_seconds=800"], []),
-    ("scenarios/missed-slots.toml", "0..6", ["rounds=4"], ["network.latency.max_ms=100,300"]),
-    ("scenarios/findings/a-rollback-keeps-what-is-pending.toml", "0..8", [], []),
+    ("tests/figures/rich.toml", "0..10", ["rounds=5", "time_limit_seconds=800"], [], None),
+    ("scenarios/missed-slots.toml", "0..6", ["rounds=4"], ["network.latency.max_ms=100,300"], "missed.rate<0.99"),
+    ("scenarios/findings/a-rollback-keeps-what-is-pending.toml", "0..8", [], [], None),
 ]
 # One that leaves something in every table, to plant changes in.
 RICH = "rich.toml"
@@ -92,12 +92,13 @@ def row_of_sweep(job):
         shutil.rmtree(folder)
 
 
-def swept(pool, folder, scenario, seeds, settings, vary):
+def swept(pool, folder, scenario, seeds, settings, vary, until):
     """A sweep: what it has written, what was varied, and by the trace the totals of each of its runs, played alone."""
     out = Path(folder) / Path(scenario).stem
     always = [word for setting in settings for word in ("--set", setting)]
     arguments = [word for path in vary for word in ("--vary", path)]
     compared = ["--compare"] if vary else []
+    compared += ["--until-ci", until] if until else []
     dposlab("sweep", scenario, "--seeds", seeds, "--out", out, *always, *arguments, *compared)
     found, varied = sweep.load(out), [path.split("=")[0] for path in vary]
     sets = [[word for path in varied for word in ("--set", f"{path}={row[path]}")] for row in found["runs"]]

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy
-from scipy import stats
+from scipy import optimize, special, stats
 
 from compare import Comparison, read_table
 
@@ -243,7 +243,52 @@ def compare(where, found, varied, totals):
             else:
                 compare_distribution(comparison, f"sweep.{name}", at, cell["figures"][name], values)
     compare_pairs(comparison, where, summary, rows, varied, columns)
+    compare_until(comparison, where, summary, rows, varied)
     return comparison
+
+
+# The value from 0 to 1 that a row has of each figure by which a sweep may end.
+UNTIL = {
+    "missed.rate": lambda row: row["missed_slots"] / row["slots"] if row["slots"] else None,
+    "forked.rate": lambda row: row["slots_forked"] / row["slots"] if row["slots"] else None,
+    "agreement.mean": lambda row: row["agreement_mean"],
+    "ok.rate": lambda row: None if row["status"] in ("censored", "died") else float(row["status"] == "ok"),
+}
+
+
+def sequence(values):
+    """The confidence sequence of a mean from 0 to 1 after these values: beta-binomial mixture, Jeffreys's prior, by scipy."""
+    if not values:
+        return {"low": 0.0, "high": 1.0}
+    total, count = sum(values), len(values)
+    mixed = special.betaln(0.5 + total, 0.5 + count - total) - special.betaln(0.5, 0.5)
+    above = lambda mean: mixed - total * math.log(mean) - (count - total) * math.log1p(-mean) - math.log(1 / (1 - CONFIDENCE))
+    mean, near_one = total / count, 1.0 - 2**-53
+    low = optimize.brentq(above, 1e-300, min(mean, near_one), xtol=1e-16) if total > 0 else 0.0
+    high = optimize.brentq(above, max(mean, 1e-300), near_one, xtol=1e-16) if total < count else 1.0
+    return {"low": low, "high": high}
+
+
+def compare_until(comparison, where, summary, rows, varied):
+    """The mean by which the sweep ended, and that it ended with the first seed that was enough."""
+    until = summary.get("until_ci")
+    if until is None:
+        return
+    widths = {}
+    for cell in until["cells"]:
+        at = f"{where}, until_ci {cell['varied']}"
+        some = [row for row in rows if all(str(row[path]) == str(cell_value(cell, path)) for path in varied)]
+        of_row = [UNTIL[until["figure"]](row) for row in sorted(some, key=lambda row: row["seed"])]
+        values = [value for value in of_row if value is not None]
+        comparison.value("sweep.until_ci.runs", at, cell["runs"], len(values))
+        comparison.value("sweep.until_ci.mean", at, cell["mean"], statistics.fmean(values) if values else None)
+        compare_interval(comparison, "sweep.until_ci.confidence", at, cell["confidence"], sequence(values))
+        for seeds in (len(of_row) - 1, len(of_row)):
+            ends = sequence([value for value in of_row[:seeds] if value is not None])
+            widths.setdefault(seeds, []).append(ends["high"] - ends["low"])
+    before, now = (max(of_cells) < until["width"] for _, of_cells in sorted(widths.items()))
+    comparison.value("sweep.until_ci.reached", where, until["reached"], now)
+    comparison.value("sweep.until_ci.first", where, before, False)
 
 
 def compare_pairs(comparison, where, summary, rows, varied, columns):

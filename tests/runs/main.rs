@@ -63,6 +63,7 @@ mod support;
 mod sweeps;
 mod testnet;
 mod tips;
+mod validation;
 mod wakers;
 mod watch;
 mod webhooks;

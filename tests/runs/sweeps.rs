@@ -639,6 +639,93 @@ fn combinations_are_compared_by_seeds_of_which_both_runs_came_to_their_end() {
     assert_eq!(plain.get("compared"), None);
 }
 
+/// It ends with the first seed after which the mean is known well enough, however many runs are played at a time, and wherever it was
+/// interrupted; what it leaves is what a sweep of these seeds leaves.
+#[test]
+fn a_sweep_ends_when_a_mean_is_known() {
+    let folder = SweepFolder::new();
+    let until = |out: &str, width: &str, jobs: &str| {
+        let mut command = dposlab();
+        command.args([
+            "sweep",
+            &folder.path("s.toml"),
+            "--seeds",
+            "3..500",
+            "--vary",
+            "network.latency.max_ms=100,700",
+        ]);
+        command.args([
+            "--json",
+            "--until-ci",
+            &format!("missed.rate<{width}"),
+            "--jobs",
+            jobs,
+            "--out",
+            &folder.path(out),
+        ]);
+        let output = command.output().expect("it runs");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+        let seeds = told["runs"].as_u64().expect("a number") / 2;
+        (seeds, told, output.status.code())
+    };
+    let widest = |told: &Value| {
+        let ends = |cell: &Value| cell["confidence"]["high"].as_f64().zip(cell["confidence"]["low"].as_f64());
+        let cells = told["until_ci"]["cells"].as_array().expect("a list").iter();
+        cells.map(|cell| ends(cell).map_or(1.0, |(high, low)| high - low)).fold(0.0, f64::max)
+    };
+    let (seeds, told, code) = until("one", "0.35", "1");
+    assert!(code == Some(0) && told["until_ci"]["reached"] == true && widest(&told) < 0.35, "{told}");
+    assert!((5..400).contains(&seeds), "{seeds} seeds");
+    assert_eq!(told["until_ci"]["cells"].as_array().map(Vec::len), Some(2));
+    // The same seeds without it: the same tables, and the rest of the summary.
+    ok(&mut folder.sweep(&format!("3..{}", 3 + seeds), "plain", &[]));
+    let mut tables = folder.results("one");
+    let mut plain = folder.results("plain");
+    let [mut summary, wanted] = [&mut tables, &mut plain].map(|all| {
+        all.remove("report.html");
+        serde_json::from_slice::<Value>(&all.remove("summary.json").expect("it is there")).expect("JSON")
+    });
+    summary.as_object_mut().expect("an object").shift_remove("until_ci");
+    assert!(tables == plain && summary == wanted, "the results of {seeds} seeds");
+    // One seed less is not enough, and says so.
+    let few = format!("3..{}", 2 + seeds);
+    let output = folder.sweep(&few, "few", &["--until-ci", "missed.rate<0.35"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.code() == Some(1) && said.contains("is not known to less than 0.35, give more --seeds"),
+        "{said}"
+    );
+
+    // Several at a time, and from a wider interval to a narrower one.
+    let whole = until("whole", "0.3", "1");
+    assert!(whole.0 > seeds);
+    for (out, first) in [("many", "0.3"), ("on", "0.35")] {
+        until(out, first, "4");
+        assert_eq!(until(out, "0.3", "3"), whole);
+        assert_eq!(folder.results(out), folder.results("whole"), "{out}");
+    }
+}
+
+#[test]
+fn what_is_no_mean_to_end_by_is_refused() {
+    let folder = SweepFolder::new();
+    for wrong in
+        ["missed.rate", "missed.rate<0", "missed.rate<1", "missed.rate<nan", "missed.rate<x", "height<0.1", "<0.1", ""]
+    {
+        let output = folder.sweep("0..4", "out", &["--until-ci", wrong]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(2) && said.contains("ok.rate") && said.contains("missed.rate<0.001"),
+            "{said}"
+        );
+    }
+    for other in [&["--shard", "1/2"][..], &["--plan"], &["--only", "0..1"], &["--gather", "rows"]] {
+        let mut command = folder.sweep("0..4", "out", &["--until-ci", "ok.rate<0.5"]);
+        assert_eq!(command.args(other).output().expect("it runs").status.code(), Some(2), "{other:?}");
+    }
+    assert!(!Path::new(&folder.path("out")).exists(), "nothing is begun");
+}
+
 #[test]
 fn one_combination_of_values_is_compared_with_nothing() {
     let folder = SweepFolder::new();

@@ -84,12 +84,15 @@ def sweep(
     memory: int | None = None,
     patience: float | None = 600.0,
     shards: int | None = None,
+    until_ci: str | None = None,
     progress: bool | None = None,
 ) -> Sweep:
     """Runs a scenario with many seeds and every combination of values.
 
     ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``out`` keeps all files,
     and the same call goes on there where it was; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
+    ``until_ci``, such as ``"missed.rate<0.001"``, ends it with the first seed after which the mean of a figure is known so well; then
+    ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played.
 
     With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. It is anything with the
     protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes such a one and is called
@@ -101,6 +104,8 @@ def sweep(
     with ``out`` no row is lost.
     """
     first, end = _seeds(seeds)
+    if executor is not None and until_ci is not None:
+        raise UsageError("until_ci: its seeds come one after the other, so allowed is no executor")
     keep = Temporary() if out is None else None
     folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["sweep", path(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
@@ -110,6 +115,7 @@ def sweep(
         if executor is None:
             more = ["--out", path(folder), "--json", "--progress", "json"]
             more += [] if jobs is None else ["--jobs", str(jobs)]
+            more += [] if until_ci is None else [f"--until-ci={until_ci}"]
             more += [] if memory is None else ["--allow-memory", str(memory)]
             ended = call([*arguments, *more], bar.tell)
         else:

@@ -1,44 +1,21 @@
 //! Known answers: blocks between a block and the one that makes it final, as the protocols' own documents print them, as closed forms
 //! give them, or as independent code has computed them.
 
-use super::{FinalityRule, LiskBft};
+use super::{
+    FinalityRule,
+    drawn::{block, key, lisk},
+};
 use crate::{
     ledger::{
         Balance,
         round::{Member, Round, RoundPosition},
         rules::Shuffle,
     },
-    protocol::{Address, Arktoshi, Block, BlockHeader, BlockId, Height, PublicKey, Round as RoundNumber, Timestamp},
+    protocol::{Address, Height, Round as RoundNumber},
 };
-use rand::{Rng, SeedableRng, seq::SliceRandom};
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
-
-fn key(index: usize) -> PublicKey {
-    let mut bytes = [2; 33];
-    bytes[1..9].copy_from_slice(&index.to_be_bytes());
-    PublicKey::from_bytes(bytes)
-}
-
-/// A block as far as finality looks at it.
-fn block(height: Height, generator: PublicKey, forged_before: Height) -> Block {
-    let header = BlockHeader {
-        version: 0,
-        timestamp: Timestamp(height.0),
-        height,
-        previous: None,
-        number_of_transactions: 0,
-        total_amount: Arktoshi::ZERO,
-        total_fee: Arktoshi::ZERO,
-        reward: Arktoshi::ZERO,
-        payload_length: 0,
-        payload_hash: [0; 32],
-        generator,
-        forged_before,
-        signature: Vec::new(),
-    };
-    Block::new(BlockId::Numeric(height.0.into()), header, Vec::new())
-}
 
 fn round(delegates: u32, turn: u32) -> Round {
     let member =
@@ -95,38 +72,6 @@ fn tron_solidifies_eighteen_blocks_below() {
     assert!((mean / 0.95 - 19.0).abs() < 0.3 && greatest <= 25, "{mean} {greatest}");
 }
 
-/// A chain of shuffled rounds under Lisk-BFT, the delays of its blocks in slots.
-fn lisk(active: usize, standby: usize, rounds: u32, missed: f64) -> Vec<(Height, u32)> {
-    let batch = (active + standby) as u32;
-    let mut random = ChaCha8Rng::seed_from_u64(11);
-    let (mut known, mut forged) = (LiskBft::default(), BTreeMap::new());
-    let (mut height, mut slot) = (Height::GENESIS, 0);
-    let (mut slots, mut delays) = (BTreeMap::new(), Vec::new());
-    let mut order: Vec<PublicKey> = (0..active + standby).map(key).collect();
-    for _ in 0..rounds {
-        order.shuffle(&mut random);
-        let (first, last) = (height.next(), Height(height.0 + batch));
-        while height < last {
-            let owner = order[slot % order.len()];
-            slot += 1;
-            if random.random_bool(missed) {
-                continue;
-            }
-            height = height.next();
-            slots.insert(height, slot);
-            let before = forged.insert(owner, height).unwrap_or(Height(0));
-            let was = known.height();
-            known.takes(&block(height, owner, before), (0..active).map(key), first, last);
-            for now_final in was.0 + 1..=known.height().0 {
-                let delay = slots.get(&Height(now_final)).map_or(0, |then| slot - then);
-                delays.push((Height(now_final), delay as u32));
-            }
-        }
-    }
-    delays.retain(|(height, _)| height.0 > 3 * batch);
-    delays
-}
-
 /// The closed form for the first block of a round with 101 active delegates and 2 standing by.
 fn lisk_expected() -> f64 {
     let choose = |n: u32, k: u32| (0..k).map(|at| f64::from(n - at) / f64::from(at + 1)).product::<f64>();
@@ -139,7 +84,7 @@ fn lisk_expected() -> f64 {
 
 #[test]
 fn a_block_of_lisk_is_final_after_155_blocks() {
-    let delays = lisk(101, 2, 2_500, 0.0);
+    let delays = lisk(101, 2, 2_500, 0.0, 11);
     let all: Vec<u32> = delays.iter().map(|(_, delay)| *delay).collect();
     let (least, greatest, mean) = figures(&all);
     assert!(least >= 135 && greatest <= 206, "{least} {greatest}");
@@ -152,16 +97,18 @@ fn a_block_of_lisk_is_final_after_155_blocks() {
     let expected = lisk_expected();
     assert!((expected - 154.75).abs() < 0.005, "{expected}");
     assert!(least >= 135 && (mean - expected).abs() < 0.3, "{least} {mean} {expected}");
-    let (least, greatest, mean) = figures(&lisk(4, 0, 3_000, 0.0).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
+    let (least, greatest, mean) =
+        figures(&lisk(4, 0, 3_000, 0.0, 11).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
     assert!((least, greatest) == (5, 8) && (mean - 5.63).abs() < 0.05, "{least} {greatest} {mean}");
-    let (least, greatest, mean) = figures(&lisk(21, 0, 600, 0.0).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
+    let (least, greatest, mean) =
+        figures(&lisk(21, 0, 600, 0.0, 11).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
     assert!(least >= 29 && greatest <= 48 && (mean - 33.6).abs() < 0.3, "{least} {greatest} {mean}");
 }
 
 #[test]
 fn missed_slots_delay_lisk_s_finality() {
     for (missed, expected) in [(0.01, 158.7), (0.1, 174.3), (0.3, 225.7)] {
-        let (_, _, mean) = figures(&lisk(101, 2, 120, missed).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
+        let (_, _, mean) = figures(&lisk(101, 2, 120, missed, 11).iter().map(|(_, delay)| *delay).collect::<Vec<_>>());
         assert!((mean - expected).abs() < 2.0, "{missed}: {mean} for {expected}");
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Cell, Sweep, SweepError, SweepRun,
     columns::{self, Status},
     rows::{Row, Rows, RowsError},
+    until::Looks,
 };
 use crate::{
     report::Metrics,
@@ -45,8 +46,8 @@ impl Progress {
 /// Makes the judge of a run, or says what its scenario's assertions name that there is not.
 pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
 
-/// Plays what is not done yet, on so many threads, until all is done or `stop` is set; runs being played then are played
-/// to their end. `progress` hears of every batch of rows that is safe on the disk. Answers the rows, which stay locked.
+/// Plays what is not done yet, on so many threads, until all is done, `looks` has seen enough, or `stop` is set; runs being played then
+/// are played to their end. `progress` hears of every batch of rows that is safe on the disk. Answers the rows, which stay locked.
 ///
 /// # Errors
 /// The scenario asserts what cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
@@ -56,14 +57,33 @@ pub fn play(
     jobs: usize,
     stop: &AtomicBool,
     judge: MakeJudge,
+    mut looks: Option<&mut Looks>,
     mut progress: impl FnMut(Progress),
 ) -> Result<(Progress, Rows), SweepError> {
     check_assertions(sweep, judge)?;
     let rows = sweep.manifest.claim(folder)?;
     let mut state = found(sweep, &rows)?;
+    let by_seed = looks.is_some();
     progress(state);
-    let next = Mutex::new(sweep.places());
-    let played = on_threads(sweep, jobs, stop, judge, &|| next_undone(sweep, &next, &rows), |finished| {
+    let is_enough = AtomicBool::new(false);
+    let mut look = || -> Result<(), RowsError> {
+        if let Some(looks) = &mut looks {
+            looks.look(sweep, &rows)?;
+            is_enough.store(looks.is_enough, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    look()?;
+    let places: Box<dyn Iterator<Item = SweepRun> + Send> = match by_seed {
+        true => Box::new(Looks::places(sweep)),
+        false => Box::new(sweep.places()),
+    };
+    let next = Mutex::new(places);
+    let next = || match is_enough.load(Ordering::Relaxed) {
+        true => Ok(None),
+        false => next_undone(sweep, &next, &rows),
+    };
+    let played = on_threads(sweep, jobs, stop, judge, &next, |finished| {
         // All rows that have come in while the last ones went to the disk are one batch.
         while let Ok(first) = finished.recv() {
             let mut batch = Some(first);
@@ -74,6 +94,7 @@ pub fn play(
                 state.count(row.status);
             }
             rows.sync()?;
+            look()?;
             progress(state);
         }
         Ok(state)

@@ -8,6 +8,7 @@ use super::{
     paired,
     rows::Rows,
     summary::{AssertionSummary, CellSummary, Failed, Summary},
+    until::UntilReport,
 };
 use crate::{
     files::Identity,
@@ -29,11 +30,18 @@ const PARTS_NAMED: usize = 10;
 /// The number of failed runs that the summary names. All of them are in `failures.csv`.
 const FAILURES_NAMED: usize = 100;
 
-/// Reads all rows of the folder and writes the results there; with `compared`, of each combination of values beside the first one, too.
+/// Reads all rows of the folder and writes the results there; with `compared`, of each combination of values beside the first one, too;
+/// `until` says why it has no more runs.
 ///
 /// # Errors
 /// A run is missing, or a file cannot be written.
-pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, compared: bool) -> Result<Summary, SweepError> {
+pub fn write(
+    sweep: &Sweep,
+    rows: &Rows,
+    folder: &Path,
+    compared: bool,
+    until: Option<UntilReport>,
+) -> Result<Summary, SweepError> {
     if compared {
         sweep.check_compared()?;
     }
@@ -60,6 +68,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, compared: bool) -> Resul
         failures: Vec::new(),
         cells: Vec::new(),
         compared: Vec::new(),
+        until_ci: until,
     };
     // Runs come cell by cell, so one cell's figures are in memory at a time.
     let mut cell = CellFigures::new(sweep, 0);
@@ -163,12 +172,13 @@ pub fn merge(parts: &[&Path], folder: &Path, compared: bool) -> Result<Summary, 
     }
     let into = whole.claim(folder)?;
     let shards: Vec<Option<Shard>> = sweeps.iter().map(|sweep| sweep.manifest.shard).collect();
-    let merged = Sweep { manifest: whole, cells: sweeps.into_iter().next().expect("there is a first part").cells };
+    let first = sweeps.into_iter().next().expect("there is a first part");
+    let merged = Sweep { manifest: whole, ..first };
     for ((part, shard), from) in parts.iter().zip(shards).zip(&rows) {
         copy(&merged, shard, part, from, &into)?;
     }
     into.sync()?;
-    write(&merged, &into, folder, compared)
+    write(&merged, &into, folder, compared, None)
 }
 
 fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &Rows) -> Result<(), SweepError> {

@@ -1,6 +1,6 @@
 //! The summary of a sweep, as `summary.json` and the report hold it.
 
-use super::{Manifest, paired::Compared};
+use super::{Manifest, paired::Compared, until::UntilReport};
 use crate::report::{
     statistics::{Bounds, DistributionReport, ShareReport},
     survival::{Estimate, SurvivalReport},
@@ -29,6 +29,9 @@ pub struct Summary {
     /// Each combination of values but the first, beside the first one; empty where nobody asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Compared>,
+    /// The mean by which it ended; empty where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ci: Option<UntilReport>,
 }
 
 /// A run that failed.

@@ -1,0 +1,95 @@
+//! `dposlab validate`: published figures beside what comes out here.
+
+use super::{Failure, interrupt::stop_on_interrupt, output, progress::Progress};
+use crate::report::validation::{Held, runs, validate};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::{num::NonZeroUsize, thread};
+
+/// Hold what comes out here against what others have published or computed.
+///
+/// Plays each study with its seeds, and prints each figure beside the number of its source, with the 95 % interval of the mean of the
+/// runs. docs/validation.md explains them. Exit code 0: all hold; 1: one does not.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Validate {
+    /// Threads; if not given, one for each core.
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: Progress,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dposlab validate                            a table
+  dposlab validate --json > validation.json   for other programs";
+
+impl Validate {
+    /// Plays and compares.
+    ///
+    /// # Errors
+    /// A figure does not hold, or it was interrupted.
+    pub fn run(self) -> Result<(), Failure> {
+        let stop = stop_on_interrupt()?;
+        let bar = bar(runs());
+        let jobs =
+            self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get), NonZeroUsize::get);
+        let held = validate(jobs, &stop, |done| {
+            bar.set_position(done as u64);
+            self.progress.tell(done as u64, runs(), json!({}));
+        });
+        bar.finish_and_clear();
+        let Some(held) = held else {
+            return Err(Failure::broken("interrupted: some of the figures would say nothing of the others"));
+        };
+        output::line(&match self.json {
+            true => json!({ "figures": held }).to_string(),
+            false => table(&held),
+        });
+        match held.iter().all(|one| one.holds) {
+            true => Ok(()),
+            false => Err(Failure::Told),
+        }
+    }
+}
+
+/// Shown on a terminal only, and gone when it is over.
+fn bar(length: u64) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left").expect("the template is fixed");
+    ProgressBar::new(length).with_style(style)
+}
+
+/// A table of each study, in Markdown, which is as well read on a terminal.
+fn table(held: &[Held]) -> String {
+    let mut out = String::new();
+    for (index, one) in held.iter().enumerate() {
+        if index == 0 || held[index - 1].study != one.study {
+            out.push_str(&format!("\n{}; samples: {}\n\n", one.study, one.samples));
+            out.push_str("| figure | source | says | found | 95 % | holds |\n|---|---|---:|---:|---:|---|\n");
+        }
+        let interval =
+            one.confidence.map_or("all alike".to_owned(), |ends| format!("{:.4} to {:.4}", ends.low, ends.high));
+        let says = match one.within {
+            0.0 => number(one.expected),
+            within => format!("{} ± {within}", number(one.expected)),
+        };
+        let found = number(one.found);
+        let holds = if one.holds { "yes" } else { "NO" };
+        out.push_str(&format!("| {} | {} | {says} | {found} | {interval} | {holds} |\n", one.figure, one.source));
+    }
+    let hold = held.iter().filter(|one| one.holds).count();
+    out.push_str(&format!("\n{hold} of {} figures hold", held.len()));
+    out.trim_start().to_owned()
+}
+
+/// Four digits behind the point at most.
+fn number(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,163 @@
+//! A sweep that plays seed after seed until a mean is known well enough.
+//!
+//! After each seed, in their order, the mean of a figure has a [confidence sequence](crate::statistics::sequence) in each combination of
+//! values. The sweep ends with the first seed after which all of these are narrow enough. So the number of runs follows from the
+//! seeds alone, however many are played at a time, and an end that depends on what was seen does not make the interval false.
+
+use super::{
+    Sweep, SweepRun,
+    columns::{FIGURES, Status},
+    rows::{Row, Rows, RowsError},
+};
+use crate::statistics::{Interval, Sequence};
+use serde::Serialize;
+use std::{collections::BTreeMap, str::FromStr};
+
+/// The mean of a figure from 0 to 1, and how narrow its interval has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Until {
+    measure: &'static Measure,
+    width: f64,
+}
+
+/// A figure of a run from 0 to 1.
+#[derive(Debug)]
+struct Measure {
+    name: &'static str,
+    of: fn(&Row) -> Option<f64>,
+}
+
+impl PartialEq for Measure {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// All that can be asked for.
+static MEASURES: [Measure; 4] = [
+    // The share of the slots that were missed.
+    Measure { name: "missed.rate", of: |row| part(row, "missed_slots", "slots") },
+    // The share of the slots at whose end not all nodes stood on one chain.
+    Measure { name: "forked.rate", of: |row| part(row, "slots_forked", "slots") },
+    // The share of the nodes that stood on one block, mean over the run.
+    Measure { name: "agreement.mean", of: |row| figure(row, "agreement_mean") },
+    // Whether the run ended well; nothing of those that are censored or died.
+    Measure {
+        name: "ok.rate",
+        of: |row| row.status.is_decided().then_some(f64::from(u8::from(row.status == Status::Ok))),
+    },
+];
+
+fn figure(row: &Row, name: &str) -> Option<f64> {
+    let index = FIGURES.iter().position(|figure| figure.name == name).expect("it is a column");
+    row.figures[index]
+}
+
+fn part(row: &Row, some: &str, of: &str) -> Option<f64> {
+    let (some, of) = (figure(row, some)?, figure(row, of)?);
+    (of > 0.0).then_some(some / of)
+}
+
+impl FromStr for Until {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = MEASURES.each_ref().map(|measure| measure.name).join(", ");
+        let allowed =
+            format!("FIGURE<WIDTH with one of {names} and a width above 0 and below 1, such as missed.rate<0.001");
+        let parsed = text.split_once('<').and_then(|(name, width)| {
+            let measure = MEASURES.iter().find(|measure| measure.name == name.trim())?;
+            let width: f64 = width.trim().parse().ok()?;
+            (width > 0.0 && width < 1.0).then_some(Self { measure, width })
+        });
+        parsed.ok_or_else(|| format!("found '{text}', allowed is {allowed}"))
+    }
+}
+
+/// What has been seen of a sweep, seed after seed.
+pub struct Looks {
+    until: Until,
+    /// One for each combination of values.
+    sequences: Vec<Sequence>,
+    /// Seeds that were looked at.
+    pub seeds: u64,
+    /// All intervals are narrow enough.
+    pub is_enough: bool,
+}
+
+impl Looks {
+    /// Nothing yet.
+    pub fn new(until: Until, sweep: &Sweep) -> Self {
+        Self { until, sequences: vec![Sequence::default(); sweep.cells.len()], seeds: 0, is_enough: false }
+    }
+
+    /// The runs of a sweep, seed after seed.
+    pub fn places(sweep: &Sweep) -> impl Iterator<Item = SweepRun> + Send + use<'_> {
+        let seeds = sweep.seeds_per_cell();
+        (0..seeds).flat_map(move |seed| (0..sweep.cells.len() as u64).map(move |cell| sweep.place(cell * seeds + seed)))
+    }
+
+    /// Looks at the seeds that are whole now, until it is enough.
+    ///
+    /// # Errors
+    /// A row cannot be read.
+    pub(super) fn look(&mut self, sweep: &Sweep, rows: &Rows) -> Result<(), RowsError> {
+        while !self.is_enough && self.seeds < sweep.seeds_per_cell() {
+            let of_cell = |cell| rows.read(sweep.row_of(sweep.place(cell * sweep.seeds_per_cell() + self.seeds)));
+            let whole: Option<Vec<Row>> = (0..sweep.cells.len() as u64).map(of_cell).collect::<Result<_, _>>()?;
+            let Some(whole) = whole else { break };
+            for (sequence, row) in self.sequences.iter_mut().zip(&whole) {
+                if let Some(value) = (self.until.measure.of)(row) {
+                    sequence.add(value);
+                }
+            }
+            self.seeds += 1;
+            self.is_enough = self.sequences.iter().all(|sequence| width(sequence.interval()) < self.until.width);
+        }
+        Ok(())
+    }
+
+    /// What came of it.
+    pub fn report(&self, sweep: &Sweep) -> UntilReport {
+        let cells = sweep.cells.iter().zip(&self.sequences).map(|(cell, sequence)| Known {
+            varied: cell.varied.iter().map(|varied| (varied.path(), varied.value_text())).collect(),
+            runs: sequence.count,
+            mean: sequence.mean(),
+            confidence: sequence.interval(),
+        });
+        UntilReport {
+            figure: self.until.measure.name,
+            width: self.until.width,
+            reached: self.is_enough,
+            cells: cells.collect(),
+        }
+    }
+}
+
+fn width(interval: Interval) -> f64 {
+    interval.high - interval.low
+}
+
+/// The mean by which a sweep ended, as `summary.json` has it.
+#[derive(Clone, Debug, Serialize)]
+pub struct UntilReport {
+    pub figure: &'static str,
+    /// What all intervals had to be narrower than.
+    pub width: f64,
+    /// They are; else the seeds were over before.
+    pub reached: bool,
+    pub cells: Vec<Known>,
+}
+
+/// The mean in one combination of values.
+#[derive(Clone, Debug, Serialize)]
+pub struct Known {
+    /// By path; empty where nothing was varied.
+    pub varied: BTreeMap<String, String>,
+    /// Runs that have the figure.
+    pub runs: u64,
+    /// Empty without any.
+    pub mean: Option<f64>,
+    /// The interval, which holds whenever the sweep ended.
+    pub confidence: Interval,
+}

@@ -1,0 +1,41 @@
+//! Independent pieces of work on several threads.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// Does so many pieces of work, on so many threads, and returns what came of each, in their order. `None` if `stop` was set before the end.
+/// `progress` hears how many are over.
+///
+/// # Panics
+/// A piece panics.
+pub fn on_threads<T: Send>(
+    total: usize,
+    jobs: usize,
+    stop: &AtomicBool,
+    progress: impl Fn(usize) + Sync,
+    work: impl Fn(usize) -> T + Sync,
+) -> Option<Vec<T>> {
+    let (next, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let done: Mutex<Vec<Option<T>>> = Mutex::new((0..total).map(|_| None).collect());
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= total {
+                        break;
+                    }
+                    let one = work(index);
+                    done.lock().expect("no one panics while holding it")[index] = Some(one);
+                    progress(over.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    done.into_inner().expect("no one panics while holding it").into_iter().collect()
+}

@@ -1,0 +1,392 @@
+//! What others have published or computed of protocols of this family, held against what comes out here.
+//!
+//! Each study plays a network, or a rule alone where the network has no such thing, once for each of its seeds. Each claim is a
+//! number that its source gives for exactly that set-up. Sources: docs/validation.md.
+
+use super::{
+    statistics::{Distribution, DistributionReport},
+    threads::on_threads,
+};
+use crate::{
+    ledger::{Link, finality::drawn},
+    protocol::{Height, Slot},
+    scenario::Scenario,
+    sim::SeedTree,
+    statistics::Interval,
+};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+use std::{collections::BTreeMap, fmt::Write, path::Path, sync::Arc, sync::atomic::AtomicBool};
+
+/// One set-up, and what is known of it.
+pub struct Study {
+    pub what: &'static str,
+    seeds: u64,
+    /// Plays it with a seed: for each part that tells nothing of the others, a number for each claim. A run is one part, or a schedule that
+    /// no seed changes has several.
+    play: fn(u64) -> Vec<Vec<f64>>,
+    claims: &'static [Claim],
+}
+
+/// A number that somebody else gives.
+pub struct Claim {
+    figure: &'static str,
+    /// Who gives it.
+    source: &'static str,
+    expected: f64,
+    /// How far off the number itself may be: half of its last digit; 0 if it is exact.
+    within: f64,
+}
+
+const fn claim(figure: &'static str, source: &'static str, expected: f64, within: f64) -> Claim {
+    Claim { figure, source, expected, within }
+}
+
+/// All of them.
+pub static STUDIES: [Study; 14] = [
+    Study {
+        what: "EOS, 21 delegates, turns of 12",
+        seeds: 2,
+        play: |seed| vec![spread(&eos(21, 12, seed))],
+        claims: &[
+            claim("blocks to the last irreversible one, mean", "EOS's code and issues", 330.5, 0.0),
+            claim("the least", "EOS's code", 325.0, 0.0),
+            claim("the greatest", "EOS's code", 336.0, 0.0),
+        ],
+    },
+    Study {
+        what: "EOS, 21 delegates, turns of 1",
+        seeds: 2,
+        play: |seed| vec![vec![mean(&eos(21, 1, seed))]],
+        claims: &[BELOW_29],
+    },
+    Study {
+        what: "EOS, 5 delegates, turns of 12",
+        seeds: 2,
+        play: |seed| vec![vec![mean(&eos(5, 12, seed))]],
+        claims: &[BELOW_66],
+    },
+    Study {
+        what: "EOS, 51 delegates, turns of 1",
+        seeds: 2,
+        play: |seed| vec![vec![mean(&eos(51, 1, seed))]],
+        claims: &[BELOW_69],
+    },
+    Study {
+        what: "EOS, 4 delegates, turns of 1",
+        seeds: 2,
+        play: |seed| vec![vec![mean(&eos(4, 1, seed))]],
+        claims: &[BELOW_5],
+    },
+    Study {
+        what: "Tron, 27 delegates",
+        seeds: 2,
+        play: |seed| vec![spread(&below("tron", 27, "", 600, seed))],
+        claims: &[
+            claim("blocks to the solidified one, mean", "Tron's code", 18.0, 0.0),
+            claim("the least", "Tron's code", 18.0, 0.0),
+            claim("the greatest", "Tron's code", 18.0, 0.0),
+        ],
+    },
+    Study {
+        what: "Tron, 27 delegates, 5 % of slots missed",
+        seeds: 12,
+        play: |seed| vec![vec![mean(&tron_in_slots(0.05, seed))]],
+        claims: &[claim("slots to the solidified block, mean", "independent code", 19.03, 0.05)],
+    },
+    Study {
+        what: "Lisk-BFT, 4 delegates",
+        seeds: 1,
+        play: |seed| delays(4, 24, 100, seed),
+        claims: &[claim("blocks until one is final, mean", "independent code", 5.63, 0.005)],
+    },
+    Study {
+        what: "Lisk-BFT, 21 delegates",
+        seeds: 1,
+        play: |seed| delays(21, 24, 40, seed),
+        claims: &[claim("blocks until one is final, mean", "independent code", 33.6, 0.05)],
+    },
+    Study {
+        what: "Lisk-BFT, 51 delegates",
+        seeds: 1,
+        play: |seed| delays(51, 24, 10, seed),
+        claims: &[claim("blocks until one is final, mean", "independent code", 79.1, 0.05)],
+    },
+    Study {
+        what: "Lisk-BFT, 101 delegates and 2 standing by; the rule on drawn rounds",
+        seeds: 12,
+        play: lisk,
+        claims: &[
+            claim(
+                "blocks until the first of a round is final, mean",
+                "LIP-0014 (155) and its closed form",
+                154.75,
+                0.005,
+            ),
+            claim("until any is final, mean", "independent code", 157.07, 0.2),
+        ],
+    },
+    Study {
+        what: "51 delegates, each place of a round shuffled",
+        seeds: 1,
+        play: |seed| gaps("lisk", seed),
+        claims: &[
+            // Both slots are even over their rounds, so the gap is a difference of two even numbers beside the length of a round.
+            claim("slots between two of one delegate, mean", "closed form", 51.0, 0.0),
+            // To swap each place with any place is not quite even: independent code comes to 20.78.
+            claim("their standard deviation", "closed form", 20.816_659_994_661_3, 0.04),
+            claim("share of those up to 10", "closed form", 55.0 / 2_601.0, 0.0),
+        ],
+    },
+    Study {
+        what: "ARK, 51 delegates, its rounds, of which each fifth place is not shuffled",
+        seeds: 1,
+        play: |seed| gaps("reference", seed),
+        claims: &[
+            claim("slots between two of one delegate, mean", "closed form", 51.0, 0.0),
+            claim("their standard deviation", "independent code", 20.35, 0.05),
+        ],
+    },
+    Study {
+        what: "ARK, 51 delegates, each off in 1.28 % of rounds",
+        seeds: 12,
+        play: |seed| vec![vec![missed(51, 0.0128, 60, seed)]],
+        claims: &[claim("share of slots missed", "ARK's main net, 2017 to 2020", 0.0128, 0.000_05)],
+    },
+];
+
+const BELOW_29: Claim = claim("blocks to the last irreversible one", "EOS's code", 29.0, 0.0);
+const BELOW_66: Claim = claim("blocks to the last irreversible one, mean", "EOS's code", 66.5, 0.0);
+const BELOW_69: Claim = claim("blocks to the last irreversible one", "EOS's code", 69.0, 0.0);
+const BELOW_5: Claim = claim("blocks to the last irreversible one", "EOS's code", 5.0, 0.0);
+
+/// A claim, and what came out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Held {
+    pub study: &'static str,
+    pub figure: &'static str,
+    pub source: &'static str,
+    pub expected: f64,
+    /// How far off the expected number itself may be.
+    pub within: f64,
+    /// Runs, or parts of one that tell nothing of each other.
+    pub samples: u64,
+    /// Their mean.
+    pub found: f64,
+    /// Student's interval of that mean; empty where all are alike.
+    pub confidence: Option<Interval>,
+    /// The expected number is that of all samples, or lies in the interval, but for what it may be off.
+    pub holds: bool,
+}
+
+/// Plays every study, on so many threads. `None` if `stop` was set before the end. `progress` hears how many of [`runs`] are over.
+///
+/// # Panics
+/// A run panics.
+pub fn validate(jobs: usize, stop: &AtomicBool, progress: impl Fn(usize) + Sync) -> Option<Vec<Held>> {
+    let pieces: Vec<(usize, u64)> =
+        STUDIES.iter().enumerate().flat_map(|(study, of)| (1..=of.seeds).map(move |seed| (study, seed))).collect();
+    let played = on_threads(pieces.len(), jobs, stop, progress, |piece| {
+        let (study, seed) = pieces[piece];
+        (STUDIES[study].play)(seed)
+    })?;
+    let mut values: BTreeMap<usize, Vec<Vec<f64>>> = BTreeMap::new();
+    for ((study, _), of_run) in pieces.into_iter().zip(played) {
+        values.entry(study).or_default().extend(of_run);
+    }
+    let held = values.iter().flat_map(|(study, runs)| {
+        let of = &STUDIES[*study];
+        of.claims.iter().enumerate().map(move |(index, claim)| hold(of.what, claim, runs.iter().map(|run| run[index])))
+    });
+    Some(held.collect())
+}
+
+/// The number of runs of all studies.
+pub fn runs() -> u64 {
+    STUDIES.iter().map(|study| study.seeds).sum()
+}
+
+fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -> Held {
+    let of_runs = distribution(values);
+    let (found, samples, confidence) = (of_runs.mean, of_runs.count, of_runs.confidence);
+    let Interval { low, high } = confidence.unwrap_or(Interval { low: found, high: found });
+    let Claim { figure, source, expected, within } = *claim;
+    // A sum of whole numbers divided is off by the last bit at most.
+    let within_all = within + 1e-9;
+    let holds = low - within_all <= expected && expected <= high + within_all;
+    Held { study, figure, source, expected, within, samples, found, confidence, holds }
+}
+
+/// A healthy network of these rules, slot by slot: what `look` makes of the highest chain's tip and its last final height.
+fn healthy<T>(
+    rules: &str,
+    delegates: u32,
+    more: &str,
+    slots: u32,
+    seed: u64,
+    mut look: impl FnMut(&Arc<Link>, Height, Slot) -> T,
+) -> Vec<T> {
+    let text = format!(
+        "version = 1\nrounds = 100000\ncrypto = \"modelled\"\n[network]\ndelegates = {delegates}\n[rules]\nbase = \"{rules}\"\n{more}"
+    );
+    let scenario = Scenario::parse(&text, Path::new("study")).expect("the studies are scenarios");
+    let seeds = SeedTree::new(seed);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let mut seen = Vec::new();
+    scenario.play_inline(&plan, Vec::new(), |stage| {
+        let tip = stage.world().tips().winning();
+        let last_final = plan.tree.applied(tip).state.finality().height();
+        seen.push(look(tip, last_final, plan.tree.slots().slot(tip.block().header.timestamp)));
+        seen.len() < slots as usize
+    });
+    seen
+}
+
+/// How far the last final block lies below the tip after each of so many slots, the last ones.
+fn below(rules: &str, delegates: u32, more: &str, counted: u32, seed: u64) -> Vec<f64> {
+    // By then blocks have become final for several rounds.
+    let before = 8 * delegates * if more.contains("slots_a_turn") { 1 } else { turn_of(rules) };
+    let seen =
+        healthy(rules, delegates, more, before + counted, seed, |tip, last_final, _| tip.height().0 - last_final.0);
+    seen[before as usize..].iter().copied().map(f64::from).collect()
+}
+
+fn turn_of(rules: &str) -> u32 {
+    if rules == "eos" { 12 } else { 1 }
+}
+
+/// Five rounds and more of whole turns.
+fn eos(delegates: u32, turn: u32, seed: u64) -> Vec<f64> {
+    let more = if turn == 12 { String::new() } else { format!("ledger.slots_a_turn = {turn}\n") };
+    below("eos", delegates, &more, 5 * delegates * turn, seed)
+}
+
+/// How many slots the block lies back that was solidified when each block came, of a network that misses slots.
+fn tron_in_slots(missed: f64, seed: u64) -> Vec<f64> {
+    let (delegates, before) = (27, 216);
+    let mut slots: BTreeMap<Height, Slot> = BTreeMap::new();
+    let off = rounds_off(delegates, missed, 70, seed);
+    let seen = healthy("tron", delegates, &off, before + 1_600, seed, |tip, last_final, slot| {
+        let is_new = slots.insert(tip.height(), slot).is_none();
+        let then = slots.get(&last_final).copied();
+        then.filter(|_| is_new).map(|then| f64::from(slot.0 - then.0))
+    });
+    seen[before as usize..].iter().copied().flatten().collect()
+}
+
+/// How many blocks after each block it became final: the mean of each of so many parts, of so many rounds.
+fn delays(delegates: u32, parts: u32, rounds: u32, seed: u64) -> Vec<Vec<f64>> {
+    let (first, part) = (4 * delegates, rounds * delegates);
+    let mut before = Height::GENESIS;
+    let mut of_parts = vec![Vec::new(); parts as usize];
+    healthy("lisk", delegates, "", first + parts * part + 4 * delegates, seed, |tip, last_final, _| {
+        for height in before.0 + 1..=last_final.0 {
+            let index = (height > first).then(|| ((height - first - 1) / part) as usize);
+            if let Some(delays) = index.and_then(|index| of_parts.get_mut(index)) {
+                delays.push(f64::from(tip.height().0 - height));
+            }
+        }
+        before = last_final;
+    });
+    of_parts.iter().map(|delays| vec![mean(delays)]).collect()
+}
+
+fn lisk(seed: u64) -> Vec<Vec<f64>> {
+    let all = drawn::lisk(101, 2, 250, 0.0, seed);
+    let firsts = all.iter().filter(|(height, _)| (height.0 - 2) % 103 == 0);
+    let firsts: Vec<f64> = firsts.map(|(_, delay)| f64::from(*delay)).collect();
+    let any: Vec<f64> = all.iter().map(|(_, delay)| f64::from(*delay)).collect();
+    vec![vec![mean(&firsts), mean(&any)]]
+}
+
+/// The slots between two of one delegate, in parts of so many rounds.
+fn gaps(rules: &str, seed: u64) -> Vec<Vec<f64>> {
+    let (delegates, parts, rounds) = (51, 12, 20);
+    let mut last = BTreeMap::new();
+    let mut of_parts = vec![Vec::new(); parts];
+    let seen = healthy(rules, delegates, "", (parts as u32 * rounds + 1) * delegates, seed, |tip, _, slot| {
+        (tip.block().header.generator, slot)
+    });
+    for (place, (forger, slot)) in seen.into_iter().enumerate() {
+        let before = last.insert(forger, slot).filter(|before| *before != slot);
+        // In the first round nobody has forged before.
+        let part = place.checked_sub(delegates as usize).map(|place| place / (rounds * delegates) as usize);
+        if let (Some(before), Some(gaps)) = (before, part.and_then(|part| of_parts.get_mut(part))) {
+            gaps.push(f64::from(slot.0 - before.0));
+        }
+    }
+    let figures = of_parts.into_iter().map(|gaps| {
+        let few = gaps.iter().filter(|gap| **gap <= 10.0).count() as f64 / gaps.len() as f64;
+        let of_all = distribution(gaps.into_iter());
+        vec![of_all.mean, of_all.deviation, few]
+    });
+    figures.collect()
+}
+
+/// The share of slots without a block, of a network of the reference whose delegates are off in rounds that are drawn.
+fn missed(delegates: u32, share: f64, rounds: u32, seed: u64) -> f64 {
+    let off = rounds_off(delegates, share, rounds + 2, seed);
+    let seen = healthy("reference", delegates, &off, rounds * delegates, seed, |tip, _, slot| (tip.height().0, slot.0));
+    let (first, last) = (seen[0], seen[seen.len() - 1]);
+    1.0 - f64::from(last.0 - first.0) / f64::from(last.1 - first.1)
+}
+
+/// Faults by which each delegate is off in each round with a chance.
+fn rounds_off(delegates: u32, chance: f64, rounds: u32, seed: u64) -> String {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut text = String::new();
+    for delegate in 0..delegates {
+        let off: Vec<u32> = (1..=rounds).filter(|_| random.random_bool(chance)).collect();
+        if !off.is_empty() {
+            let fault = format!("[[fault]]\nkind = \"offline\"\ndelegates = [{delegate}]\nrounds = {off:?}\n");
+            text.write_str(&fault).expect("a text takes all");
+        }
+    }
+    text
+}
+
+fn distribution(values: impl Iterator<Item = f64>) -> DistributionReport {
+    let mut all = Distribution::new();
+    values.for_each(|value| all.add(value));
+    all.report().expect("there are some")
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Mean, least and greatest.
+fn spread(values: &[f64]) -> Vec<f64> {
+    let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    let ends = values.iter().fold((least, greatest), |(low, high), value| (low.min(*value), high.max(*value)));
+    vec![mean(values), ends.0, ends.1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_holds_where_it_lies_within_the_runs() {
+        let holds = |values: &[f64], expected: f64, within: f64| {
+            hold("study", &claim("figure", "source", expected, within), values.iter().copied()).holds
+        };
+        assert!(holds(&[5.0, 5.0], 5.0, 0.0) && !holds(&[5.0, 5.0], 5.01, 0.0));
+        assert!(holds(&[5.0, 5.0], 5.01, 0.02) && !holds(&[5.0, 5.0], 4.97, 0.02));
+        // Student's interval of these is 2 to 4, rounded.
+        let spread = [2.0, 3.0, 4.0, 2.5, 3.5];
+        assert!(holds(&spread, 2.1, 0.0) && holds(&spread, 3.9, 0.0));
+        assert!(!holds(&spread, 1.9, 0.0) && !holds(&spread, 4.1, 0.0));
+        assert!(holds(&spread, 1.9, 0.2) && holds(&spread, 4.1, 0.2));
+    }
+
+    #[test]
+    fn each_study_has_a_number_for_each_claim() {
+        for study in &STUDIES {
+            assert!(study.seeds >= 1 && !study.claims.is_empty(), "{}", study.what);
+        }
+        assert_eq!(lisk(1)[0].len(), 2);
+        assert_eq!(spread(&[1.0, 3.0, 2.0]), [2.0, 1.0, 3.0]);
+    }
+}
