@@ -98,7 +98,8 @@ const KNOWN_ELSEWHERE: [&str; 7] = [
 /// The arguments of the binary, if the command is one of ours.
 fn arguments_of(command: &str) -> Option<Vec<String>> {
     let rest = command.strip_prefix("cargo run -- ").or_else(|| command.strip_prefix("dposlab "))?;
-    Some(rest.split_whitespace().map(str::to_owned).collect())
+    // A word in quotes holds what a shell would take for its own.
+    Some(rest.split_whitespace().map(|word| word.trim_matches('\'').to_owned()).collect())
 }
 
 /// `cargo test` builds examples beside the tests before it runs them; a run of this test alone builds this one.
