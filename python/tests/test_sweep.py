@@ -448,3 +448,16 @@ def test_a_lease_is_over_with_its_block_and_its_process_alone() -> None:
     assert wanted.is_over()
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+def test_a_sweep_ends_when_a_mean_is_known(scenario: str) -> None:
+    sweep = dposlab.sweep(scenario, seeds=range(1000), until_ci="ok.rate<0.6")
+    until = sweep.summary["until_ci"]
+    assert sweep.ok and until["reached"] and 2 < sweep.summary["runs"] < 100
+    assert until["cells"][0]["confidence"]["high"] == 1.0, "all runs end well"
+    few = dposlab.sweep(scenario, seeds=range(2), until_ci="ok.rate<0.6")
+    assert not few.ok and not few.summary["until_ci"]["reached"]
+    with pytest.raises(dposlab.UsageError, match="allowed is FIGURE<WIDTH"):
+        dposlab.sweep(scenario, until_ci="height<0.6")
+    with ThreadPoolExecutor(1) as executor, pytest.raises(dposlab.UsageError, match="executor"):
+        dposlab.sweep(scenario, until_ci="ok.rate<0.6", executor=executor)
