@@ -104,34 +104,111 @@ def test_a_message_is_kept_and_sent_at_a_wake_up() -> None:
     assert dposlab.run(written("push-later"), seed=7, strategies=[push_later]).digest == native.digest
 
 
-def test_what_a_strategy_remembers_and_draws_is_part_of_the_run() -> None:
+def test_what_a_strategy_draws_depends_on_the_seed() -> None:
     scenario = written("lazy", "delegates = [1, 2]\npercent = 60")
-    digests = {dposlab.run(scenario, seed=seed, strategies=[lazy]).digest for seed in (7, 7, 8)}
-    assert len(digests) == 2
-    data = ["--data-dir", "kept", "--checkpoint-every", "10"]
+    assert len({dposlab.run(scenario, seed=seed, strategies=[lazy]).digest for seed in (7, 7, 8)}) == 2
 
-    def play(stops: bool, arguments: list[str]) -> list[str]:
-        net = dposlab.Testnet(scenario, seed=3, pace="manual", set={"rounds": 100}, strategies=[lazy], arguments=arguments)
+
+@dposlab.strategy(
+    "count-together",
+    actor="pool",
+    on=["sends forging-transactions"],
+    breaks="nothing",
+    example={"delegates": [1, 2]},
+)
+def count_together(turn: dposlab.Turn) -> None:
+    """Delegates that count their blocks together: every third one is empty."""
+    assert turn.message is not None
+    turn.share((turn.memory or 0) + 1)
+    if turn.memory % 3 == 0:
+        turn.without(turn.message["transactions"])
+
+
+@pytest.mark.parametrize(
+    ("of", "parameters"),
+    [
+        (lazy, "delegates = [1, 2]\npercent = 60"),
+        # Of each delegate a block is kept nearly always.
+        (push_later, "delegates = [0, 1, 2, 3, 4]\nrelease_ms = 7000"),
+        (count_together, "delegates = [1, 2, 3]"),
+    ],
+)
+def test_what_a_strategy_remembers_keeps_and_shares_is_part_of_the_run(of: dposlab.Strategy, parameters: str) -> None:
+    """Through a snapshot, and through checkpoints: the folder is started again after each few slots."""
+    scenario = written(of.name, parameters)
+
+    def testnet(arguments: list[str]) -> dposlab.Testnet:
+        return dposlab.Testnet(scenario, seed=3, pace="manual", set={"rounds": 100}, strategies=[of], arguments=arguments)
+
+    def tip(net: dposlab.Testnet) -> str:
+        found: str = net.get("blocks?limit=1")["data"][0]["id"]
+        return found
+
+    with testnet([]) as net:
+        net.advance(45)
+        snapshot = net.snapshot()
+        net.advance(20)
+        before = tip(net)
+        net.revert(snapshot)
+        net.advance(20)
+        assert tip(net) == before
+    parts = [13, 11, 7, 13, 9]
+    with testnet([]) as net:
         tips = []
-        with net:
-            net.advance(45)
-            snapshot = net.snapshot()
-            net.advance(20)
-            tips.append(net.get("blocks?limit=1")["data"][0]["id"])
-            net.revert(snapshot)
-            net.advance(20)
-            tips.append(net.get("blocks?limit=1")["data"][0]["id"])
-            if not stops:
-                net.advance(40)
-                tips.append(net.get("blocks?limit=1")["data"][0]["id"])
-        if stops:
-            with dposlab.Testnet(scenario, seed=3, pace="manual", set={"rounds": 100}, strategies=[lazy], arguments=arguments) as net:
-                net.advance(40)
-                tips.append(net.get("blocks?limit=1")["data"][0]["id"])
-        return tips
+        for slots in parts:
+            net.advance(slots)
+            tips.append(tip(net))
+    kept = ["--data-dir", "kept", "--checkpoint-every", "1"]
+    again = []
+    for slots in parts:
+        with testnet(kept) as net:
+            net.advance(slots)
+            again.append(tip(net))
+    assert again == tips
 
-    whole, stopped = play(False, []), play(True, data)
-    assert whole == stopped and whole[0] == whole[1] != whole[2]
+
+def test_each_turn_comes_when_it_is_due() -> None:
+    seen: list[tuple[str, int, object]] = []
+
+    @dposlab.strategy(
+        "tell", actor="peer", on=["begins", "hears forged", "learns", "wakes", "ends"], breaks="nothing", example={"delegates": [1, 2]}
+    )
+    def tell(turn: dposlab.Turn) -> None:
+        seen.append((turn.turn, turn.node, turn.memory))
+        if turn.turn == "begins":
+            turn.wake(3_000, number=7)
+        if turn.turn == "wakes":
+            assert turn.number == 7
+        if turn.turn == "hears":
+            assert turn.sender == turn.node and turn.tip is not None
+            turn.share({"forged by": turn.node})
+
+    text = SCENARIO.format(kind="tell", parameters="delegates = [1, 2]\nuntil = { round = 4 }")
+    Path("tell.toml").write_text(text)
+    dposlab.run("tell.toml", strategies=[tell])
+    of = [[(turn, memory) for turn, node, memory in seen if node == this] for this in (1, 2)]
+    for this, turns in enumerate(of, 1):
+        words = [turn for turn, _ in turns]
+        assert words[0] == "begins" and words[-1] == "ends" and words.count("begins") == words.count("ends") == words.count("wakes") == 1
+        # Two rounds: each forges twice, and learns of what the other has written.
+        assert words.count("hears") >= 2 and words.count("learns") == [turn for turn, _ in of[2 - this]].count("hears")
+        assert all(memory == {"forged by": 3 - this} for turn, memory in turns if turn == "learns")
+
+
+def test_what_is_forgotten_cannot_be_sent() -> None:
+    def twice(turn: dposlab.Turn) -> None:
+        if turn.state is None:
+            turn.keep(1)
+            turn.state = "kept"
+        elif turn.state == "kept":
+            turn.send([1], kept=1)
+            turn.forget(1)
+            turn.state = "forgotten"
+        else:
+            turn.send([1], kept=1)
+
+    with pytest.raises(dposlab.StrategyFailed, match="kept: found 1, which is none"):
+        dposlab.run(written("odd", "delegates = [2]"), strategies=[fails(twice)])
 
 
 def test_faults_of_its_kind_come_through_the_lab_and_the_search() -> None:

@@ -9,33 +9,28 @@
 //! remember is its state, which is part of the run. So a run can be copied, saved and gone back to, and has the same chain again.
 //! `docs/extending.md` has the lines.
 
+mod message;
+mod turn;
+
+pub use turn::Answer;
+
 use super::{AnyStrategy, Kind, Planned, Setting, Source, Table};
 use crate::{
-    actors::{
-        Actor, ActorId, Behaviour, Effect, Input, Message, NodeId, Role, behaviour, behaviour::Step,
-        message::Transactions,
-    },
-    ledger::saved::{LoadError, Loader, Saved, Saver},
-    protocol::{Block, TransactionId},
+    actors::{ActorId, Behaviour, Role, behaviour},
     sim::{
         FaultKind,
         fault::{Facts, Nodes, Said},
     },
 };
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, de::Error as _};
+use serde::{Deserialize, de::Error as _};
 use serde_json::{Value, json};
-use std::{
-    any::Any,
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{any::Any, fmt, sync::Arc};
+use turn::Remote;
 
 /// Who decides, outside the simulation.
 pub trait Decider: fmt::Debug + Send + Sync {
-    /// Answers the question of a turn of a kind: one line of JSON. `below` draws, as [`Step::below`] does.
+    /// Answers the question of a turn of a kind: one line of JSON. `below` draws, as [`Step::below`](behaviour::Step::below) does.
     fn decide(&self, kind: &str, question: String, below: &dyn Fn(&str, u64) -> u64) -> Answer;
 
     /// What the answer wants cannot be done, so the run cannot go on.
@@ -52,6 +47,7 @@ pub struct SaidKind {
     about: String,
     /// The actor that behaves so: `peer`, `pool` or `delegate`.
     actor: SaidRole,
+    /// What is not held against the nodes of the first list.
     breaks: Breaks,
     /// The parameters that are lists of nodes. The actors of the first behave so.
     lists: Vec<String>,
@@ -95,17 +91,73 @@ enum Breaks {
 #[derive(Debug)]
 pub(super) struct Script {
     said: SaidKind,
+    facts: Facts,
+    /// The lists behind the first: their nodes keep the rules.
+    bystanders: Vec<&'static str>,
+    on: Vec<On>,
     by: Arc<dyn Decider>,
 }
 
-/// All of them, for what is read from checkpoints.
-static SCRIPTS: RwLock<Vec<&'static Script>> = RwLock::new(Vec::new());
+/// A turn that a kind wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Begins,
+    Learns,
+    Wakes,
+    Ends,
+    /// A message of this name.
+    Hears(&'static str),
+    Sends(&'static str),
+}
+
+impl On {
+    /// Reads one, such as `sends block`.
+    fn of(text: &str) -> Option<Self> {
+        let (turn, message) = text.split_once(' ').map_or((text, None), |(turn, message)| (turn, Some(message)));
+        let message = message.map(|message| message::named(message).ok_or(())).transpose().ok()?;
+        match (turn, message) {
+            ("begins", None) => Some(Self::Begins),
+            ("learns", None) => Some(Self::Learns),
+            ("wakes", None) => Some(Self::Wakes),
+            ("ends", None) => Some(Self::Ends),
+            ("hears", Some(message)) => Some(Self::Hears(message)),
+            ("sends", Some(message)) => Some(Self::Sends(message)),
+            _ => None,
+        }
+    }
+
+    /// The turn, without the message.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Begins => "begins",
+            Self::Learns => "learns",
+            Self::Wakes => "wakes",
+            Self::Ends => "ends",
+            Self::Hears(_) => "hears",
+            Self::Sends(_) => "sends",
+        }
+    }
+}
 
 /// Registers a kind, before anything is read or run.
 ///
 /// # Errors
 /// It is no new kind with an example: a line that says why.
 pub fn register(said: SaidKind, by: Arc<dyn Decider>) -> Result<(), String> {
+    let (script, example) = script(said, by)?;
+    behaviour::learn::<Remote>(&script.said.name);
+    super::add(Kind {
+        name: &script.said.name,
+        facts: script.facts,
+        example,
+        source: Source::Remote(script),
+        is_foreign: true,
+    });
+    Ok(())
+}
+
+/// A kind that is well described, and its example as a table in TOML.
+fn script(said: SaidKind, by: Arc<dyn Decider>) -> Result<(&'static Script, &'static str), String> {
     let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     if said.name.is_empty() || !said.name.chars().all(is_plain) {
         return Err("a name has small letters, digits and dashes".to_owned());
@@ -122,39 +174,27 @@ pub fn register(said: SaidKind, by: Arc<dyn Decider>) -> Result<(), String> {
     if let Some((key, value)) = said.example.iter().find(|(_, value)| value.is_null()) {
         return Err(format!("example: '{key}' is {value}, which a file cannot say"));
     }
-    if let Some(other) = said.on.iter().find(|turn| !is_turn(turn)) {
-        let types = TYPES.join(", ");
-        return Err(format!(
-            "on: found '{other}', allowed are begins, learns, wakes, ends, and hears or sends with one of {types}"
-        ));
-    }
+    let on = said.on.iter().map(|text| {
+        On::of(text).ok_or_else(|| {
+            let names = message::NAMES.join(", ");
+            format!(
+                "on: found '{text}', allowed are begins, learns, wakes, ends, and hears or sends with one of {names}"
+            )
+        })
+    });
+    let on = on.collect::<Result<_, _>>()?;
     let example = toml::to_string(&said.example).map_err(|why| format!("example: {why}"))?;
     let facts = match said.breaks {
         Breaks::Nothing => Facts::OMISSION,
         Breaks::Rules => Facts::BREACH,
         Breaks::Forging => Facts::IRREGULAR,
     };
+    let bystanders = said.lists[1..].iter().map(|list| &*list.clone().leak()).collect();
     // Kinds last as long as the process.
-    let script: &'static Script = Box::leak(Box::new(Script { said, by }));
+    let script: &'static Script = Box::leak(Box::new(Script { said, facts, bystanders, on, by }));
     script.read(script.said.example.clone()).map_err(|why| format!("example: {why}"))?;
-    behaviour::learn::<Remote>(&script.said.name);
-    SCRIPTS.write().unwrap_or_else(PoisonError::into_inner).push(script);
-    super::add(Kind {
-        name: &script.said.name,
-        facts,
-        example: format!("kind = '{}'\n{example}", script.said.name).leak(),
-        source: Source::Remote(script),
-        is_foreign: true,
-    });
-    Ok(())
-}
-
-fn is_turn(turn: &str) -> bool {
-    match turn.split_once(' ') {
-        None => ["begins", "learns", "wakes", "ends"].contains(&turn),
-        Some(("hears" | "sends", message)) => TYPES.contains(&message),
-        Some(_) => false,
-    }
+    let example = format!("kind = '{}'\n{example}", script.said.name);
+    Ok((script, example.leak()))
 }
 
 /// The type of a value in JSON.
@@ -219,16 +259,6 @@ impl Script {
             "additionalProperties": false,
         })
     }
-
-    fn wants(&self, turn: &str, message: &Message) -> bool {
-        let asked =
-            |on: &String| on.split_once(' ').is_some_and(|(verb, what)| verb == turn && what == name_of(message));
-        self.said.on.iter().any(asked)
-    }
-
-    fn wants_turn(&self, turn: &str) -> bool {
-        self.said.on.iter().any(|on| on == turn)
-    }
 }
 
 /// What a scenario says of a fault of such a kind.
@@ -246,7 +276,7 @@ impl AnyStrategy for Parameters {
     }
 
     fn facts(&self) -> Facts {
-        super::kind(self.name()).expect("it is registered").facts
+        self.script.facts
     }
 
     fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
@@ -258,7 +288,7 @@ impl AnyStrategy for Parameters {
     }
 
     fn bystanders(&self) -> &'static [&'static str] {
-        &[]
+        &self.script.bystanders
     }
 
     fn parties_mut(&mut self) -> Vec<&mut String> {
@@ -277,13 +307,9 @@ impl AnyStrategy for Parameters {
             parameters.insert(key.to_owned(), json!(setting.resolve(nodes)));
         }
         let parameters = Arc::new(Value::Object(parameters));
-        let actors = setting.each(&self.lists[0], self.script.said.actor.into(), |_| Remote {
-            script: self.script,
-            parameters: parameters.clone(),
-            state: Value::Null,
-            nodes: setting.plan.nodes.len() as u32,
-            kept: BTreeMap::new(),
-        });
+        let nodes = setting.plan.nodes.len() as u32;
+        let role = self.script.said.actor.into();
+        let actors = setting.each(&self.lists[0], role, |_| Remote::new(self.script, parameters.clone(), nodes));
         actors.into_iter().map(|(actor, remote)| (actor, Box::new(remote) as Box<dyn Behaviour>)).collect()
     }
 
@@ -301,342 +327,53 @@ impl AnyStrategy for Parameters {
     }
 }
 
-/// An actor whose turns the other process decides.
-#[derive(Clone, Debug)]
-struct Remote {
-    script: &'static Script,
-    parameters: Arc<Value>,
-    /// What the other process wants to have back at the next turn.
-    state: Value,
-    /// The number of nodes in the network.
-    nodes: u32,
-    /// Messages that it may send later, by the numbers that it gave them.
-    kept: BTreeMap<u64, Message>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Saved for Remote {
-    fn save(&self, out: &mut Saver) {
-        let Self { script, parameters, state, nodes, kept } = self;
-        script.said.name.save(out);
-        parameters.to_string().save(out);
-        state.to_string().save(out);
-        nodes.save(out);
-        kept.save(out);
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Decider for Nobody {
+        fn decide(&self, kind: &str, _question: String, _below: &dyn Fn(&str, u64) -> u64) -> Answer {
+            self.refuse(kind, "nobody decides")
+        }
+
+        fn refuse(&self, kind: &str, why: &str) -> ! {
+            panic!("{kind}: {why}")
+        }
     }
 
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let name = String::load(from)?;
-        let known = SCRIPTS.read().unwrap_or_else(PoisonError::into_inner);
-        let script = known.iter().copied().find(|script| script.said.name == name);
-        let script = script.ok_or_else(|| from.wrong("strategy of another process", &name))?;
-        let mut json = || {
-            let text = String::load(from)?;
-            serde_json::from_str(&text).map_err(|why| from.wrong("JSON", why))
+    fn read(breaks: &str) -> &'static Script {
+        let said = json!({ "name": "odd", "about": "Odd.", "actor": "pool", "breaks": breaks, "lists": ["nodes", "victims"],
+            "example": { "nodes": [1], "victims": [2], "part": 0.5 }, "on": ["wakes", "sends block"] });
+        let said = serde_json::from_value(said).expect("it is a kind");
+        script(said, Arc::new(Nobody)).expect("it is well described").0
+    }
+
+    #[test]
+    fn what_is_held_against_whom_is_as_said() {
+        for (breaks, facts) in [("nothing", Facts::OMISSION), ("rules", Facts::BREACH), ("forging", Facts::IRREGULAR)] {
+            let script = read(breaks);
+            let planned = script.read(script.said.example.clone()).expect("its example is one");
+            assert_eq!(planned.facts(), facts, "{breaks}");
+            assert_eq!(planned.bystanders(), ["victims"]);
+            let lists: Vec<&str> = planned.nodes().into_iter().map(|(key, _)| key).collect();
+            assert_eq!(lists, ["nodes", "victims"]);
+        }
+        assert_eq!(read("rules").on, [On::Wakes, On::Sends("block")]);
+    }
+
+    #[test]
+    fn a_number_may_be_whole_and_a_whole_number_must_be() {
+        let script = read("rules");
+        let with = |value: Value| {
+            script.read(json!({ "nodes": [1], "victims": [2], "part": value }).as_object().expect("a table").clone())
         };
-        let (parameters, state) = (Arc::new(json()?), json()?);
-        Ok(Self { script, parameters, state, nodes: u32::load(from)?, kept: BTreeMap::load(from)? })
-    }
-}
-
-/// The question of a turn.
-#[derive(Serialize)]
-struct Question<'a> {
-    turn: &'static str,
-    kind: &'a str,
-    parameters: &'a Value,
-    state: &'a Value,
-    /// What the coalition has written.
-    memory: Option<Value>,
-    /// Microseconds of the node's clock since the epoch.
-    now: u64,
-    node: NodeId,
-    peers: &'a [NodeId],
-    /// The block that a peer stands on.
-    tip: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<NodeId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<Vec<NodeId>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    number: Option<u64>,
-}
-
-/// What becomes of a turn.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    state: Value,
-    /// The message goes no further.
-    #[serde(default)]
-    swallow: bool,
-    /// Transactions that are taken out of the message.
-    #[serde(default)]
-    without: Vec<TransactionId>,
-    /// The message is kept under this number.
-    keep: Option<u64>,
-    /// Messages that need not be kept any more.
-    #[serde(default)]
-    forget: Vec<u64>,
-    /// In this order, before the message goes on.
-    #[serde(default)]
-    effects: Vec<Wanted>,
-}
-
-/// Something that the other process wants done.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Wanted {
-    /// Sends this message, or one that is kept, to the peers of nodes.
-    Send {
-        to: Vec<NodeId>,
-        kept: Option<u64>,
-        #[serde(default)]
-        after_ms: u32,
-    },
-    Wake {
-        after_ms: u32,
-        number: u64,
-    },
-    Share(Value),
-}
-
-/// The message of a turn, and whom it concerns.
-struct Subject<'a> {
-    message: &'a mut Message,
-    from: Option<NodeId>,
-    to: Option<Vec<NodeId>>,
-}
-
-impl Remote {
-    /// Asks, and does what is answered. Returns false if the message goes no further.
-    fn ask(
-        &mut self,
-        turn: &'static str,
-        actor: &Actor,
-        step: &mut Step<'_>,
-        subject: Option<Subject<'_>>,
-        number: Option<u64>,
-    ) -> bool {
-        let script = self.script;
-        let (message, from, to) = match subject {
-            Some(Subject { message, from, to }) => (Some(message), from, to),
-            None => (None, None, None),
-        };
-        let question = Question {
-            turn,
-            kind: &script.said.name,
-            parameters: &self.parameters,
-            state: &self.state,
-            memory: step.recall(),
-            now: step.now.micros(),
-            node: step.me.node,
-            peers: step.peers,
-            tip: actor.peer().map(|peer| shown(peer.tip().block())),
-            from,
-            to,
-            message: message.as_deref().map(described),
-            number,
-        };
-        let question = serde_json::to_string(&question).expect("a question has a JSON");
-        let answer = script.by.decide(&script.said.name, question, &|purpose, count| step.below(purpose, count));
-        self.obey(answer, step, message).unwrap_or_else(|why| script.by.refuse(&script.said.name, &why))
-    }
-
-    fn obey(&mut self, answer: Answer, step: &mut Step<'_>, message: Option<&mut Message>) -> Result<bool, String> {
-        self.state = answer.state;
-        let is_there = message.is_some();
-        if !is_there && (answer.keep.is_some() || answer.swallow || !answer.without.is_empty()) {
-            return Err("found keep, swallow or without, allowed in a turn with a message".to_owned());
-        }
-        if let (Some(number), Some(message)) = (answer.keep, &message) {
-            self.kept.insert(number, Message::clone(message));
-        }
-        for wanted in answer.effects {
-            match wanted {
-                Wanted::Send { to, kept, after_ms } => {
-                    let sent = match (kept, &message) {
-                        (Some(number), _) => {
-                            self.kept.get(&number).ok_or_else(|| format!("kept: found {number}, which is none"))?
-                        }
-                        (None, Some(message)) => message,
-                        (None, None) => return Err("send: found nothing to send, allowed is what is kept".to_owned()),
-                    };
-                    if !matches!(
-                        sent,
-                        Message::Block(_) | Message::Transactions(_) | Message::Status { .. } | Message::Peers(_)
-                    ) {
-                        let found = name_of(sent);
-                        return Err(format!("send: found {found}, allowed are block, transactions, status and peers"));
-                    }
-                    if let Some(other) = to.iter().find(|node| node.0 >= self.nodes || **node == step.me.node) {
-                        let last = self.nodes - 1;
-                        return Err(format!("send: found node {}, allowed are 0 to {last} but for its own", other.0));
-                    }
-                    let at = step.now + Duration::from_millis(after_ms.into());
-                    for node in to {
-                        let (to, message) = (ActorId { node, role: Role::Peer }, sent.clone());
-                        step.put(if after_ms == 0 {
-                            Effect::Send { to, message }
-                        } else {
-                            Effect::SendAt { at, to, message }
-                        });
-                    }
-                }
-                Wanted::Wake { after_ms, number } => {
-                    step.wake_at(step.now + Duration::from_millis(after_ms.into()), number)
-                }
-                Wanted::Share(value) => step.share(&value),
-            }
-        }
-        for number in answer.forget {
-            self.kept.remove(&number);
-        }
-        if let Some(message) = message {
-            for id in &answer.without {
-                message.drop_transaction(id);
-            }
-        }
-        Ok(!answer.swallow)
-    }
-}
-
-impl Behaviour for Remote {
-    fn begins(&mut self, actor: &Actor, step: &mut Step<'_>) {
-        if self.script.wants_turn("begins") {
-            self.ask("begins", actor, step, None, None);
+        assert!(with(json!(1)).is_ok() && with(json!(0.25)).is_ok());
+        for wrong in [json!("1"), json!(true), json!([1])] {
+            let why = with(wrong.clone()).expect_err("it is none").to_string();
+            assert!(why.contains("part") && why.contains("expected number"), "{wrong}: {why}");
         }
     }
-
-    fn hears(&mut self, actor: &Actor, step: &mut Step<'_>, mut input: Input) -> Option<Input> {
-        let goes_on = match &mut input {
-            Input::Message { from, message } if self.script.wants("hears", message) => {
-                let subject = Subject { from: Some(from.node), to: None, message };
-                self.ask("hears", actor, step, Some(subject), None)
-            }
-            _ => true,
-        };
-        goes_on.then_some(input)
-    }
-
-    fn does(&mut self, actor: &Actor, step: &mut Step<'_>, mut effect: Effect) -> Option<Effect> {
-        let (to, message) = match &mut effect {
-            Effect::Send { to, message } | Effect::SendAt { to, message, .. } => (vec![to.node], message),
-            Effect::SendToPeers { to, message } => (to.clone(), message),
-            _ => return Some(effect),
-        };
-        if !self.script.wants("sends", message) {
-            return Some(effect);
-        }
-        let subject = Subject { from: None, to: Some(to), message };
-        self.ask("sends", actor, step, Some(subject), None).then_some(effect)
-    }
-
-    fn wakes(&mut self, actor: &Actor, step: &mut Step<'_>, number: u64) -> Option<Input> {
-        if self.script.wants_turn("wakes") {
-            self.ask("wakes", actor, step, None, Some(number));
-        }
-        None
-    }
-
-    fn ends(&mut self, actor: &Actor, step: &mut Step<'_>) -> Option<Input> {
-        if self.script.wants_turn("ends") {
-            self.ask("ends", actor, step, None, None);
-        }
-        None
-    }
-
-    fn learns(&mut self, actor: &Actor, step: &mut Step<'_>) {
-        if self.script.wants_turn("learns") {
-            self.ask("learns", actor, step, None, None);
-        }
-    }
-}
-
-/// Names the messages, each once.
-macro_rules! messages {
-    ($($variant:pat => $name:literal),* $(,)?) => {
-        /// The names of all messages.
-        const TYPES: &[&str] = &[$($name),*];
-
-        fn name_of(message: &Message) -> &'static str {
-            match message {
-                $($variant => $name),*
-            }
-        }
-    };
-}
-
-messages! {
-    Message::Connect { .. } => "connect",
-    Message::Connected { .. } => "connected",
-    Message::Block(_) => "block",
-    Message::Transactions(_) => "transactions",
-    Message::StatusRequest => "status-request",
-    Message::Status { .. } => "status",
-    Message::BlocksRequest { .. } => "blocks-request",
-    Message::Blocks { .. } => "blocks",
-    Message::CommonBlocksRequest { .. } => "common-blocks-request",
-    Message::CommonBlocks { .. } => "common-blocks",
-    Message::PeersRequest => "peers-request",
-    Message::Peers(_) => "peers",
-    Message::HungUp => "hung-up",
-    Message::RoundRequest => "round-request",
-    Message::Round(_) => "round",
-    Message::RoundChanged(_) => "round-changed",
-    Message::NetworkStateRequest => "network-state-request",
-    Message::NetworkState(_) => "network-state",
-    Message::ForgingTransactionsRequest => "forging-transactions-request",
-    Message::ForgingTransactions(_) => "forging-transactions",
-    Message::Forged(_) => "forged",
-    Message::WakeUp => "wake-up",
-    Message::RelayFailed { .. } => "relay-failed",
-    Message::ChooseTransactions { .. } => "choose-transactions",
-    Message::AddTransactions(_) => "add-transactions",
-    Message::Broadcast(_) => "broadcast",
-    Message::TipMoved { .. } => "tip-moved",
-    Message::Reorganised { .. } => "reorganised",
-    Message::BlockNotApplied { .. } => "block-not-applied",
-    Message::AlreadyForged { .. } => "already-forged",
-}
-
-/// A message as the other process sees it.
-fn described(message: &Message) -> Value {
-    let ids = |all: &Transactions| json!(all.iter().map(|one| one.id()).collect::<Vec<_>>());
-    let mut told = match message {
-        Message::Block(block) | Message::Forged(block) | Message::BlockNotApplied { block, .. } => {
-            json!({ "block": shown(block) })
-        }
-        Message::Status { tip } => json!({ "block": shown(tip) }),
-        Message::Transactions(all) | Message::Broadcast(all) | Message::ForgingTransactions(all) => {
-            json!({ "transactions": ids(all) })
-        }
-        Message::AddTransactions(added) => json!({ "transactions": ids(&added.transactions) }),
-        Message::AlreadyForged { ids, .. } => json!({ "transactions": ids }),
-        Message::Blocks { height, blocks, .. } => {
-            json!({ "height": height, "blocks": blocks.iter().map(|block| shown(block)).collect::<Vec<_>>() })
-        }
-        Message::BlocksRequest { above, limit, .. } => json!({ "above": above, "limit": limit }),
-        Message::Peers(nodes) => json!({ "nodes": nodes }),
-        Message::Round(view) | Message::RoundChanged(view) => {
-            json!({ "round": view.round.number(), "height": view.tip_height })
-        }
-        Message::RelayFailed { error } => json!({ "error": error }),
-        _ => json!({}),
-    };
-    told["type"] = name_of(message).into();
-    told
-}
-
-fn shown(block: &Block) -> Value {
-    let header = &block.header;
-    json!({
-        "id": block.id,
-        "height": header.height,
-        "timestamp": header.timestamp,
-        "previous": header.previous,
-        "generator": header.generator,
-        "transactions": block.transactions.iter().map(|one| one.id()).collect::<Vec<_>>(),
-    })
 }
