@@ -26,7 +26,7 @@ pub mod validate;
 mod values;
 
 use clap::{Parser, Subcommand};
-use std::{fmt::Display, net::SocketAddr, process::ExitCode};
+use std::{fmt::Display, net::SocketAddr, process::ExitCode, thread};
 
 /// A delegated-proof-of-stake network in one process: a deterministic simulator and an instant testnet.
 #[derive(Debug, Parser)]
@@ -91,6 +91,11 @@ impl Failure {
 /// strategies of its own first.
 pub fn main() -> ExitCode {
     Cli::parse().run()
+}
+
+/// The number of threads: as given, or one for each core.
+fn jobs(given: Option<usize>) -> usize {
+    given.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 impl Cli {

@@ -28,6 +28,7 @@ pub mod report;
 pub mod scenario;
 pub mod sim;
 pub mod statistics;
+pub mod threads;
 
 /// The snippets of the README and of docs/library.md, compiled and run with the doc tests.
 #[cfg(doctest)]

@@ -12,7 +12,6 @@ pub mod statistics;
 pub mod survival;
 pub mod sweep;
 pub mod table;
-pub mod threads;
 pub mod trace;
 pub mod validation;
 

@@ -36,18 +36,16 @@ use crate::{
     actors::SimTime,
     scenario::{Ended, Scenario, Testnet},
     sim::{Fault, Intervention, Plan, SeedTree, Trigger, snapshots::CameIn},
+    threads::on_threads,
 };
 use curve::Asked;
 use nearest::Changes;
 use play::Playing;
 use record::{Happening, Recorder};
 use serde::Serialize;
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 use target::asks_for_conduct;
 use trials::Trials;
@@ -282,23 +280,5 @@ fn parallel<T: Send>(
     work: impl Fn(usize) -> T + Sync,
     progress: impl Fn(usize) + Sync,
 ) -> Vec<T> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
-    thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, count.max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count {
-                        break;
-                    }
-                    let result = work(index);
-                    results.lock().expect("no one panics while holding it")[index] = Some(result);
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
-                }
-            });
-        }
-    });
-    let results = results.into_inner().expect("all threads have ended well");
-    results.into_iter().map(|result| result.expect("each index was worked on")).collect()
+    on_threads(count, jobs, None, progress, work).expect("nothing stops it")
 }

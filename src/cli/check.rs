@@ -248,7 +248,7 @@ impl Check {
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
         let frame =
             Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour: self.behaviour };
-        let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let jobs = super::jobs(self.jobs.map(usize::from));
         let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
         let search = Search { frame, runs, seed: self.seed, jobs };
         if !self.draw {

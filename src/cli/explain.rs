@@ -20,7 +20,6 @@ use std::{
     io::{self, Read},
     path::{Path, PathBuf},
     sync::{Mutex, atomic::AtomicBool},
-    thread,
 };
 
 /// Lines of the diagram where not all are wanted.
@@ -141,7 +140,7 @@ impl Explain {
     }
 
     fn jobs(&self) -> usize {
-        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+        super::jobs(self.jobs.map(usize::from))
     }
 
     fn scenario(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {

@@ -2,11 +2,19 @@
 
 use super::output::aside;
 use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Lines of one command at most, but for those that tell of something new.
 const LINES: u64 = 200;
+
+/// A bar over runs, shown on a terminal only, and gone when it is over.
+pub fn bar_of_runs(length: u64) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left").expect("the template is fixed");
+    ProgressBar::new(length).with_style(style)
+}
 
 /// The form in which progress is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -1,14 +1,18 @@
 //! `dposlab protocols`: sets of rules under the same faults, side by side.
 
-use super::{Failure, interrupt::stop_on_interrupt, output, progress::Progress};
+use super::{
+    Failure,
+    interrupt::stop_on_interrupt,
+    output,
+    progress::{Progress, bar_of_runs},
+};
 use crate::{
     ledger::rules::{NAMED, Named},
     report::protocols::{Row, SITUATIONS, Situation, compare},
 };
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use std::{num::NonZeroUsize, thread};
+use std::num::NonZeroUsize;
 
 /// Compare protocols under the same faults.
 ///
@@ -53,9 +57,8 @@ impl Protocols {
         let situations: Vec<&'static Situation> = chosen(&SITUATIONS, &self.situations, |situation| situation.name);
         let total = rules.len() as u64 * situations.len() as u64 * self.runs;
         let stop = stop_on_interrupt()?;
-        let bar = bar(total);
-        let jobs =
-            self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get), NonZeroUsize::get);
+        let bar = bar_of_runs(total);
+        let jobs = super::jobs(self.jobs.map(NonZeroUsize::get));
         let rows = compare(&rules, &situations, 1..1 + self.runs, jobs, &stop, |done| {
             bar.set_position(done as u64);
             self.progress.tell(done as u64, total, json!({}));
@@ -75,13 +78,6 @@ impl Protocols {
 /// Those of a list that were named, in the order of the list; all if none was.
 fn chosen<T>(all: &'static [T], names: &[String], name: fn(&T) -> &'static str) -> Vec<&'static T> {
     all.iter().filter(|one| names.is_empty() || names.iter().any(|named| named == name(one))).collect()
-}
-
-/// Shown on a terminal only, and gone when it is over.
-fn bar(length: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left").expect("the template is fixed");
-    ProgressBar::new(length).with_style(style)
 }
 
 /// A table of each situation, in Markdown, which is as well read on a terminal.

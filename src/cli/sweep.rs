@@ -24,7 +24,6 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     sync::atomic::Ordering,
-    thread,
 };
 
 /// Run a scenario with many seeds and every combination of values, on all cores.
@@ -216,7 +215,7 @@ impl Sweep {
     }
 
     fn jobs(&self) -> usize {
-        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+        super::jobs(self.jobs.map(usize::from))
     }
 
     fn check_memory(&self, plan: &Plan, cells: Range<usize>, at_a_time: u64) -> Result<(), Failure> {

@@ -1,11 +1,15 @@
 //! `dposlab validate`: published figures beside what comes out here.
 
-use super::{Failure, interrupt::stop_on_interrupt, output, progress::Progress};
+use super::{
+    Failure,
+    interrupt::stop_on_interrupt,
+    output,
+    progress::{Progress, bar_of_runs},
+};
 use crate::report::validation::{Held, runs, validate};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use std::{num::NonZeroUsize, thread};
+use std::num::NonZeroUsize;
 
 /// Hold what comes out here against what others have published or computed.
 ///
@@ -36,9 +40,8 @@ impl Validate {
     /// A figure does not hold, or it was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let stop = stop_on_interrupt()?;
-        let bar = bar(runs());
-        let jobs =
-            self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get), NonZeroUsize::get);
+        let bar = bar_of_runs(runs());
+        let jobs = super::jobs(self.jobs.map(NonZeroUsize::get));
         let held = validate(jobs, &stop, |done| {
             bar.set_position(done as u64);
             self.progress.tell(done as u64, runs(), json!({}));
@@ -56,13 +59,6 @@ impl Validate {
             false => Err(Failure::Told),
         }
     }
-}
-
-/// Shown on a terminal only, and gone when it is over.
-fn bar(length: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left").expect("the template is fixed");
-    ProgressBar::new(length).with_style(style)
 }
 
 /// A table of each study, in Markdown, which is as well read on a terminal.

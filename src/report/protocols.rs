@@ -4,7 +4,7 @@
 //! with the slots of [`FAULTY`]. Figures are of the slots from [`COUNTED`] on, when the first blocks have become final by every
 //! rule. Runs of one seed have the same keys and link latencies.
 
-use super::{metrics::Metrics, threads::on_threads};
+use super::metrics::Metrics;
 use crate::{
     ledger::{
         finality::FinalBlocks,
@@ -13,6 +13,7 @@ use crate::{
     protocol::Height,
     scenario::Scenario,
     sim::SeedTree,
+    threads::on_threads,
 };
 use serde::Serialize;
 use std::{ops::Range, path::Path, sync::atomic::AtomicBool};
@@ -122,7 +123,7 @@ pub fn compare(
 ) -> Option<Vec<Row>> {
     let count = (seeds.end - seeds.start) as usize;
     let total = rules.len() * situations.len() * count;
-    let played = on_threads(total, jobs, stop, progress, |index| {
+    let played = on_threads(total, jobs, Some(stop), progress, |index| {
         let (group, seed) = (index / count, seeds.start + (index % count) as u64);
         play(situations[group / rules.len()], rules[group % rules.len()], seed)
     })?;

@@ -3,16 +3,14 @@
 //! Each study plays a network, or a rule alone where the network has no such thing, once for each of its seeds. Each claim is a
 //! number that its source gives for exactly that set-up. Sources: docs/validation.md.
 
-use super::{
-    statistics::{Distribution, DistributionReport},
-    threads::on_threads,
-};
+use super::statistics::{Distribution, DistributionReport};
 use crate::{
     ledger::{Link, finality::drawn},
     protocol::{Height, Slot},
     scenario::Scenario,
     sim::SeedTree,
     statistics::Interval,
+    threads::on_threads,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -48,7 +46,7 @@ pub static STUDIES: [Study; 14] = [
     Study {
         what: "EOS, 21 delegates, turns of 12",
         seeds: 2,
-        play: |seed| vec![spread(&eos(21, 12, seed))],
+        play: |seed| below("eos", 21, 12, 5, seed),
         claims: &[
             claim("blocks to the last irreversible one, mean", "EOS's code and issues", 330.5, 0.0),
             claim("the least", "EOS's code", 325.0, 0.0),
@@ -58,31 +56,31 @@ pub static STUDIES: [Study; 14] = [
     Study {
         what: "EOS, 21 delegates, turns of 1",
         seeds: 2,
-        play: |seed| vec![vec![mean(&eos(21, 1, seed))]],
-        claims: &[BELOW_29],
+        play: |seed| below("eos", 21, 1, 5, seed),
+        claims: &[claim("blocks to the last irreversible one, mean", "EOS's code", 29.0, 0.0)],
     },
     Study {
         what: "EOS, 5 delegates, turns of 12",
         seeds: 2,
-        play: |seed| vec![vec![mean(&eos(5, 12, seed))]],
-        claims: &[BELOW_66],
+        play: |seed| below("eos", 5, 12, 5, seed),
+        claims: &[claim("blocks to the last irreversible one, mean", "EOS's code", 66.5, 0.0)],
     },
     Study {
         what: "EOS, 51 delegates, turns of 1",
         seeds: 2,
-        play: |seed| vec![vec![mean(&eos(51, 1, seed))]],
-        claims: &[BELOW_69],
+        play: |seed| below("eos", 51, 1, 5, seed),
+        claims: &[claim("blocks to the last irreversible one, mean", "EOS's code", 69.0, 0.0)],
     },
     Study {
         what: "EOS, 4 delegates, turns of 1",
         seeds: 2,
-        play: |seed| vec![vec![mean(&eos(4, 1, seed))]],
-        claims: &[BELOW_5],
+        play: |seed| below("eos", 4, 1, 5, seed),
+        claims: &[claim("blocks to the last irreversible one, mean", "EOS's code", 5.0, 0.0)],
     },
     Study {
         what: "Tron, 27 delegates",
         seeds: 2,
-        play: |seed| vec![spread(&below("tron", 27, "", 600, seed))],
+        play: |seed| below("tron", 27, 1, 20, seed),
         claims: &[
             claim("blocks to the solidified one, mean", "Tron's code", 18.0, 0.0),
             claim("the least", "Tron's code", 18.0, 0.0),
@@ -156,11 +154,6 @@ pub static STUDIES: [Study; 14] = [
     },
 ];
 
-const BELOW_29: Claim = claim("blocks to the last irreversible one", "EOS's code", 29.0, 0.0);
-const BELOW_66: Claim = claim("blocks to the last irreversible one, mean", "EOS's code", 66.5, 0.0);
-const BELOW_69: Claim = claim("blocks to the last irreversible one", "EOS's code", 69.0, 0.0);
-const BELOW_5: Claim = claim("blocks to the last irreversible one", "EOS's code", 5.0, 0.0);
-
 /// A claim, and what came out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
@@ -187,7 +180,7 @@ pub struct Held {
 pub fn validate(jobs: usize, stop: &AtomicBool, progress: impl Fn(usize) + Sync) -> Option<Vec<Held>> {
     let pieces: Vec<(usize, u64)> =
         STUDIES.iter().enumerate().flat_map(|(study, of)| (1..=of.seeds).map(move |seed| (study, seed))).collect();
-    let played = on_threads(pieces.len(), jobs, stop, progress, |piece| {
+    let played = on_threads(pieces.len(), jobs, Some(stop), progress, |piece| {
         let (study, seed) = pieces[piece];
         (STUDIES[study].play)(seed)
     })?;
@@ -243,23 +236,18 @@ fn healthy<T>(
     seen
 }
 
-/// How far the last final block lies below the tip after each of so many slots, the last ones.
-fn below(rules: &str, delegates: u32, more: &str, counted: u32, seed: u64) -> Vec<f64> {
+/// How far the last final block lies below the tip after each of so many rounds of slots, the last ones: mean, least and greatest.
+fn below(rules: &str, delegates: u32, turn: u32, rounds: u32, seed: u64) -> Vec<Vec<f64>> {
+    let round = (delegates * turn) as usize;
     // By then blocks have become final for several rounds.
-    let before = 8 * delegates * if more.contains("slots_a_turn") { 1 } else { turn_of(rules) };
-    let seen =
-        healthy(rules, delegates, more, before + counted, seed, |tip, last_final, _| tip.height().0 - last_final.0);
-    seen[before as usize..].iter().copied().map(f64::from).collect()
-}
-
-fn turn_of(rules: &str) -> u32 {
-    if rules == "eos" { 12 } else { 1 }
-}
-
-/// Five rounds and more of whole turns.
-fn eos(delegates: u32, turn: u32, seed: u64) -> Vec<f64> {
-    let more = if turn == 12 { String::new() } else { format!("ledger.slots_a_turn = {turn}\n") };
-    below("eos", delegates, &more, 5 * delegates * turn, seed)
+    let before = 8 * round;
+    let slots = before as u32 + rounds * delegates * turn;
+    let more = format!("ledger.slots_a_turn = {turn}\n");
+    let seen = healthy(rules, delegates, &more, slots, seed, |tip, last_final, _| tip.height().0 - last_final.0);
+    let counted: Vec<f64> = seen[before..].iter().copied().map(f64::from).collect();
+    let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    let ends = counted.iter().fold((least, greatest), |(low, high), value| (low.min(*value), high.max(*value)));
+    vec![vec![mean(&counted), ends.0, ends.1]]
 }
 
 /// How many slots the block lies back that was solidified when each block came, of a network that misses slots.
@@ -356,13 +344,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Mean, least and greatest.
-fn spread(values: &[f64]) -> Vec<f64> {
-    let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
-    let ends = values.iter().fold((least, greatest), |(low, high), value| (low.min(*value), high.max(*value)));
-    vec![mean(values), ends.0, ends.1]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,6 +368,5 @@ mod tests {
             assert!(study.seeds >= 1 && !study.claims.is_empty(), "{}", study.what);
         }
         assert_eq!(lisk(1)[0].len(), 2);
-        assert_eq!(spread(&[1.0, 3.0, 2.0]), [2.0, 1.0, 3.0]);
     }
 }

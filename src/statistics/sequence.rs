@@ -108,6 +108,18 @@ mod tests {
         }
     }
 
+    /// How many runs an interval narrower than a tenth takes: by scipy, as docs/simulation.md says.
+    #[test]
+    fn means_near_an_end_need_fewer_runs() {
+        for (share, wanted) in [(0.5, 1_359), (0.1, 451), (0.01, 77), (1.0, 53)] {
+            let is_enough = |count: &u64| {
+                let Interval { low, high } = of(share * *count as f64, *count);
+                high - low < 0.1
+            };
+            assert_eq!((1..).find(is_enough), Some(wanted), "{share}");
+        }
+    }
+
     #[test]
     fn what_lies_outside_the_interval_is_excluded() {
         for (sum, count) in [(0.0, 20), (1.0, 29), (12.25, 1_000)] {

@@ -1,6 +1,6 @@
 //! Other protocols in a network: known answers of their schedules and rules of finality, and what each does under faults.
 
-use crate::support::{root, run};
+use crate::support::{hold_table, run};
 use dposlab::{
     actors::{Event, NodeId, SimTime, fork_choice::Chain},
     ledger::{
@@ -16,7 +16,7 @@ use dposlab::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs, iter,
+    fs, iter,
     path::Path,
     sync::{Arc, Mutex, atomic::AtomicBool},
 };
@@ -223,16 +223,7 @@ fn the_table_of_protocols_is_what_the_command_prints() {
     let output = run(&["protocols", "--runs", "3"]);
     assert!(output.status.success());
     let table = String::from_utf8(output.stdout).expect("it is text");
-    let (file, begin, end) =
-        (root().join("docs/protocols.md"), "<!-- the table begins -->\n\n", "\n<!-- the table ends -->");
-    let page = fs::read_to_string(&file).expect("it is there");
-    let (head, rest) = page.split_once(begin).expect("it has the table's begin");
-    let (old, tail) = rest.split_once(end).expect("it has the table's end");
-    if env::var_os("REWRITE_PROTOCOLS").is_some() {
-        fs::write(&file, format!("{head}{begin}{table}{end}{tail}")).expect("it can be written");
-    } else {
-        assert_eq!(old, table, "REWRITE_PROTOCOLS=1 writes it anew");
-    }
+    hold_table("docs/protocols.md", &table, "REWRITE_PROTOCOLS");
 }
 
 /// One chain beside another: they part where they say, or the peer's word of it is worth nothing.

@@ -45,6 +45,18 @@ pub fn recordings() -> PathBuf {
     env::var_os("DPOSLAB_TEST_DATA").map_or_else(|| root().join("tests/data"), PathBuf::from).join("recordings")
 }
 
+/// Holds the table of a page of docs/ against what a command printed; `rewrite` is the variable with which it is written anew.
+pub fn hold_table(page: &str, table: &str, rewrite: &str) {
+    let (file, begin, end) = (root().join(page), "<!-- the table begins -->\n\n", "\n<!-- the table ends -->");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let (head, rest) = text.split_once(begin).expect("it has the table's begin");
+    let (old, tail) = rest.split_once(end).expect("it has the table's end");
+    match env::var_os(rewrite) {
+        Some(_) => fs::write(&file, format!("{head}{begin}{table}{end}{tail}")).expect("it can be written"),
+        None => assert_eq!(old, table, "{rewrite}=1 writes it anew"),
+    }
+}
+
 /// A recorded file's text. The file may be compressed, with `.gz` behind its name.
 pub fn recording(name: &str) -> String {
     let file = recordings().join(name);

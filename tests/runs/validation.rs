@@ -1,8 +1,7 @@
 //! What others have published, and what comes out here.
 
-use crate::support::{root, run};
+use crate::support::{hold_table, run};
 use serde_json::Value;
-use std::{env, fs};
 
 /// The table of docs/validation.md is what the command prints, and each figure holds.
 #[test]
@@ -10,16 +9,7 @@ use std::{env, fs};
 fn the_table_of_validation_is_what_the_command_prints() {
     let output = run(&["validate"]);
     let table = String::from_utf8(output.stdout).expect("it is text");
-    let file = root().join("docs/validation.md");
-    let (begin, end) = ("<!-- the table begins -->\n\n", "\n<!-- the table ends -->");
-    let page = fs::read_to_string(&file).expect("it is there");
-    let (head, rest) = page.split_once(begin).expect("it has the table's begin");
-    let (old, tail) = rest.split_once(end).expect("it has the table's end");
-    if env::var_os("REWRITE_VALIDATION").is_some() {
-        fs::write(&file, format!("{head}{begin}{table}{end}{tail}")).expect("it can be written");
-    } else {
-        assert_eq!(old, table, "REWRITE_VALIDATION=1 writes it anew");
-    }
+    hold_table("docs/validation.md", &table, "REWRITE_VALIDATION");
     assert!(output.status.success(), "{table}");
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::{collections::BTreeMap, str::FromStr};
 
 /// The mean of a figure from 0 to 1, and how narrow its interval has to be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Until {
     measure: &'static Measure,
     width: f64,
@@ -25,12 +25,6 @@ pub struct Until {
 struct Measure {
     name: &'static str,
     of: fn(&Row) -> Option<f64>,
-}
-
-impl PartialEq for Measure {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
 }
 
 /// All that can be asked for.

@@ -1,4 +1,4 @@
-//! Independent pieces of work on several threads.
+//! Independent pieces of work on several threads. It knows nothing of runs.
 
 use std::{
     sync::{
@@ -16,16 +16,16 @@ use std::{
 pub fn on_threads<T: Send>(
     total: usize,
     jobs: usize,
-    stop: &AtomicBool,
+    stop: Option<&AtomicBool>,
     progress: impl Fn(usize) + Sync,
     work: impl Fn(usize) -> T + Sync,
 ) -> Option<Vec<T>> {
     let (next, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let done: Mutex<Vec<Option<T>>> = Mutex::new((0..total).map(|_| None).collect());
     thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
+        for _ in 0..jobs.clamp(1, total.max(1)) {
             scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+                while !stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= total {
                         break;
