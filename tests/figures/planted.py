@@ -4,6 +4,7 @@ import copy
 import random
 
 import sweep
+import validation
 from compare import KEYS, TOLD, compare
 
 
@@ -100,3 +101,10 @@ def unseen_in_sweep(where, found, varied, totals):
         elif name not in ("varied", "notes"):
             paths += [("summary", "cells", 0, name, *path) for path in places(member)]
     return unseen(found, paths, lambda changed: sweep.compare(where, changed, varied, totals).differences)
+
+
+def unseen_in_validation(figures):
+    """In the figures of `dposlab validate` that nothing draws."""
+    found = {"figures": figures}
+    paths = [("figures", place, "found") for place, figure in enumerate(figures) if figure["study"] in validation.exact()]
+    return unseen(found, paths, lambda changed: validation.compare(changed["figures"]).differences)

@@ -3,6 +3,7 @@
 With arguments it plays those scenarios only.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import planted
 import sweep
+import validation
 from compare import Comparison, compare, load
 from figures import Figures
 from replay import Replay
@@ -28,7 +30,7 @@ DRAWN_ROUNDS = 12
 # Scenario, seeds, what is set, what is varied, and the mean by which it ends.
 SWEEPS = [
     # Some of its runs are censored: they end before the network has converged.
-    ("tests/figures/rich.toml", "0..10", ["rounds=5", "time_limit_seconds=800"], [], None),
+    ("tests/figures/rich.toml", "0..10", ["rounds=5", "time_limit_seconds=800"], [], "ok.rate<0.05"),
     ("scenarios/missed-slots.toml", "0..6", ["rounds=4"], ["network.latency.max_ms=100,300"], "missed.rate<0.99"),
     ("scenarios/findings/a-rollback-keeps-what-is-pending.toml", "0..8", [], [], None),
 ]
@@ -159,12 +161,16 @@ def main():
             for done in sweeps:
                 total.merge(sweep.compare(*done))
             told(f"{len(SWEEPS)} sweeps", began)
+        validated = json.loads(dposlab("validate", "--json").stdout)["figures"]
+        total.merge(validation.compare(validated))
+        told(f"{len(validated)} figures of others", began)
         tell(total)
         out = Path(folder) / "rich"
         rich = Path(__file__).parent / RICH
         figures = play(rich, SEED, out)
         missed, tried = planted.unseen_in_run(load(out), figures, last_height(rich))
-        for others in (planted.unseen_in_sweep(*sweeps[0]), planted.unseen_in_pairs(*sweeps[1])):
+        of_sweeps = (planted.unseen_in_sweep(*sweeps[0]), planted.unseen_in_pairs(*sweeps[1]))
+        for others in (*of_sweeps, planted.unseen_in_validation(validated)):
             missed, tried = missed + others[0], tried + others[1]
         for path in missed:
             print(f"  a change at {'.'.join(map(str, path))} goes unseen")

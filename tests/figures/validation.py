@@ -1,0 +1,213 @@
+"""Computes the figures of `dposlab validate` again: schedules and rules of finality written a second time, from their documents."""
+
+import functools
+import hashlib
+import math
+import random
+import statistics
+
+from compare import Comparison
+
+
+def order(number, delegates, digest_places):
+    """The members of a round in forging order: each digest gives four swaps, for so many places."""
+    members, seed = list(range(delegates)), hashlib.sha256(str(number).encode()).digest()
+    for start in range(0, delegates, digest_places):
+        for place, byte in zip(range(start, delegates), seed[:4]):
+            other = byte % delegates
+            members[place], members[other] = members[other], members[place]
+        seed = hashlib.sha256(seed).digest()
+    return members
+
+
+def forgers(delegates, slots, digest_places):
+    """The forger of each slot from 1 on, where none is missed; genesis stands in slot 0."""
+    rounds = {}
+    for slot in range(1, slots + 1):
+        number = slot // delegates + 1
+        if number not in rounds:
+            rounds[number] = order(number, delegates, digest_places)
+        yield rounds[number][slot % delegates]
+
+
+def gaps(digest_places, parts=12, rounds=20, delegates=51):
+    """Means over parts of: the gaps' mean, deviation, and share of those up to 10."""
+    last, of_parts = {}, [[] for _ in range(parts)]
+    for slot, forger in enumerate(forgers(delegates, (parts * rounds + 1) * delegates, digest_places), 1):
+        part = (slot - 1 - delegates) // (rounds * delegates)
+        if forger in last and 0 <= part < parts:
+            of_parts[part].append(slot - last[forger])
+        last[forger] = slot
+    return [
+        statistics.fmean(map(statistics.fmean, of_parts)),
+        statistics.fmean(map(statistics.stdev, of_parts)),
+        statistics.fmean(sum(gap <= 10 for gap in part) / len(part) for part in of_parts),
+    ]
+
+
+class LiskBft:
+    """LIP-0014 on a chain without forks or missed slots: each block votes for those since its forger's last one."""
+
+    def __init__(self, active):
+        self.active, self.threshold = set(active), 2 * len(set(active)) // 3 + 1
+        self.prevotes, self.precommits, self.last, self.precommitted, self.final = {}, {}, {}, {}, 0
+
+    def take(self, height, forger):
+        before = self.last.get(forger, 0)
+        self.last[forger] = height
+        self.prevotes[height] = self.precommits[height] = 0
+        if forger not in self.active:
+            return
+        # Its own blocks are all on this chain, so there is none that it has not prevoted.
+        ready = [at for at in range(self.precommitted.get(forger, 0) + 1, height) if self.prevotes.get(at, 0) >= self.threshold]
+        for at in ready:
+            self.precommits[at] += 1
+            if self.precommits[at] >= self.threshold:
+                self.final = max(self.final, at)
+        if ready:
+            self.precommitted[forger] = ready[-1]
+        for at in range(before + 1, height + 1):
+            if at in self.prevotes:
+                self.prevotes[at] += 1
+
+
+def delays(chain, active, first):
+    """(height, blocks until it was final), of those above `first`."""
+    rule, told = LiskBft(active), 0
+    for height, forger in enumerate(chain, 2):
+        rule.take(height, forger)
+        for at in range(told + 1, rule.final + 1):
+            if at > first:
+                yield at, height - at
+        told = max(told, rule.final)
+
+
+def lisk_network(delegates, parts, rounds):
+    """The mean of parts of the same rounds that the network plays."""
+    first, part = 4 * delegates, rounds * delegates
+    chain = forgers(delegates, first + (parts * rounds + 4) * delegates, 4)
+    of_parts = [[] for _ in range(parts)]
+    for height, delay in delays(chain, range(delegates), first):
+        if (height - first - 1) // part < parts:
+            of_parts[(height - first - 1) // part].append(delay)
+    return statistics.fmean(map(statistics.fmean, of_parts))
+
+
+def lisk_closed_form():
+    """The first block of a round, 101 active and 2 standing by."""
+    terms = (
+        (k + 35) * math.comb(68, 34) * math.comb(35, k) / math.comb(103, 34 + k) * 34 / (69 - k) for k in range(36)
+    )
+    return 102 + sum(terms)
+
+
+def lisk_drawn(rounds):
+    """The mean of all blocks of rounds that are drawn here, 101 active and 2 standing by."""
+    draw, chain = random.Random(7), []
+    for _ in range(rounds):
+        members = list(range(103))
+        draw.shuffle(members)
+        chain += members
+    return statistics.fmean(delay for _, delay in delays(chain, range(101), 309))
+
+
+def eos(delegates, turn):
+    """Blocks to the last irreversible one: least, greatest, mean. A block confirms those since its forger's last one."""
+    wanted, last, implied, proposed = {}, {}, dict.fromkeys(range(delegates), 0), 0
+    need, seen = 2 * delegates // 3 + 1, []
+    for height in range(1, 14 * delegates * turn):
+        forger = height // turn % delegates
+        implied[forger] = proposed
+        wanted[height] = need
+        for at in range(height, last.get(forger, 0), -1):
+            if at <= proposed:
+                break
+            wanted[at] -= 1
+            if wanted[at] == 0:
+                proposed = at
+        last[forger] = height
+        if height >= 8 * delegates * turn:
+            seen.append(height - sorted(implied.values())[(delegates - 1) // 3])
+    whole = seen[: 5 * delegates * turn]
+    return [statistics.fmean(whole), min(whole), max(whole)]
+
+
+def tron(delegates=27):
+    """Blocks to the solidified one: three tenths of the witnesses' latest blocks, which lie one below the other, are lower."""
+    return delegates - 1 - delegates * 3 // 10
+
+
+def tron_missed(chance, slots=400_000, delegates=27):
+    """Slots to the solidified block, each slot missed with a chance."""
+    draw, latest, lag = random.Random(7), [0] * delegates, []
+    height, slot_of = 0, {0: 0}
+    for slot in range(1, slots):
+        if draw.random() < chance:
+            continue
+        height += 1
+        slot_of[height] = slot
+        latest[slot % delegates] = height
+        if slot > 8 * delegates:
+            lag.append(slot - slot_of[sorted(latest)[delegates * 3 // 10]])
+    return statistics.fmean(lag)
+
+
+@functools.cache
+def exact():
+    """By study, the figures that nothing draws."""
+    return {
+        "EOS, 21 delegates, turns of 12": eos(21, 12),
+        "EOS, 21 delegates, turns of 1": eos(21, 1),
+        "EOS, 5 delegates, turns of 12": eos(5, 12),
+        "EOS, 51 delegates, turns of 1": eos(51, 1),
+        "EOS, 4 delegates, turns of 1": eos(4, 1),
+        "Tron, 27 delegates": [tron()] * 3,
+        "Lisk-BFT, 4 delegates": [lisk_network(4, 24, 100)],
+        "Lisk-BFT, 21 delegates": [lisk_network(21, 24, 40)],
+        "Lisk-BFT, 51 delegates": [lisk_network(51, 24, 10)],
+        "51 delegates, each place of a round shuffled": gaps(4),
+        "ARK, 51 delegates, its rounds, of which each fifth place is not shuffled": gaps(5),
+    }
+
+
+@functools.cache
+def drawn():
+    """By study, the figures that are drawn there, and drawn anew here."""
+    return {
+        "Tron, 27 delegates, 5 % of slots missed": [tron_missed(0.05)],
+        "Lisk-BFT, 101 delegates and 2 standing by; the rule on drawn rounds": [lisk_closed_form(), lisk_drawn(400)],
+        # Who is off in so many rounds misses as many slots.
+        "ARK, 51 delegates, each off in 1.28 % of rounds": [0.0128],
+    }
+
+
+# What a closed form says, by study and place.
+CLOSED = {
+    ("EOS, 21 delegates, turns of 12", 0): (325 + 336) / 2,
+    ("Lisk-BFT, 101 delegates and 2 standing by; the rule on drawn rounds", 0): round(lisk_closed_form(), 2),
+    ("51 delegates, each place of a round shuffled", 1): math.sqrt((51**2 - 1) / 6),
+    ("51 delegates, each place of a round shuffled", 2): sum(range(1, 11)) / 51**2,
+}
+
+
+def compare(figures):
+    """A figure that nothing draws must be met to rounding; of the others the interval must hold what comes out here."""
+    comparison, by_study = Comparison(), {}
+    for figure in figures:
+        by_study.setdefault(figure["study"], []).append(figure)
+    comparison.value("validate.studies", "validate", sorted(by_study), sorted([*exact(), *drawn()]))
+    for study, of_study in by_study.items():
+        for figure, expected in zip(of_study, exact().get(study) or drawn().get(study, [])):
+            comparison.compared["validate.found"] += 1
+            if study in exact():
+                same = abs(figure["found"] - expected) < 1e-9
+            else:
+                ends = figure["confidence"]
+                # Both were drawn: the interval may miss by a third of its width.
+                slack = (ends["high"] - ends["low"]) / 3
+                same = ends["low"] - slack < expected < ends["high"] + slack
+            if not same:
+                comparison.differ("validate.found", f"validate: {study}: {figure['figure']}", figure["found"], expected)
+    for (study, place), expected in CLOSED.items():
+        comparison.value("validate.expected_mean", f"validate: {study}", by_study[study][place]["expected"], expected)
+    return comparison
