@@ -285,6 +285,28 @@ fn long_turns_without_a_block_are_no_standstill() {
     assert_eq!(played.slots, 400);
 }
 
+/// One node of seven is left. Whoever asks for peers before it forges never forges again, which is proved; whoever does not goes on.
+#[test]
+fn a_halt_is_proved_where_delegates_ask_for_peers_only() {
+    let crash =
+        "[[fault]]\nkind = \"crash\"\nnodes = { from = \"genesis_2\", to = \"genesis_7\" }\nfrom = { slot = 20 }\n";
+    for (rules, halts) in [("reference", true), ("ark-4432", true), ("solar", false), ("tron", false), ("lisk", false)]
+    {
+        let text =
+            format!("version = 1\nrounds = 1000\n[network]\ndelegates = 7\n[rules]\nbase = \"{rules}\"\n{crash}");
+        let scenario = Scenario::parse(&text, Path::new("test")).unwrap_or_else(|error| panic!("{error}"));
+        let seeds = SeedTree::new(1);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let (mut slots, mut proof) = (0, None);
+        scenario.play_inline(&plan, Vec::new(), |stage| {
+            slots += 1;
+            proof = proof.or_else(|| stage.world().standstill().map(|(cause, _)| cause.name()));
+            proof.is_none() && slots < 200
+        });
+        assert_eq!(proof.is_some(), halts, "{rules}: {proof:?} after {slots} slots");
+    }
+}
+
 #[test]
 fn a_run_says_how_far_its_blocks_are_final() {
     let folder = tempfile::tempdir().expect("a folder can be made");

@@ -93,23 +93,39 @@ mod tests {
     use crate::{
         actors::NodeId,
         check::{Watch, conduct},
-        ledger::{BlockTree, Rules},
-        protocol::{NetworkConfig, Slot, crypto::CryptoMode},
+        ledger::{Rules, rules::FinalityRule},
+        protocol::{Block, BlockDraft, Height, Slot, crypto::CryptoMode},
+        scenario::Testnet,
+        sim::SeedTree,
     };
-    use std::{collections::BTreeSet, path::Path, sync::Arc};
+    use std::{collections::BTreeSet, sync::Arc};
 
     /// What a node's rollback or its pool leaves behind with those who watch can decide a cause later.
     #[test]
     fn each_thing_remembered_is_in_the_mark() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings/network");
-        let config = NetworkConfig::load(&folder, CryptoMode::Real).expect("it is there");
-        let tree = BlockTree::new(Arc::new(config), Arc::new(Rules::reference())).expect("its genesis block holds");
-        let tree = Arc::new(tree);
+        // One delegate, whose blocks are final at once.
+        let testnet = Testnet::generate(SeedTree::new(1), 1, CryptoMode::Real);
+        let mut rules = Rules::corrected();
+        rules.ledger.finality = FinalityRule::Solidified;
+        let tree = testnet.tree(rules).expect("it has its delegate");
         let genesis = tree.genesis().clone();
+        let milestones = &tree.config().milestones;
+        let draft = BlockDraft {
+            version: 0,
+            timestamp: tree.slots().start(Slot(1)),
+            height: Height(2),
+            previous: Some(genesis.id()),
+            reward: milestones.at(Height(2)).reward,
+            transactions: Vec::new(),
+        };
+        let block = Block::forge(draft, &testnet.delegates[0].keys, milestones);
+        let final_one = tree.extend(&genesis, &Arc::new(block)).expect("its delegate made it");
+        let is_final = |seen: &mut Seen| seen.finals.take(&final_one, &tree.applied(&final_one).state);
         let now = SimTime::from_micros(80_000_000);
         let id = genesis.block().transactions[0].id();
         type Change<'a> = &'a dyn Fn(&mut Seen);
-        let changes: [(&str, Change<'_>); 9] = [
+        let changes: [(&str, Change<'_>); 10] = [
+            ("a final block", &|seen| is_final(seen).expect("there is one chain")),
             ("a block forged", &|seen| seen.nodes[0].forged = Some((Slot(9), genesis.block().clone()))),
             ("a block forged and taken", &|seen| seen.nodes[0].forged_taken = true),
             ("transactions that left", &|seen| seen.nodes[0].removed.push(id)),

@@ -189,3 +189,30 @@ fn a_forger_votes_for_nothing_below_what_it_forged_elsewhere() {
     }
     assert_eq!(finality.height(), Height::GENESIS);
 }
+
+/// EOS follows the 1,024 newest blocks (`maximum_tracked_dpos_confirmations`). A block that an old delegate would make irreversible is
+/// forgotten when so many have come after it.
+#[test]
+fn eos_follows_the_newest_1024_blocks() {
+    let [a, b, c] = [0, 1, 2].map(key);
+    let irreversible = |alone: u32| {
+        let (round, mut finality, mut height) = (round(3, 1), FinalityRule::LastIrreversible.begin(), Height::GENESIS);
+        let mut forge = |forger, before: u32| {
+            height = height.next();
+            finality.follow(&block(height, forger, Height(before)), &round);
+            (height.0, finality.height().0)
+        };
+        // Block 5 has the confirmations of two; those after it have one each.
+        for (forger, before) in [(c, 0), (b, 0), (a, 0), (b, 3), (a, 4)] {
+            forge(forger, before);
+        }
+        let last = (6..6 + alone).fold(6, |last, _| forge(a, last).0);
+        let (tip, _) = forge(c, 2);
+        for (forger, before) in [(a, last), (b, 5), (c, tip)] {
+            forge(forger, before);
+        }
+        (tip, finality.height().0)
+    };
+    assert_eq!(irreversible(1_021), (1_028, 5));
+    assert_eq!(irreversible(1_022), (1_029, 1));
+}

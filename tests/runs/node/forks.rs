@@ -1,10 +1,13 @@
 //! Networks that fall apart and come together again. Source: consensus.md 3.5, 7.2.
 
-use super::cluster::{Cluster, Setup, rules};
+use super::cluster::{Cluster, Lone, Setup, message, nobody, rules};
 use dposlab::{
-    actors::{Event, Message, RollbackCause},
-    ledger::Rules,
-    protocol::Slot,
+    actors::{Effect, Event, Message, NodeId, RollbackCause},
+    ledger::{
+        Link, Rules,
+        rules::{FinalityRule, ForkChoiceRule},
+    },
+    protocol::{Block, BlockDraft, Height, Slot},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -24,9 +27,7 @@ fn after_a_heal_the_minority_leaves_its_chain_and_the_majority_stays() {
         let mut cluster = split(base, 7, 4, 900);
         let (minority, majority) = (cluster.tip(0).clone(), cluster.tip(14).clone());
         let common = (1..).find(|height| {
-            let at = |tip: &Arc<dposlab::ledger::Link>| {
-                tip.ancestor(dposlab::protocol::Height(*height)).map(|link| link.id())
-            };
+            let at = |tip: &Arc<Link>| tip.ancestor(Height(*height)).map(|link| link.id());
             at(&minority) != at(&majority)
         });
         let common = common.expect("the chains differ somewhere") - 1;
@@ -125,4 +126,98 @@ fn what_a_rolled_back_chain_held_is_pending_again_and_forged_on_the_other() {
     assert!((0..4).any(|node| cluster.events(node).any(back)), "it is pending again");
     assert!(cluster.on_one_chain(cluster.numbers()));
     assert!(cluster.numbers().all(|node| stands_on(&cluster, node)), "and one of the four has forged it anew");
+}
+
+/// Five nodes whose delegates do not forge, and who stand on the longest chain.
+fn onlookers(base: fn() -> Rules) -> Cluster {
+    let mut rules = rules(base());
+    (rules.node.fork_choice, rules.node.discovery) = (ForkChoiceRule::LongestChain, false);
+    Setup { rules, offline: nobody, ..Setup::default() }.build()
+}
+
+fn asks(effects: &[Effect]) -> bool {
+    message(effects, |message| matches!(message, Message::StatusRequest).then_some(())).is_some()
+}
+
+/// Of blocks that do not follow its tip a node looks around for those that a delegate signed, that are as high as its tip where heights
+/// decide, and not its own. Whoever could send others would have it ask all its peers for nothing.
+#[test]
+fn a_node_looks_around_for_blocks_of_rivals_only() {
+    let eos = || {
+        let mut rules = Rules::corrected();
+        rules.ledger.finality = FinalityRule::LastIrreversible;
+        rules
+    };
+    for (base, low_counts) in [(Rules::corrected as fn() -> Rules, false), (eos, true)] {
+        let cluster = onlookers(base);
+        let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+        let (own, his) = (cluster.chain(genesis, Slot(1), 5), cluster.chain(genesis, Slot(10), 6));
+        let looks = |block: &Arc<Block>| {
+            let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
+            asks(&lone.hear(1, Message::Block(block.clone())))
+        };
+        assert!(looks(his[5].block()) && looks(his[4].block()), "as high as the tip, or higher");
+        assert_eq!(looks(his[1].block()), low_counts, "lower");
+        assert!(!looks(own[1].block()) && !looks(own[4].block()), "its own");
+        let mut unsigned = Block::clone(his[5].block());
+        unsigned.header.height = Height(99);
+        assert!(!looks(&Arc::new(unsigned)), "not signed");
+        let draft = BlockDraft {
+            version: 0,
+            timestamp: his[5].block().header.timestamp,
+            height: his[5].height(),
+            previous: Some(his[4].id()),
+            reward: his[5].block().header.reward,
+            transactions: Vec::new(),
+        };
+        let strangers = Block::forge(draft, &cluster.testnet.accounts[0].keys, &tree.config().milestones);
+        assert!(!looks(&Arc::new(strangers)), "by one who is no delegate");
+    }
+}
+
+/// A peer that names the tip of a strong chain beside the header of a weak one, whose headers it can show, stands on neither.
+#[test]
+fn an_id_beside_another_header_leads_nobody_away() {
+    let cluster = onlookers(Rules::corrected);
+    let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+    let own = cluster.chain(genesis, Slot(1), 5);
+    let (weak, strong) = (cluster.chain(genesis, Slot(10), 2), cluster.chain(genesis, Slot(20), 9));
+    let blocks = |chain: &[Arc<Link>]| chain.iter().map(|link| link.block().clone()).collect::<Vec<_>>();
+    let leaves = |claim: Arc<Block>, shown: Vec<Arc<Block>>| {
+        let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
+        lone.hear(2, Message::Status { tip: own[4].block().clone() });
+        let mut effects = lone.hear(1, Message::Block(strong[8].block().clone()));
+        assert!(asks(&effects));
+        lone.hear(2, Message::Status { tip: own[4].block().clone() });
+        effects = lone.hear(1, Message::Status { tip: claim.clone() });
+        let (height, mut left, mut verified) = (claim.header.height, false, false);
+        while !verified {
+            let common = message(&effects, |message| match message {
+                Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
+                _ => None,
+            });
+            let headers = message(&effects, |message| match message {
+                Message::BlocksRequest { inquiry, limit, .. } => Some((*inquiry, *limit)),
+                _ => None,
+            });
+            effects = match (common, headers) {
+                (Some((_, inquiry)), _) => {
+                    lone.hear(1, Message::CommonBlocks { inquiry, height, common: Some(Box::new(genesis.id())) })
+                }
+                (None, Some((_, (inquiry, limit)))) => {
+                    verified = true;
+                    let blocks = shown.iter().take(limit as usize).cloned().collect();
+                    lone.hear(1, Message::Blocks { inquiry, height, blocks })
+                }
+                (None, None) => panic!("it asks no more: {effects:?}"),
+            };
+            left |= effects.iter().any(|effect| matches!(effect, Effect::Observe(Event::RolledBack { .. })));
+        }
+        assert!(lone.peer.connected().any(|node| node == NodeId(1)), "its headers hold");
+        left
+    };
+    assert!(leaves(strong[8].block().clone(), blocks(&strong)), "a stronger chain");
+    assert!(!leaves(weak[1].block().clone(), blocks(&weak)), "a weaker one");
+    let claim = Block::new(strong[8].id(), weak[1].block().header.clone(), Vec::new());
+    assert!(!leaves(Arc::new(claim), blocks(&weak)));
 }
