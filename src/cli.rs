@@ -6,6 +6,7 @@ pub mod explain;
 pub mod export;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod indices;
 mod interrupt;
 mod log_file;
 mod memory;
@@ -13,6 +14,7 @@ pub mod merge;
 pub mod output;
 pub mod pages;
 mod parent;
+pub mod points;
 mod progress;
 pub mod protocols;
 pub mod replay;
@@ -54,6 +56,8 @@ enum Command {
     Schema(schema::Schema),
     Sweep(sweep::Sweep),
     Merge(merge::Merge),
+    Points(points::Points),
+    Indices(indices::Indices),
     Replay(replay::Replay),
     Export(export::Export),
     Diff(diff::Diff),
@@ -108,6 +112,8 @@ impl Cli {
             Command::Schema(schema) => schema.run(),
             Command::Sweep(sweep) => sweep.run(),
             Command::Merge(merge) => merge.run(),
+            Command::Points(points) => points.run(),
+            Command::Indices(indices) => indices.run(),
             Command::Replay(replay) => replay.run(),
             Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(),

@@ -1,8 +1,10 @@
-//! Confidence intervals of shares and of means, and whether two counts come of one share.
+//! Confidence intervals of shares and of means, whether two counts come of one share, points for studies, and indices of Sobol.
 //!
 //! The one place of this arithmetic: reports of many runs and the search of the checker both use it. It knows numbers
 //! and nothing of runs.
 
+pub mod design;
+pub mod indices;
 pub mod interval;
 pub mod rates;
 pub mod sequence;

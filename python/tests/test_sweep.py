@@ -38,6 +38,33 @@ def test_an_executor_gives_the_results_of_one_process(scenario: str) -> None:
     assert dposlab.sweep(scenario, seeds=range(5, 12), vary=VARY, out="spread").digest == alone.digest
 
 
+def test_points_are_played_wherever_they_come_from(scenario: str) -> None:
+    points = [{"network.loss": loss, "rounds": rounds} for loss, rounds in ((0.0, 4), (0.01, 3), (0.0, 3))]
+    alone = dposlab.sweep(scenario, seeds=range(2), points=points, out="alone")
+    rows = [(row["network.loss"], row["rounds"], row["seed"]) for row in alone.runs.to_pylist()]
+    assert rows == [(0.0, 4, 0), (0.0, 4, 1), (0.01, 3, 0), (0.01, 3, 1), (0.0, 3, 0), (0.0, 3, 1)]
+    assert dposlab.sweep(scenario, seeds=range(2), points="alone/points.csv").digest == alone.digest
+    with ThreadPoolExecutor(2) as pool:
+        assert dposlab.sweep(scenario, seeds=range(2), points=points, executor=pool).digest == alone.digest
+    for wrong in ([], [{}], [{"rounds": 1}, {"network.loss": 0.1}]):
+        with pytest.raises(dposlab.UsageError, match="points: found"):
+            dposlab.sweep(scenario, points=wrong)
+    with pytest.raises(dposlab.UsageError, match="point 2 .rounds=0.: "):
+        dposlab.sweep(scenario, points=[{"rounds": 3}, {"rounds": 0}])
+
+
+def test_indices_of_a_study(scenario: str) -> None:
+    pairs = [(3, 5), (5, 8), (4, 6), (6, 7)]
+    mixed = [point for (a, b), (c, d) in zip(pairs, pairs[1:]) for point in ((a, b), (c, b), (a, d), (c, d))]
+    study = dposlab.sweep(scenario, seeds=range(1), points=[{"rounds": a, "network.relays": b} for a, b in mixed])
+    (height, blocks) = study.indices("height", "blocks")
+    assert (height["figure"], blocks["figure"], height["pairs"]) == ("height", "blocks", 3)
+    assert [value["path"] for value in height["values"]] == ["rounds", "network.relays"]
+    assert height["values"][0]["total"] > 0.5 and height["values"][1]["total"] == 0
+    with pytest.raises(dposlab.UsageError, match="allowed are missed.rate"):
+        study.indices("heights")
+
+
 def test_included_files_go_with_the_work(scenario: str) -> None:
     os.makedirs("deep/er")
     Path("deep/er/top.toml").write_text('include = ["../../s.toml"]\nrounds = 3\n')

@@ -23,9 +23,9 @@ use crate::{
             folder::{Folder, FolderError},
             replay as played_again, replay_and_keep,
         },
-        sweep::{Manifest, Seeds, Sweep, handed, results},
+        sweep::{Manifest, Seeds, Sweep, Varied, handed, results},
     },
-    scenario::{Override, Scenario, StageKind, Testnet, Variation, run::among_actors, testnet::rules_for},
+    scenario::{Override, Scenario, StageKind, Testnet, run::among_actors, testnet::rules_for},
     sim::{LiveHandle, Plan, SeedTree, stage::inline::InlineStage},
 };
 use serde_json::Value;
@@ -225,7 +225,7 @@ fn is_long_log(log: &Path, end: u64) -> bool {
 pub fn handed(bytes: &[u8], folder: &Path) {
     static SWEEP: LazyLock<Sweep> = LazyLock::new(|| {
         let (scenario, seeds) = (Path::new("scenarios/healthy.toml"), Seeds { first: 0, end: 6 });
-        Sweep::new(scenario, seeds, &[], &[], &[], None).expect("it is shipped")
+        Sweep::new(scenario, seeds, &[], Varied::default(), None).expect("it is shipped")
     });
     let text = String::from_utf8_lossy(bytes).replacen("HEAD", &handed::head(&SWEEP.manifest), 1);
     let file = folder.join("rows.jsonl");
@@ -252,9 +252,8 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
     assert!(merged.is_err(), "rows without their digest are nobody's");
     let Ok(found) = Manifest::read(&path("found")) else { return };
     let set = found.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>();
-    let vary = found.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
-    let (Ok(set), Ok(vary), true) = (set, vary, found.vary.concat().len() < 200) else { return };
-    let sweep = Sweep::new(Path::new(&found.scenario), found.seeds, &set, &vary, &found.vary, found.shard);
+    let (Ok(set), true) = (set, found.vary.concat().len() < 200) else { return };
+    let sweep = Sweep::new(Path::new(&found.scenario), found.seeds, &set, found.varied(), found.shard);
     let Some(sweep) = sweep.ok().filter(|sweep| sweep.len() < 200) else { return };
     let begun = sweep.manifest.claim(&path("begun")).expect("a folder of our own");
     begun.fill(rows).expect("a folder of our own");

@@ -7,13 +7,15 @@ use super::{
 use crate::{
     check,
     report::sweep::{
-        Seeds, Sweep as Plan, SweepError,
+        Seeds, Sweep as Plan, SweepError, Varied,
         engine::{Progress, hand_over, play},
-        handed, results,
+        handed,
+        points::Points,
+        results,
         summary::{CellSummary, Summary},
         until::{Looks, Until, UntilReport},
     },
-    scenario::{Override, Scenario, Variation, memory::Need},
+    scenario::{Override, Scenario, memory::Need},
     statistics::Interval,
 };
 use clap::Args;
@@ -46,6 +48,10 @@ pub struct Sweep {
     /// Vary a value of the scenario; every combination is run with every seed. May be given again.
     #[arg(long, value_name = "PATH=VALUE,VALUE")]
     vary: Vec<String>,
+    /// Play the points of a table: paths in its first line, values of all of them in each other one, as `dposlab points` draws them.
+    /// Every combination of --vary is run with each point.
+    #[arg(long, value_name = "FILE.csv")]
+    points: Option<PathBuf>,
     /// Replace a value of the scenario in all runs. May be given again.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
@@ -117,10 +123,10 @@ impl Sweep {
     /// The scenario is none, the folder holds another sweep, it was interrupted, or a run failed.
     pub fn run(self) -> Result<(), Failure> {
         self.parent.watch()?;
-        let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
-        let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
         let shard = self.shard.map(|Part(shard)| shard);
-        let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, shard).map_err(failure)?;
+        let points = self.points.as_deref().map(Points::read).transpose().map_err(|why| failure(why.into()))?;
+        let varied = Varied { vary: &self.vary, points: points.as_ref() };
+        let plan = Plan::new(&self.scenario, self.seeds, &self.set, varied, shard).map_err(failure)?;
         if self.compare {
             plan.check_compared().map_err(failure)?;
         }
@@ -202,7 +208,7 @@ impl Sweep {
         let mut files: BTreeSet<String> =
             plan.cells.iter().flat_map(|cell| cell.scenario.files()).map(str::to_owned).collect();
         let own = Scenario::files_of(&self.scenario).map_err(Failure::usage)?;
-        files.extend(own.iter().map(|file| file.display().to_string()));
+        files.extend(own.iter().chain(&self.points).map(|file| file.display().to_string()));
         let cells = plan.cells.iter().map(|cell| {
             let need = cell.scenario.memory();
             let cost = need.blocks * (need.nodes + need.neighbours) + need.transactions * need.nodes;

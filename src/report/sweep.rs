@@ -15,9 +15,13 @@
 //! rows in memory.
 
 pub mod columns;
+pub mod distribution;
 pub mod engine;
 pub mod handed;
+pub mod indices;
+pub mod measure;
 pub mod paired;
+pub mod points;
 pub mod results;
 pub mod rows;
 pub mod summary;
@@ -29,6 +33,7 @@ use crate::{
     protocol::crypto::sha256,
     scenario::{Override, Scenario, ScenarioError, Variation, overrides::OverrideError},
 };
+use points::Points;
 use rows::{Rows, RowsError};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -65,6 +70,9 @@ pub struct Manifest {
     pub set: Vec<String>,
     /// `path=value,value`, as given.
     pub vary: Vec<String>,
+    /// The points of the study, if it has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<Points>,
     /// The part of it that this folder holds; all of it where none is named.
     pub shard: Option<Shard>,
     /// The columns of a row.
@@ -183,8 +191,14 @@ pub enum SweepError {
     Override(#[from] OverrideError),
     #[error("{file}: {why}")]
     Assertion { file: String, why: String },
-    #[error("--vary {0}: a path is varied once, and not set beside it")]
+    #[error("--vary {0}")]
+    Vary(OverrideError),
+    #[error("{0}: a path is varied once, and not set beside it")]
     Twice(String),
+    #[error("--points {0}")]
+    Points(#[from] points::PointsError),
+    #[error("point {number} ({values}): {source}")]
+    Point { number: usize, values: String, source: ScenarioError },
     #[error("{}: {source}", file.display())]
     Io { file: PathBuf, source: io::Error },
     #[error("{}: is no sweep's: {why}", file.display())]
@@ -208,6 +222,8 @@ pub enum SweepError {
     Handed { file: PathBuf, line: u64, why: String },
     #[error("{scenario}: found one combination of values, and two or more can be compared: give --vary PATH=VALUE,VALUE")]
     Alone { scenario: String },
+    #[error("{scenario}: {why}")]
+    NoIndices { scenario: String, why: String },
     #[error("{}: {source}", file.display())]
     NoRows { file: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -235,19 +251,23 @@ impl Sweep {
         file: &Path,
         seeds: Seeds,
         set: &[Override],
-        vary: &[Variation],
-        vary_given: &[String],
+        varied: Varied<'_>,
         shard: Option<Shard>,
     ) -> Result<Self, SweepError> {
-        for (index, variation) in vary.iter().enumerate() {
-            let path = |set: &Override| set.path() == variation.values[0].path();
-            if set.iter().any(path) || vary[..index].iter().any(|other| path(&other.values[0])) {
-                return Err(SweepError::Twice(variation.path.clone()));
+        let Varied { vary: vary_given, points } = varied;
+        let vary: Vec<Variation> =
+            vary_given.iter().map(|vary| vary.parse()).collect::<Result<_, _>>().map_err(SweepError::Vary)?;
+        let of_points = points.map_or(Ok(vec![Vec::new()]), Points::overrides)?;
+        let of_vary = vary.iter().map(|vary| vary.values[0].path());
+        let paths: Vec<String> = of_points[0].iter().map(Override::path).chain(of_vary).collect();
+        for (index, path) in paths.iter().enumerate() {
+            if set.iter().any(|set| set.path() == *path) || paths[..index].contains(path) {
+                return Err(SweepError::Twice(path.clone()));
             }
         }
         let (cells, seeds_each) =
             (vary.iter().map(|vary| vary.values.len() as u128), u128::from(seeds.end - seeds.first));
-        let cells = cells.fold(1, u128::saturating_mul);
+        let cells = cells.fold(of_points.len() as u128, u128::saturating_mul);
         let counts =
             [("combinations of values", cells, CELLS_LIMIT), ("runs", cells.saturating_mul(seeds_each), RUNS_LIMIT)];
         if let Some((what, found, allowed)) =
@@ -257,10 +277,15 @@ impl Sweep {
         }
         let base = Scenario::load_with(file, set);
         let mut cells = Vec::new();
-        for varied in combinations(vary) {
-            let overrides: Vec<Override> = set.iter().chain(&varied).cloned().collect();
-            let scenario = Scenario::load_with(file, &overrides)?;
-            cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
+        for (number, point) in (1..).zip(&of_points) {
+            for varied in combinations(point, &vary) {
+                let overrides: Vec<Override> = set.iter().chain(&varied).cloned().collect();
+                let scenario = Scenario::load_with(file, &overrides).map_err(|source| match points {
+                    Some(_) => SweepError::Point { number, values: in_words(&varied), source },
+                    None => source.into(),
+                })?;
+                cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
+            }
         }
         // A file may need a varied value to be whole.
         let mut described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
@@ -273,6 +298,7 @@ impl Sweep {
             seeds,
             set: set.iter().map(ToString::to_string).collect(),
             vary: vary_given.to_vec(),
+            points: points.cloned(),
             shard,
             columns: columns::names(&cells),
         };
@@ -299,9 +325,8 @@ impl Sweep {
 
     fn described(manifest: &Manifest, folder: &Path) -> Result<Self, SweepError> {
         let set = manifest.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>()?;
-        let vary = manifest.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>()?;
         let file = PathBuf::from(&manifest.scenario);
-        let sweep = Self::new(&file, manifest.seeds, &set, &vary, &manifest.vary, manifest.shard)?;
+        let sweep = Self::new(&file, manifest.seeds, &set, manifest.varied(), manifest.shard)?;
         manifest.check_same(&sweep.manifest, folder)?;
         Ok(sweep)
     }
@@ -373,7 +398,20 @@ impl Sweep {
     }
 }
 
+/// What is varied in a sweep: the values of each point, with every combination of those of each path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Varied<'a> {
+    /// `path=value,value`, one for each path.
+    pub vary: &'a [String],
+    pub points: Option<&'a Points>,
+}
+
 impl Manifest {
+    /// What is varied.
+    pub fn varied(&self) -> Varied<'_> {
+        Varied { vary: &self.vary, points: self.points.as_ref() }
+    }
+
     /// Reads the manifest of a folder.
     ///
     /// # Errors
@@ -441,6 +479,7 @@ impl Manifest {
                 ("seeds", manifest.seeds.into()),
                 ("set", manifest.set.join(" ")),
                 ("vary", manifest.vary.join(" ")),
+                ("points", manifest.points.as_ref().map_or("none".to_owned(), Points::in_words)),
                 ("shard", shard),
                 ("columns", manifest.columns.join(",")),
             ]
@@ -465,9 +504,13 @@ fn of_files(cells: &[Cell]) -> Result<String, SweepError> {
     names.into_iter().map(of).collect()
 }
 
-/// All combinations, the last path running fastest.
-fn combinations(vary: &[Variation]) -> Vec<Vec<Override>> {
-    vary.iter().fold(vec![Vec::new()], |so_far, variation| {
+fn in_words(varied: &[Override]) -> String {
+    varied.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// All combinations with the values of a point, the last path running fastest.
+fn combinations(point: &[Override], vary: &[Variation]) -> Vec<Vec<Override>> {
+    vary.iter().fold(vec![point.to_vec()], |so_far, variation| {
         let each = so_far.iter().flat_map(|before| {
             variation.values.iter().map(|value| before.iter().cloned().chain([value.clone()]).collect())
         });

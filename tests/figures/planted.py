@@ -3,6 +3,7 @@
 import copy
 import random
 
+import designs
 import sweep
 import validation
 from compare import KEYS, TOLD, compare
@@ -101,6 +102,15 @@ def unseen_in_sweep(where, found, varied, totals):
         elif name not in ("varied", "notes"):
             paths += [("summary", "cells", 0, name, *path) for path in places(member)]
     return unseen(found, paths, lambda changed: sweep.compare(where, changed, varied, totals).differences)
+
+
+def unseen_in_indices(found, means):
+    """In the indices of a study; their intervals are drawn, and held within a factor."""
+    paths = []
+    for report, of in enumerate(found["indices"]):
+        paths += [("indices", report, name) for name in ("pairs", "left_out", "seeds")]
+        paths += [("indices", report, "values", value, name) for value in range(len(of["values"])) for name in ("path", "first", "total")]
+    return unseen(found, paths, lambda changed: designs.compare(changed, means).differences)
 
 
 def unseen_in_validation(figures):

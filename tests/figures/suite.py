@@ -14,6 +14,7 @@ import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import designs
 import planted
 import sweep
 import validation
@@ -164,13 +165,18 @@ def main():
         validated = json.loads(dposlab("validate", "--json").stdout)["figures"]
         total.merge(validation.compare(validated))
         told(f"{len(validated)} figures of others", began)
+        indices, means = designs.study(dposlab, Path(folder))
+        indices = json.loads(indices)
+        total.merge(designs.compare(indices, means))
+        total.merge(designs.points(dposlab))
+        told("a study of many values", began)
         tell(total)
         out = Path(folder) / "rich"
         rich = Path(__file__).parent / RICH
         figures = play(rich, SEED, out)
         missed, tried = planted.unseen_in_run(load(out), figures, last_height(rich))
         of_sweeps = (planted.unseen_in_sweep(*sweeps[0]), planted.unseen_in_pairs(*sweeps[1]))
-        for others in (*of_sweeps, planted.unseen_in_validation(validated)):
+        for others in (*of_sweeps, planted.unseen_in_validation(validated), planted.unseen_in_indices(indices, means)):
             missed, tried = missed + others[0], tried + others[1]
         for path in missed:
             print(f"  a change at {'.'.join(map(str, path))} goes unseen")

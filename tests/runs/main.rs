@@ -11,6 +11,7 @@ mod checkpoints;
 mod citations;
 mod claims;
 mod crypto_modes;
+mod designs;
 mod determinism;
 mod dialect_table;
 mod endings;

@@ -99,8 +99,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _relative(arguments: list[str]) -> list[str]:
-    """The arguments with the scenario's file as a worker finds it."""
-    return [arguments[0], path(os.path.relpath(arguments[1])), *arguments[2:]]
+    """The arguments with the scenario's file, and that of points, as a worker finds them."""
+    points = "--points="
+    of = lambda one: points + path(os.path.relpath(one.removeprefix(points))) if one.startswith(points) else one
+    return [arguments[0], path(os.path.relpath(arguments[1])), *map(of, arguments[2:])]
 
 
 class Store:

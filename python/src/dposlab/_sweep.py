@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
@@ -54,6 +58,15 @@ class Sweep:
         failures: list[dict[str, Any]] = self.summary["failures"]
         return failures
 
+    def indices(self, *figures: str) -> list[dict[str, Any]]:
+        """Of each figure the indices of Sobol: how much of its variance each varied value explains, alone and with others.
+
+        The points must be those of ``dposlab points saltelli``, or lie like them.
+        """
+        of = [word for figure in figures for word in ("--of", figure)]
+        indices: list[dict[str, Any]] = call(["indices", path(self.folder), *of, "--json"]).json()["indices"]
+        return indices
+
     @cached_property
     def digest(self) -> str:
         """SHA256 of all results, 64 hexadecimal digits: the same whoever played the runs."""
@@ -76,6 +89,7 @@ def sweep(
     *,
     seeds: range | tuple[int, int] = range(100),
     vary: Mapping[str, Sequence[object]] | None = None,
+    points: Name | Sequence[Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
     out: Name | None = None,
     jobs: int | None = None,
@@ -89,7 +103,8 @@ def sweep(
 ) -> Sweep:
     """Runs a scenario with many seeds and every combination of values.
 
-    ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``out`` keeps all files,
+    ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``points`` are more combinations, each with the same
+    paths: mappings, or a CSV file as ``dposlab points`` draws it. ``out`` keeps all files,
     and the same call goes on there where it was; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
     ``until_ci``, such as ``"missed.rate<0.001"``, ends it with the first seed after which the mean of a figure is known so well; then
     ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played.
@@ -111,7 +126,8 @@ def sweep(
     arguments = ["sweep", path(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
     for varied, values in (vary or {}).items():
         arguments.append(f"--vary={varied}={','.join(literal(value) for value in values)}")
-    with Progress("sweep", "run", progress) as bar:
+    with _table(points) as table, Progress("sweep", "run", progress) as bar:
+        arguments += [] if table is None else [f"--points={table}"]
         if executor is None:
             more = ["--out", path(folder), "--json", "--progress", "json"]
             more += [] if jobs is None else ["--jobs", str(jobs)]
@@ -123,6 +139,23 @@ def sweep(
 
             ended = spread(arguments, folder, executor, timeout, memory, patience, shards, bar.tell)
     return Sweep(folder, _is_well(ended), keep)
+
+
+@contextlib.contextmanager
+def _table(points: Name | Sequence[Mapping[str, object]] | None) -> Iterator[str | None]:
+    """The file of the points."""
+    if points is None or isinstance(points, (str, bytes, os.PathLike)):
+        yield None if points is None else path(points)
+        return
+    paths = list(points[0]) if points else []
+    strange = next((point for point in points if list(point) != paths), None)
+    if not paths or strange is not None:
+        raise UsageError(f"points: found {strange or points!r}, allowed are mappings with one list of paths")
+    with tempfile.TemporaryDirectory(prefix="dposlab-") as folder:
+        file = Path(folder) / "points.csv"
+        with file.open("w", newline="", encoding="utf-8") as out:
+            csv.writer(out).writerows([paths, *([literal(value) for value in point.values()] for point in points)])
+        yield path(file)
 
 
 def _seeds(given: Any) -> tuple[int, int]:

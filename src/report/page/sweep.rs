@@ -2,7 +2,7 @@
 
 use crate::report::{
     bundle::{quoted, shown},
-    sweep::summary::Summary,
+    sweep::{results::POINTS, summary::Summary},
 };
 use serde_json::json;
 use std::{mem, path::Path};
@@ -26,6 +26,9 @@ pub fn page(summary: &Summary) -> String {
         for value in values {
             command.push_str(&format!(" {option} {}", quoted(value)));
         }
+    }
+    if manifest.points.is_some() {
+        command.push_str(&format!(" --points {POINTS}"));
     }
     if let Some(shard) = manifest.shard {
         command.push_str(&format!(" --shard {}", String::from(shard)));

@@ -25,6 +25,8 @@ use std::{
     path::Path,
 };
 
+/// The file of a study's points, as they were given.
+pub const POINTS: &str = "points.csv";
 /// Missing parts that are named.
 const PARTS_NAMED: usize = 10;
 /// The number of failed runs that the summary names. All of them are in `failures.csv`.
@@ -117,6 +119,9 @@ pub fn write(
     }
     runs.finish()?;
     failures.finish()?;
+    if let Some(points) = &sweep.manifest.points {
+        write_whole(&folder.join(POINTS), points.to_csv().as_bytes())?;
+    }
     write_whole(&folder.join("summary.json"), pretty(&summary).as_bytes())?;
     write_whole(&folder.join("report.html"), page::sweep::page(&summary).as_bytes())?;
     Ok(summary)

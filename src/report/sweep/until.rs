@@ -6,7 +6,7 @@
 
 use super::{
     Sweep, SweepRun,
-    columns::{FIGURES, Status},
+    measure::{Measure, SHARES},
     rows::{Row, Rows, RowsError},
 };
 use crate::statistics::{Interval, Sequence};
@@ -16,51 +16,19 @@ use std::{collections::BTreeMap, str::FromStr};
 /// The mean of a figure from 0 to 1, and how narrow its interval has to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
-    measure: &'static Measure,
+    measure: Measure,
     width: f64,
-}
-
-/// A figure of a run from 0 to 1.
-#[derive(Debug)]
-struct Measure {
-    name: &'static str,
-    of: fn(&Row) -> Option<f64>,
-}
-
-/// All that can be asked for.
-static MEASURES: [Measure; 4] = [
-    // The share of the slots that were missed.
-    Measure { name: "missed.rate", of: |row| part(row, "missed_slots", "slots") },
-    // The share of the slots at whose end not all nodes stood on one chain.
-    Measure { name: "forked.rate", of: |row| part(row, "slots_forked", "slots") },
-    // The share of the nodes that stood on one block, mean over the run.
-    Measure { name: "agreement.mean", of: |row| figure(row, "agreement_mean") },
-    // Whether the run ended well; nothing of those that are censored or died.
-    Measure {
-        name: "ok.rate",
-        of: |row| row.status.is_decided().then_some(f64::from(u8::from(row.status == Status::Ok))),
-    },
-];
-
-fn figure(row: &Row, name: &str) -> Option<f64> {
-    let index = FIGURES.iter().position(|figure| figure.name == name).expect("it is a column");
-    row.figures[index]
-}
-
-fn part(row: &Row, some: &str, of: &str) -> Option<f64> {
-    let (some, of) = (figure(row, some)?, figure(row, of)?);
-    (of > 0.0).then_some(some / of)
 }
 
 impl FromStr for Until {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = MEASURES.each_ref().map(|measure| measure.name).join(", ");
+        let names = SHARES.map(|measure| measure.name).join(", ");
         let allowed =
             format!("FIGURE<WIDTH with one of {names} and a width above 0 and below 1, such as missed.rate<0.001");
         let parsed = text.split_once('<').and_then(|(name, width)| {
-            let measure = MEASURES.iter().find(|measure| measure.name == name.trim())?;
+            let measure = SHARES.into_iter().find(|measure| measure.name == name.trim())?;
             let width: f64 = width.trim().parse().ok()?;
             (width > 0.0 && width < 1.0).then_some(Self { measure, width })
         });
@@ -101,7 +69,7 @@ impl Looks {
             let whole: Option<Vec<Row>> = (0..sweep.cells.len() as u64).map(of_cell).collect::<Result<_, _>>()?;
             let Some(whole) = whole else { break };
             for (sequence, row) in self.sequences.iter_mut().zip(&whole) {
-                if let Some(value) = (self.until.measure.of)(row) {
+                if let Some(value) = self.until.measure.of(row) {
                     sequence.add(value);
                 }
             }
