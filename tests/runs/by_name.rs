@@ -93,7 +93,12 @@ fn entries_of_chance_0_change_no_event() {
     };
     let never =
         ["kind = \"drop\"\n", "kind = \"delay\"\nby_ms = 700\n", "kind = \"duplicate\"\ncopies = 2\nwithin_ms = 9\n"];
-    for scenario in (0..12).map(drawn).chain([entries()]).flat_map(|scenario| [quiet(scenario.clone()), scenario]) {
+    // Messages all the time, and a fault that begins among those of a slot.
+    let text = "version = 1\nrounds = 4\ncrypto = \"modelled\"\n[network]\ndelegates = 5\n[[workload]]\nkind = \"generate\"\n\
+                per_second = 4.0\n[[fault]]\nkind = \"drop\"\nchance = 0.5\nfrom = { seconds = 60 }\n";
+    let busy = Scenario::parse(text, Path::new("busy")).expect("it is a scenario");
+    for scenario in (0..12).map(drawn).chain([entries(), busy]).flat_map(|scenario| [quiet(scenario.clone()), scenario])
+    {
         for fault in never {
             let text = format!("{fault}chance = 0.0\nfrom = {{ seconds = 3.0 }}\n");
             let mut with = scenario.clone();

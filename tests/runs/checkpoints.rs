@@ -16,7 +16,8 @@ use dposlab::{
     },
     scenario::{Account, FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
-        Digest, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
+        Digest, Intervention, NetworkEvent, Observer, Plan, SeedTree, Stage, TraceDigest,
+        fault::AddedFault,
         intervention::{Asked, Returned, SnapshotId},
         live::{Journal, Keeper, Settler},
         snapshots::{Inputs, Snapshots},
@@ -107,11 +108,11 @@ impl Run {
     }
 
     /// Goes on with what another process would read.
-    fn read_again(&mut self, plan: &Plan, name: &str) {
+    fn read_again(&mut self, plan: &Plan, added: &[AddedFault], name: &str) {
         let moment = self.stage.inline_moment().expect("it is in this thread");
         self.blocks.put_into(plan);
         let (bytes, _) = moment.to_bytes();
-        let again = Moment::from_bytes(bytes.clone(), plan, &[]).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let again = Moment::from_bytes(bytes.clone(), plan, added).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert!(again.to_bytes().0 == bytes, "{name}: what is read is not what was written");
         let mut out = Saver::new(&plan.tree);
         self.digest.save(&mut out);
@@ -137,7 +138,7 @@ fn holds(scenario: &Scenario, seed: u64, name: &str) {
         let mut broken = Run::new(scenario, &plan());
         for at in instants {
             broken.play(at).await;
-            broken.read_again(&plan(), name);
+            broken.read_again(&plan(), &[], name);
         }
         broken.play(DELIVERED_MAX).await;
         assert_eq!(broken.end(), end, "{name}: the run differs after it was read again");
@@ -196,6 +197,59 @@ fn a_fault_of_one_message_goes_on_counting() {
         ends.push(digest(&scenario(only)));
     }
     assert!(ends[0] != ends[1] && ends[1] != ends[2], "each message matters");
+}
+
+/// Messages between nodes, and how many of them were lost.
+#[derive(Clone, Default)]
+struct Losses(Arc<Mutex<(u64, u64)>>);
+
+impl Observer for Losses {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        let (all, lost) = match event {
+            NetworkEvent::Sent { from, to, .. } if from.node != to.node => (1, 0),
+            NetworkEvent::Lost { .. } => (1, 1),
+            _ => return,
+        };
+        let mut counts = self.0.lock().expect("nobody panics");
+        *counts = (counts.0 + all, counts.1 + lost);
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
+    }
+}
+
+/// A network in which nothing is drawn for messages, until a user adds a fault that does: from then on each has a fate of its own, also
+/// after a break.
+#[test]
+fn an_added_fault_draws_for_each_message_and_goes_on_after_a_break() {
+    let text = "version = 1\nrounds = 9\n[network]\ndelegates = 5\n";
+    let scenario = Scenario::parse(text, Path::new("plain.toml")).expect("it is valid");
+    let seeds = SeedTree::new(1);
+    let plan = || scenario.plan(&scenario.testnet(seeds), seeds);
+    let desk = FaultDesk::new(&plan(), scenario.testnet(seeds));
+    let added = desk.read(&json!({"kind": "drop", "chance": 0.3})).expect("it is a fault");
+    let play = |breaks: &[u64]| {
+        let losses = Losses::default();
+        let end = among_actors(async {
+            let mut run = Run::new(&scenario, &plan());
+            run.play(400).await;
+            run.stage.intervene(Intervention::AddFault(added.clone().into())).await.expect("no actor dies");
+            run.stage.watch(Box::new(losses.clone()));
+            for at in breaks {
+                run.play(*at).await;
+                run.read_again(&plan(), std::slice::from_ref(&added), "a fault was added");
+            }
+            run.play(DELIVERED_MAX).await;
+            run.end()
+        });
+        (end, *losses.0.lock().expect("nobody panics"))
+    };
+    let (whole, (all, lost)) = play(&[]);
+    assert!(all > 1_000 && (0.25..0.35).contains(&(lost as f64 / all as f64)), "{lost} of {all} lost");
+    assert_eq!(play(&[700, 1_200]).0, whole);
 }
 
 /// A network with clients, of which everything is kept in a folder.

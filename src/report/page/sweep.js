@@ -35,7 +35,7 @@ const groups = groupNames.map((group, place) => {
 });
 const axisTold = axis.log ? " The axis of what was varied is logarithmic." : "";
 
-page.append(heading(summary.scenario, `seeds ${summary.seeds}${summary.vary.length ? `, with ${summary.vary.join(" and ")}` : ""}`), command(`${data.command} --out DIR`));
+page.append(heading(summary.scenario, `seeds ${summary.seeds}${summary.points ? `, ${number(summary.points.rows.length)} points of ${summary.points.paths.join(" and ")}` : ""}${summary.vary.length ? `, with ${summary.vary.join(" and ")}` : ""}`), command(`${data.command} --out DIR`));
 // Censored runs and those that died say nothing of how their networks end.
 const judged = summary.runs - summary.censored - summary.died;
 page.append(element("div", { class: "tiles" },
@@ -89,15 +89,35 @@ function means(figure) {
   return { title: `Mean of ${wordOf(figure)}`, x: axis, panels: [{ y: { ...y, log: spread(series.flatMap((one) => [...one.y, ...one.low])) }, height: 270, series }] };
 }
 
+// The points of a study differ in all values at once: a plot for each value whose values are numbers.
+const scattered = summary.points ? paths.filter((path) => isNumeric(path) && valuesOf(path).length > 1) : [];
+
+/** The mean of a figure at each point, by one of its values. */
+function against(path, figure) {
+  const [y, by] = axisOf(figure);
+  const [color, marker, dash] = LOOKS[0];
+  const has = cells.filter((cell) => cell.figures[figure]);
+  const spots = has.map((cell) => Number(cell.varied[path]));
+  const sorted = [...new Set(spots)].sort((one, other) => one - other);
+  const values = has.map((cell) => cell.figures[figure]);
+  // Where most lie close together on a plain axis; a single small one is no reason.
+  const log = sorted[0] > 0 && sorted[Math.floor(0.75 * sorted.length)] > 8 * sorted[Math.floor(0.25 * sorted.length)];
+  const series = { kind: "points", name: "mean", quiet: true, color, marker, dash, place: 0, places: 1, nudge: 0, size: 3.5, x: spots, y: values.map((one) => one.mean * by),
+    low: values.map((one) => (one.confidence ? one.confidence.low * by : null)), high: values.map((one) => (one.confidence ? one.confidence.high * by : null)),
+    text: has.map((cell, index) => `${tell(y, values[index].mean * by)}${uncertain(values[index], y, by)}; ${together(cell, paths)}`) };
+  return { title: `${wordOf(figure)} by ${path}`, x: { label: path, values: sorted, log, tight: true, inset: 20 }, panels: [{ y: { ...y, log: spread(series.y) }, height: 230, series: [series] }] };
+}
+
 if (figures.length) {
   const first = figures.find(varies) || figures[0];
   const boxes = plotCard("half", "Distribution", `Boxes hold the middle half of the runs, with a bold line at the median and a marker at the mean; whiskers hold nine in ten, and small rings are the least and the greatest.${axisTold}`, distribution(first), "runs.csv");
   const lines = plotCard("half", "Mean", `With the interval that holds the true mean with 95 % confidence (Student); none where every run has the same value.${axisTold}`, means(first), "summary.json");
   const select = element("select", { "aria-label": "figure" }, figures.map((figure) => element("option", { value: figure }, wordOf(figure))));
   select.value = first;
-  select.addEventListener("change", () => { boxes.plot.set(distribution(select.value)); lines.plot.set(means(select.value)); });
+  const clouds = scattered.map((path) => [path, plotCard("half", `By ${path}`, "The mean at each point, with its interval at 95 % confidence (Student).", against(path, first), "summary.json")]);
+  select.addEventListener("change", () => { clouds.forEach(([path, cloud]) => cloud.plot.set(against(path, select.value))); boxes.plot.set(distribution(select.value)); lines.plot.set(means(select.value)); });
   grid.append(element("section", { class: "card choose", "aria-label": "Figure" }, element("h2", {}, "Figure"), select, element("span", { class: "soft" }, "of each run, by what was varied")));
-  grid.append(boxes.card, lines.card);
+  grid.append(...(clouds.length ? clouds.map(([, cloud]) => cloud.card) : [boxes.card, lines.card]));
 }
 
 const failed = summary.failures.length;

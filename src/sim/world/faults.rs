@@ -25,7 +25,7 @@ use std::{
 pub struct Faults {
     state: Vec<State>,
     /// Behaviours that are on: whose, and by which fault, as they began.
-    behaviours: Vec<(usize, ActorId, Layer)>,
+    pub(super) behaviours: Vec<(usize, ActorId, Layer)>,
     /// Delegates that are switched off: by which fault, and in which rounds.
     off: Vec<(usize, NodeId, Spells)>,
     /// The number of the next behaviour.

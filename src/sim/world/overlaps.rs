@@ -324,3 +324,17 @@ fn a_kept_pool_censors_exactly_while_its_fault_is_in_force() {
     stand.turn(60, 2, false);
     assert!(pool(&stand).is_empty(), "it ended while the node was down: {:?}", pool(&stand));
 }
+
+/// Two behaviours of one fault at one actor draw apart, and so do those of two equal faults and of two nodes.
+#[test]
+fn each_behaviour_has_a_name_of_its_own() {
+    let spare: FaultKind =
+        toml::from_str("kind = 'spare-forger'\ndelegates = [2, 3]\nnodes = [0, 1]").expect("it is a kind");
+    let mut stand = Stand::new(&[&spare, &spare]);
+    stand.turn(10, 0, true);
+    stand.turn(10, 1, true);
+    let behaviours = &stand.world.faults.behaviours;
+    // Of a fault at two nodes they are told apart by the node that draws.
+    let names: BTreeSet<_> = behaviours.iter().map(|(_, to, layer)| (to.node, layer.name)).collect();
+    assert_eq!((behaviours.len(), names.len()), (8, 8));
+}

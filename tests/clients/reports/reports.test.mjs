@@ -452,3 +452,27 @@ test("the share of runs that ended well says of which runs it is", async () => {
     assert.deepEqual(told, []);
     await close();
 });
+
+test("a study of points has a plot for each value, with a mark at each point", async () => {
+    const [points, folder] = [join(out, "points.csv"), join(out, "study")];
+    execFileSync(binary, ["points", "sobol", "--count", "16", "network.loss=uniform(0,0.05)", "rounds=integer(1,4)", "--out", points]);
+    const study = ["sweep", "scenarios/healthy.toml", "--set", "crypto=modelled", "--points", points, "--seeds", "0..2", "--out", folder];
+    execFileSync(binary, study, { cwd: root, stdio: "ignore" });
+    const { page, told, close } = await open("study");
+    assert.ok((await page.locator("header").first().innerText()).includes("16 points of network.loss and rounds"));
+    const { cells } = JSON.parse(readFileSync(join(folder, "summary.json"), "utf8"));
+    await page.locator("select").selectOption("height");
+    for (const path of ["network.loss", "rounds"]) {
+        const drawn = await drawing(cardOf(page, `By ${path}`));
+        const [x, y, of] = [across(drawn), up(drawn, "height"), marks(drawn.series.mean.marker)];
+        // Points at one place share a mark: a height follows from the rounds.
+        const expected = path === "rounds" ? cells.filter((cell, index) => cells.findIndex((other) => other.varied.rounds === cell.varied.rounds) === index) : cells;
+        assert.equal(of.length, expected.length, path);
+        expected.forEach((cell, index) => {
+            near(y.of(of[index][1]), cell.figures.height.mean, y, `${path}: mean of point ${index}`);
+            near(x.of(of[index][0]), Number(cell.varied[path]), x, `${path} of point ${index}`);
+        });
+    }
+    assert.deepEqual(told, []);
+    await close();
+});
