@@ -30,8 +30,8 @@ pub struct Indices {
 
 const EXAMPLES: &str = "\
 Examples:
-  dposlab points saltelli --count 64 'network.loss=uniform(0,0.3)' 'network.latency.median_ms=integer(20,400)' --out pairs.csv
-  dposlab sweep scenarios/lossy.toml --points pairs.csv --seeds 0..2 --out out/pairs
+  dposlab points saltelli --count 64 'network.loss=uniform(0,0.3)' 'network.latency.median_ms=integer(20,400)' --out out/pairs.csv
+  dposlab sweep scenarios/lossy.toml --points out/pairs.csv --seeds 0..2 --out out/pairs
   dposlab indices out/pairs --of missed.rate";
 
 impl Indices {
@@ -57,7 +57,7 @@ fn table(report: &IndexReport) -> String {
         left_out => format!(", {left_out} more without it"),
     };
     let mut out = format!(
-        "{} over {} pairs of points{left_out}, {} seeds each\n\n| value | first | 95 % | total | 95 % |\n|---|---:|---:|---:|---:|",
+        "{} over {} pairs of points{left_out}, {} seeds or more each\n\n| value | first | 95 % | total | 95 % |\n|---|---:|---:|---:|---:|",
         report.figure, report.pairs, report.seeds
     );
     for value in &report.values {

@@ -2,11 +2,15 @@
 
 use super::{Failure, output};
 use crate::{
-    report::sweep::{distribution::VariedValue, points::Points as Table},
+    report::sweep::{CELLS_LIMIT, distribution::VariedValue, points::Points as Table},
     statistics::design::{COUNT_LIMIT, DIMENSIONS_LIMIT, latin, saltelli, sobol},
 };
 use clap::{Args, ValueEnum};
-use std::{fs::File, io::Write, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::PathBuf,
+};
 
 /// Draw the points of a study: a table of values for `dposlab sweep --points`.
 ///
@@ -36,7 +40,7 @@ pub struct Points {
 enum Design {
     /// A Latin hypercube: each value is cut into as many equal parts as there are points, and each part has one.
     Latin,
-    /// Sobol's sequence, scrambled: as even as can be, in all values together.
+    /// Sobol's sequence, scrambled: even in all values together, from some hundred points on.
     Sobol,
     /// Pairs of Sobol's points, each with those mixed of it, for `dposlab indices`: N pairs of D values are N * (D + 2) points.
     Saltelli,
@@ -44,9 +48,9 @@ enum Design {
 
 const EXAMPLES: &str = "\
 Examples:
-  dposlab points latin --count 100 'network.loss=uniform(0,0.3)' 'network.delegates=integer(4,21)' --out points.csv
-  dposlab sweep scenarios/lossy.toml --points points.csv --seeds 0..10 --out out/space
-  dposlab points saltelli --count 64 'network.loss=uniform(0,0.3)' 'network.delegates=integer(4,21)' --out pairs.csv";
+  dposlab points latin --count 100 'network.loss=uniform(0,0.3)' 'network.delegates=integer(4,21)' --out out/points.csv
+  dposlab sweep scenarios/lossy.toml --points out/points.csv --seeds 0..10 --out out/space
+  dposlab points saltelli --count 64 'network.loss=uniform(0,0.3)' 'network.delegates=integer(4,21)' --out out/pairs.csv";
 
 impl Points {
     /// Draws and prints them.
@@ -67,6 +71,12 @@ impl Points {
                 "--count: found {count}, allowed are powers of two up to {COUNT_LIMIT}, for which the points lie evenly"
             )));
         }
+        let all = u64::from(count) * if self.design == Design::Saltelli { values as u64 + 2 } else { 1 };
+        if all > CELLS_LIMIT {
+            return Err(Failure::usage(format!(
+                "found {all} points, allowed are {CELLS_LIMIT}, which a sweep can have"
+            )));
+        }
         let points = match self.design {
             Design::Latin => latin(count, values, self.seed.into()),
             Design::Sobol => sobol(count, values, self.seed),
@@ -78,7 +88,10 @@ impl Points {
             output::line(table.to_csv().trim_end());
             return Ok(());
         };
-        let written = File::create_new(file).and_then(|mut file| file.write_all(table.to_csv().as_bytes()));
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let made = folder.map_or(Ok(()), fs::create_dir_all);
+        let written =
+            made.and_then(|()| File::create_new(file)).and_then(|mut file| file.write_all(table.to_csv().as_bytes()));
         written.map_err(|why| Failure::broken(format!("--out {}: {why}", file.display())))
     }
 }

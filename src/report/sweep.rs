@@ -29,7 +29,7 @@ pub mod until;
 
 use super::bundle;
 use crate::{
-    files::{self, CHAIN_LIMIT, TEXT_LIMIT},
+    files::{self, CHAIN_LIMIT},
     protocol::crypto::sha256,
     scenario::{Override, Scenario, ScenarioError, Variation, overrides::OverrideError},
 };
@@ -46,12 +46,14 @@ use std::{
 
 /// The file in a sweep's folder that says what it is.
 const MANIFEST: &str = "sweep.json";
+/// Bytes of that file: points take more room there than in the table that they come from.
+const MANIFEST_LIMIT: u64 = 256 << 20;
 /// The version of that file and of `rows.bin`, and of what the digests in it are made of.
 const VERSION: u32 = 5;
 /// Runs of a sweep; `rows.bin` has then some 30 gigabytes.
 const RUNS_LIMIT: u64 = 100_000_000;
 /// Combinations of varied values; the scenario of each is in memory.
-const CELLS_LIMIT: u64 = 10_000;
+pub const CELLS_LIMIT: u64 = 10_000;
 /// Parts of a sweep.
 const SHARDS_LIMIT: u64 = 100_000;
 
@@ -193,7 +195,7 @@ pub enum SweepError {
     Assertion { file: String, why: String },
     #[error("--vary {0}")]
     Vary(OverrideError),
-    #[error("{0}: a path is varied once, and not set beside it")]
+    #[error("{0}: a path is varied once, and neither it nor a part of it is set beside it")]
     Twice(String),
     #[error("--points {0}")]
     Points(#[from] points::PointsError),
@@ -261,7 +263,8 @@ impl Sweep {
         let of_vary = vary.iter().map(|vary| vary.values[0].path());
         let paths: Vec<String> = of_points[0].iter().map(Override::path).chain(of_vary).collect();
         for (index, path) in paths.iter().enumerate() {
-            if set.iter().any(|set| set.path() == *path) || paths[..index].contains(path) {
+            let is_in_way = |other: &str| is_within(path, other) || is_within(other, path);
+            if set.iter().any(|set| is_in_way(&set.path())) || paths[..index].iter().any(|other| is_in_way(other)) {
                 return Err(SweepError::Twice(path.clone()));
             }
         }
@@ -419,7 +422,7 @@ impl Manifest {
     pub fn read(folder: &Path) -> Result<Self, SweepError> {
         let file = folder.join(MANIFEST);
         let no_manifest = |why: String| SweepError::NoManifest { file: file.clone(), why };
-        let text = files::read_text(&file, TEXT_LIMIT).map_err(|why| no_manifest(why.to_string()))?;
+        let text = files::read_text(&file, MANIFEST_LIMIT).map_err(|why| no_manifest(why.to_string()))?;
         serde_json::from_str(&text).map_err(|why| no_manifest(why.to_string()))
     }
 
@@ -502,6 +505,11 @@ fn of_files(cells: &[Cell]) -> Result<String, SweepError> {
         Ok(format!("{name}: {}\n", hex::encode(sha256(&bytes))))
     };
     names.into_iter().map(of).collect()
+}
+
+/// Returns true if a path is another one, or leads to something in what that one leads to.
+fn is_within(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 fn in_words(varied: &[Override]) -> String {

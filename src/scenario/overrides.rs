@@ -48,7 +48,7 @@ impl FromStr for Override {
 
     fn from_str(text: &str) -> Result<Self, OverrideError> {
         let (path, value) = text.split_once('=').ok_or_else(|| OverrideError::NoValue(text.to_owned()))?;
-        Ok(Self { path: parse_path(path.trim())?, value: parse_value(value) })
+        Self::new(path, value)
     }
 }
 
@@ -68,6 +68,14 @@ impl FromStr for Variation {
 }
 
 impl Override {
+    /// One of a path and a value as they are written on both sides of `=`.
+    ///
+    /// # Errors
+    /// The path is none.
+    pub fn new(path: &str, value: &str) -> Result<Self, OverrideError> {
+        Ok(Self { path: parse_path(path.trim())?, value: parse_value(value) })
+    }
+
     /// The path, in its normal form.
     pub fn path(&self) -> String {
         join(&self.path)
@@ -164,7 +172,7 @@ fn parse_value(text: &str) -> Value {
 }
 
 /// Splits at the commas that are in no list, table or quotes.
-fn split_values(text: &str) -> Vec<&str> {
+pub fn split_values(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut start, mut values) = (0_i32, None, 0, Vec::new());
     for (at, letter) in text.char_indices() {
         match (quote, letter) {

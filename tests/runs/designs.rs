@@ -126,8 +126,11 @@ fn indices_say_what_a_figure_depends_on() {
         assert!(rounds["total_confidence"]["low"].as_f64() < Some(total), "{rounds}");
     }
     let table = text(run(&["indices", &out, "--of", "height"]));
-    assert!(table.contains("height over 16 pairs of points, 2 seeds each") && table.contains("| rounds | "), "{table}");
-    refused(&run(&["indices", &out, "--of", "missed.rate"]), &["missed.rate does not vary"]);
+    assert!(
+        table.contains("height over 16 pairs of points, 2 seeds or more each") && table.contains("| rounds | "),
+        "{table}"
+    );
+    refused(&run(&["indices", &out, "--of", "missed.rate"]), &["missed.rate does not vary in the 16 of 16 pairs"]);
     let told = run(&["indices", &out, "--of", "heights"]);
     assert!(String::from_utf8_lossy(&told.stderr).contains("found 'heights', allowed are missed.rate, "));
 }
@@ -143,6 +146,11 @@ fn what_are_no_points_is_refused_before_the_first_run() {
         ("rounds,rounds\n1,2\n", &["rounds: a path is varied once"]),
         ("network.lots\n1\n", &["point 1 (network.lots=1): ", "lots"]),
         ("rounds,network.loss\n1,0.1\n2,1.5\n", &["point 2 (rounds=2, network.loss=1.5): ", "found 1.5"]),
+        (
+            "network.latency.max_ms,network.latency\n99,1\n",
+            &["network.latency: a path is varied once, and neither it nor a part"],
+        ),
+        ("rounds=3 #,network.loss\n1,0.1\n", &["'rounds=3 #' is no path"]),
         ("what is this\n1\n", &["'what is this' is no path"]),
     ] {
         study.write("points.csv", table);
@@ -154,8 +162,43 @@ fn what_are_no_points_is_refused_before_the_first_run() {
     refused(&study.sweep("nowhere.csv", "out", &[]), &["--points ", "nowhere.csv: No such file"]);
     let many = format!("rounds\n{}", "1\n".repeat(10_001));
     study.write("points.csv", &many);
-    refused(&study.sweep("points.csv", "out", &[]), &["found 10001 combinations of values, allowed are 10000"]);
+    refused(&study.sweep("points.csv", "out", &[]), &["points.csv: found more points than the 10000 that are allowed"]);
+    study.write("points.csv", &format!("rounds{}\n1\n", ",rounds".repeat(100)));
+    refused(&study.sweep("points.csv", "out", &[]), &["points.csv: found 101 paths, allowed are 100"]);
+    study.write("points.csv", "network.latency\n\"{ min_ms = 1, max_ms = 2 }\"\n");
+    let part = ["--set", "network.latency.max_ms=9"];
+    refused(&study.sweep("points.csv", "out", &part), &["network.latency: a path is varied once, and neither"]);
     assert!(!Path::new(&study.path("out")).exists(), "nothing was begun");
+}
+
+/// A point without the figure takes its pair out, and a seed without it takes itself out of its pair.
+#[test]
+fn what_lacks_the_figure_is_left_out_of_indices() {
+    let study = Study::new();
+    let judged = format!("{SCENARIO}[[assert]]\nfinally = \"height >= 9\"\n");
+    study.write("s.toml", &judged);
+    let rows = [
+        "1,1000", "3,1000", "1,2000", "3,2000", "3,1500", "2,1500", "3,1200", "2,1200", "1,1000", "3,1000", "1,16",
+        "3,16",
+    ];
+    study.write("points.csv", &format!("rounds,time_limit_seconds\n{}\n", rows.join("\n")));
+    let ended = study.sweep("points.csv", "out", &[]);
+    assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
+    let out = study.path("out");
+    let told: Value = serde_json::from_str(&text(run(&["indices", &out, "--of", "ok.rate", "--json"]))).expect("JSON");
+    let report = &told["indices"][0];
+    assert_eq!((&report["pairs"], &report["left_out"], &report["seeds"]), (&2.into(), &1.into(), &2.into()), "{told}");
+    assert_eq!(report["values"][1]["total"].as_f64(), Some(0.0), "the time limit decides nothing there: {told}");
+    assert!(report["values"][0]["total"].as_f64() > Some(0.9), "{told}");
+    assert!(text(run(&["indices", &out, "--of", "ok.rate"])).contains("over 2 pairs of points, 1 more without it"));
+    refused(&run(&["indices", &out, "--of", "transaction_latency_p50_ms"]), &["found 0 of 3 pairs that have it"]);
+    let times = run(&["indices", &out, "--of", "converged_seconds_max"]);
+    assert!(String::from_utf8_lossy(&times.stderr).contains("found 'converged_seconds_max', allowed are missed.rate"));
+    let until = ["--until-ci", "missed.rate<0.9"];
+    study.write("s.toml", SCENARIO);
+    let sweep = ["sweep", &study.path("s.toml"), "--points", &study.path("points.csv"), "--seeds", "0..60", "--out"];
+    assert_eq!(run(&[&sweep[..], &[&study.path("until")], &until].concat()).status.code(), Some(0));
+    refused(&run(&["indices", &study.path("until"), "--of", "height"]), &["such as one that --until-ci ended"]);
 }
 
 #[test]
@@ -200,6 +243,9 @@ fn points_are_a_function_of_their_seed() {
     assert!(again.status.code() == Some(1) && String::from_utf8_lossy(&again.stderr).contains("kept.csv: File exists"));
     refused(&run(&["points", "sobol", "--count", "7", "a=uniform(0,1)"]), &["found 7, allowed are powers of two"]);
     refused(&run(&["points", "latin", "--count", "7", "a=uniform(0,1)", "a=integer(1,2)"]), &["a: is varied twice"]);
+    let many = ["points", "saltelli", "--count", "4096", "a=uniform(0,1)", "b=uniform(0,1)"];
+    refused(&run(&many), &["found 16384 points, allowed are 10000"]);
+    assert_eq!(text(draw("latin", "1", &["--out", &study.path("new/points.csv")])), "");
     let many: Vec<String> = (0..101).map(|number| format!("a{number}=uniform(0,1)")).collect();
     let arguments: Vec<&str> =
         ["points", "latin", "--count", "2"].into_iter().chain(many.iter().map(String::as_str)).collect();

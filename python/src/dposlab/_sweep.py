@@ -148,13 +148,13 @@ def _table(points: Name | Sequence[Mapping[str, object]] | None) -> Iterator[str
         yield None if points is None else path(points)
         return
     paths = list(points[0]) if points else []
-    strange = next((point for point in points if list(point) != paths), None)
+    strange = next((point for point in points if set(point) != set(paths)), None)
     if not paths or strange is not None:
         raise UsageError(f"points: found {strange or points!r}, allowed are mappings with one list of paths")
     with tempfile.TemporaryDirectory(prefix="dposlab-") as folder:
         file = Path(folder) / "points.csv"
         with file.open("w", newline="", encoding="utf-8") as out:
-            csv.writer(out).writerows([paths, *([literal(value) for value in point.values()] for point in points)])
+            csv.writer(out).writerows([paths, *([literal(point[name]) for name in paths] for point in points)])
         yield path(file)
 
 

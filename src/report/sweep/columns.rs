@@ -226,8 +226,8 @@ pub fn names(cells: &[Cell]) -> Vec<String> {
 /// The columns of the table of runs.
 pub fn table(cells: &[Cell]) -> Vec<sheet::Column> {
     let mut columns = vec![sheet::column("run", sheet::Kind::Count)];
-    columns
-        .extend(cells[0].varied.iter().map(|varied| sheet::column(varied.path(), varied_kind(cells, &varied.path()))));
+    let varied = cells[0].varied.iter().zip(varied_kinds(cells));
+    columns.extend(varied.map(|(varied, kind)| sheet::column(varied.path(), kind)));
     columns.push(sheet::column("seed", sheet::Kind::Count));
     columns.push(sheet::column("status", sheet::Kind::Text));
     columns.push(sheet::column("ended", sheet::Kind::Text));
@@ -238,25 +238,26 @@ pub fn table(cells: &[Cell]) -> Vec<sheet::Column> {
     columns
 }
 
-/// Numbers where all values of a path are.
-fn varied_kind(cells: &[Cell], path: &str) -> sheet::Kind {
-    let values = cells.iter().flat_map(|cell| &cell.varied).filter(|varied| varied.path() == path);
-    match values.into_iter().all(|varied| varied.value().is_integer() || varied.value().is_float()) {
+/// Of each varied path, in their order: numbers where all of its values are.
+pub fn varied_kinds(cells: &[Cell]) -> Vec<sheet::Kind> {
+    let is_number = |value: &toml::Value| value.is_integer() || value.is_float();
+    let of_path = |place: usize| match cells.iter().all(|cell| is_number(cell.varied[place].value())) {
         true => sheet::Kind::Number,
         false => sheet::Kind::Text,
-    }
+    };
+    (0..cells[0].varied.len()).map(of_path).collect()
 }
 
-/// The cells of a row that tell what was varied.
-pub fn varied(cells: &[Cell], cell: &Cell) -> Vec<sheet::Cell> {
-    let one = |varied: &crate::scenario::Override| match varied_kind(cells, &varied.path()) {
+/// The cells of a row that tell what was varied, by the [kinds](varied_kinds) of their columns.
+pub fn varied(kinds: &[sheet::Kind], cell: &Cell) -> Vec<sheet::Cell> {
+    let one = |(kind, varied): (&sheet::Kind, &crate::scenario::Override)| match kind {
         sheet::Kind::Number => {
             let value = varied.value();
             sheet::Cell::from(value.as_float().or(value.as_integer().map(|integer| integer as f64)))
         }
         _ => sheet::Cell::from(varied.value_text()),
     };
-    cell.varied.iter().map(one).collect()
+    kinds.iter().zip(&cell.varied).map(one).collect()
 }
 
 #[cfg(test)]

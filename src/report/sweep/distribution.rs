@@ -1,6 +1,6 @@
 //! A varied value of a study and how it is distributed: `network.loss=uniform(0,0.3)`.
 
-use crate::scenario::Override;
+use crate::scenario::{Override, overrides::split_values};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::str::FromStr;
 
@@ -24,8 +24,10 @@ enum Distribution {
 }
 
 /// What is allowed, in words.
-const ALLOWED: &str = "allowed is PATH= and one of uniform(LOW,HIGH), log-uniform(LOW,HIGH) above 0, integer(LOW,HIGH), \
+const ALLOWED: &str = "allowed is PATH= and one of uniform(LOW,HIGH), log-uniform(LOW,HIGH) above 0, integer(LOW,HIGH) less than 8388608 apart, \
                        normal(MEAN,DEVIATION) and choice(VALUE,VALUE), such as network.loss=uniform(0,0.3)";
+/// The greatest range of whole numbers: the points of a sequence have 24 bits.
+const INTEGERS: i64 = 1 << 23;
 /// The least distance of a share from 0 and from 1, where a normal value is infinite.
 const LEAST: f64 = 1.0 / (1 << 25) as f64;
 
@@ -37,11 +39,11 @@ impl FromStr for VariedValue {
         let (path, rest) = text.split_once('=').ok_or_else(|| refused(""))?;
         let (name, values) =
             rest.trim().strip_suffix(')').and_then(|rest| rest.split_once('(')).ok_or_else(|| refused(""))?;
-        let values: Vec<&str> = values.split(',').map(str::trim).collect();
+        let values: Vec<&str> = split_values(values).into_iter().map(str::trim).collect();
         // A path that is none is found before a table is made.
-        format!("{path}=0").parse::<Override>().map_err(|why| refused(&format!(" ({why})")))?;
+        let path = Override::new(path, "0").map_err(|why| refused(&format!(" ({why})")))?.path();
         let distribution = Distribution::of(name.trim(), &values).ok_or_else(|| refused(""))?;
-        Ok(Self { path: path.trim().to_owned(), distribution })
+        Ok(Self { path, distribution })
     }
 }
 
@@ -54,14 +56,17 @@ impl Distribution {
         let [first, second] = values else { return None };
         if name == "integer" {
             let (low, high) = (first.parse::<i64>().ok()?, second.parse::<i64>().ok()?);
-            return (low < high && high.checked_sub(low).is_some()).then_some(Self::Integer(low, high));
+            let fits = high.checked_sub(low).is_some_and(|range| (1..INTEGERS).contains(&range));
+            return fits.then_some(Self::Integer(low, high));
         }
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
         let (first, second) = (number(first)?, number(second)?);
         match name {
             "uniform" if first < second => Some(Self::Uniform(first, second)),
             "log-uniform" if 0.0 < first && first < second => Some(Self::LogUniform(first, second)),
-            "normal" if second > 0.0 => Normal::new(first, second).ok().map(Self::Normal),
+            "normal" if second > 0.0 && (first.abs() + 10.0 * second).is_finite() => {
+                Normal::new(first, second).ok().map(Self::Normal)
+            }
             _ => None,
         }
     }
@@ -73,7 +78,7 @@ impl VariedValue {
         // A number with a point where it may have one.
         let number = |value: f64| format!("{value:?}");
         match &self.distribution {
-            Distribution::Uniform(low, high) => number(low + share * (high - low)),
+            Distribution::Uniform(low, high) => number(low * (1.0 - share) + high * share),
             Distribution::LogUniform(low, high) => {
                 number((low.ln() + share * (high / low).ln()).exp().clamp(*low, *high))
             }
@@ -103,6 +108,11 @@ mod tests {
         assert_eq!(integers, ["-1", "-1", "0", "0", "1", "1", "2", "2"]);
         assert_eq!(at("rules.base=choice(reference,corrected)", 0.49), "reference");
         assert_eq!(at("rules.base=choice(reference,corrected)", 1.0), "corrected");
+        assert_eq!(at("a=choice([1, 2],{ b = 3, c = 4 })", 0.6), "{ b = 3, c = 4 }");
+        assert!(
+            at("a=uniform(-1e308,1.7e308)", 0.5).parse::<f64>().is_ok_and(|value| (value / 3.5e307 - 1.0).abs() < 1e-9)
+        );
+        assert_eq!("fault[00].rounds=integer(1,2)".parse::<VariedValue>().expect("it is one").path, "fault[0].rounds");
         // The point that a standard normal number is below with a chance of 97.5 %.
         let normal: f64 = at("a=normal(10,2)", 0.975).parse().expect("a number");
         assert!((normal - (10.0 + 2.0 * 1.959_963_984_540_054)).abs() < 1e-9);
@@ -125,6 +135,9 @@ mod tests {
             "a=log-uniform(0,1)",
             "a=integer(0.5,2)",
             "a=integer(3,3)",
+            "a=integer(0,8388608)",
+            "a=normal(0,1e308)",
+            "a=b=uniform(0,1)",
             "a=normal(1,0)",
             "a=choice(x)",
             "a=choice(x,)",

@@ -1,10 +1,7 @@
 //! The indices of Sobol of a study: how much of a figure's variance each varied value explains.
 
 use super::{Sweep, SweepError, measure::Measure, rows::Rows};
-use crate::statistics::{
-    Interval,
-    indices::{Group, indices},
-};
+use crate::statistics::{Interval, indices::indices};
 use serde::Serialize;
 
 /// The indices of a figure.
@@ -13,8 +10,9 @@ pub struct IndexReport {
     pub figure: &'static str,
     /// Pairs of points, each with those that are mixed of it.
     pub pairs: usize,
-    /// Pairs of which some point has no run with the figure: the indices say nothing of them.
+    /// Pairs without a seed of which all points have the figure: the indices say nothing of them.
     pub left_out: usize,
+    /// The fewest seeds of a pair of which all points have it. The mean is over those.
     pub seeds: u64,
     pub values: Vec<ValueIndex>,
 }
@@ -29,6 +27,14 @@ pub struct ValueIndex {
     /// The share that it takes part in, alone or with others.
     pub total: f64,
     pub total_confidence: Interval,
+}
+
+/// The mean of each point of a group over the seeds of which all points have the figure, and how many seeds these are. `None` without any.
+fn means(group: &[Option<f64>], seeds: usize) -> Option<(Vec<f64>, u64)> {
+    let shared: Vec<usize> =
+        (0..seeds).filter(|seed| group.iter().skip(*seed).step_by(seeds).all(Option::is_some)).collect();
+    let mean = |point: &[Option<f64>]| shared.iter().filter_map(|seed| point[*seed]).sum::<f64>() / shared.len() as f64;
+    (!shared.is_empty()).then(|| (group.chunks(seeds).map(mean).collect(), shared.len() as u64))
 }
 
 /// Computes them of the means of a figure over the seeds, of which all runs are done.
@@ -47,21 +53,26 @@ pub fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexRep
         return Err(refused("found a part, allowed is a whole study".into()));
     }
     points.check_pairs().map_err(refused)?;
-    let mut means = vec![(0.0, 0_u64); sweep.cells.len()];
+    let seeds = sweep.seeds_per_cell() as usize;
+    let mut figures = vec![None; sweep.cells.len() * seeds];
     for place in sweep.places() {
         let Some(row) = rows.read(sweep.row_of(place))? else {
-            return Err(refused("not all of its runs are done; the command that began it goes on where it was".into()));
+            return Err(refused("found a study of which not all runs are done, such as one that --until-ci ended; allowed is a whole one".into()));
         };
-        if let Some(value) = measure.of(&row) {
-            means[place.cell].0 += value;
-            means[place.cell].1 += 1;
-        }
+        figures[place.run as usize] = measure.of(&row);
     }
-    let means: Vec<f64> = means.into_iter().map(|(sum, count)| sum / count as f64).collect();
-    let (whole, broken): (Vec<Group<'_>>, Vec<Group<'_>>) =
-        means.chunks(points.paths.len() + 2).partition(|group| group.iter().all(|mean| mean.is_finite()));
-    let found = indices(&whole, points.paths.len());
-    let found = found.ok_or_else(|| refused(format!("{} does not vary, or there are too few pairs", measure.name)))?;
+    let groups: Vec<_> = figures.chunks(seeds * (points.paths.len() + 2)).map(|group| means(group, seeds)).collect();
+    let whole: Vec<&(Vec<f64>, u64)> = groups.iter().flatten().collect();
+    let found = indices(&whole.iter().map(|(means, _)| means.as_slice()).collect::<Vec<_>>(), points.paths.len());
+    let found = found.ok_or_else(|| {
+        let (pairs, all) = (whole.len(), groups.len());
+        match pairs {
+            0 | 1 => {
+                refused(format!("{}: found {pairs} of {all} pairs that have it, allowed are two or more", measure.name))
+            }
+            _ => refused(format!("{} does not vary in the {pairs} of {all} pairs that have it", measure.name)),
+        }
+    })?;
     let values = points.paths.iter().zip(found).map(|(path, index)| ValueIndex {
         path: path.clone(),
         first: index.first,
@@ -72,8 +83,8 @@ pub fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexRep
     Ok(IndexReport {
         figure: measure.name,
         pairs: whole.len(),
-        left_out: broken.len(),
-        seeds: sweep.seeds_per_cell(),
+        left_out: groups.len() - whole.len(),
+        seeds: whole.iter().map(|(_, seeds)| *seeds).min().unwrap_or(0),
         values: values.collect(),
     })
 }

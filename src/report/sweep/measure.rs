@@ -1,7 +1,7 @@
 //! One number of a run, as means are asked for: a share, or a figure of the table of runs.
 
 use super::{
-    columns::{FIGURES, Status},
+    columns::{FIGURES, Status, TIMES},
     rows::Row,
 };
 use std::str::FromStr;
@@ -56,7 +56,14 @@ impl FromStr for Measure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let figures = || FIGURES.iter().map(|figure| Self { name: figure.name, kind: Kind::Figure(figure.name) });
+        // A mean of times would leave out the longest, which are censored.
+        let has_mean = |name: &str| !TIMES.contains(&name);
+        let figures = || {
+            FIGURES
+                .iter()
+                .filter(|figure| has_mean(figure.name))
+                .map(|figure| Self { name: figure.name, kind: Kind::Figure(figure.name) })
+        };
         let all = || SHARES.into_iter().chain(figures());
         all().find(|measure| measure.name == text).ok_or_else(|| {
             let names: Vec<&str> = all().map(|measure| measure.name).collect();

@@ -1,9 +1,11 @@
 //! The points of a study: a table of values, a row a point. `dposlab points` draws one, and any other program may.
 
+use super::CELLS_LIMIT;
 use crate::{
     files::{self, TEXT_LIMIT},
     protocol::crypto::sha256,
     scenario::{Override, overrides::OverrideError},
+    statistics::design::DIMENSIONS_LIMIT,
 };
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,10 @@ pub enum PointsError {
     None { file: PathBuf },
     #[error("{}: line {line}: column '{path}' is empty, allowed is a value", file.display())]
     NoValue { file: PathBuf, line: u64, path: String },
+    #[error("{}: found {found} paths, allowed are {DIMENSIONS_LIMIT}", file.display())]
+    Wide { file: PathBuf, found: usize },
+    #[error("{}: found more points than the {CELLS_LIMIT} that are allowed", file.display())]
+    Long { file: PathBuf },
     #[error("found a row of {found} values, allowed are {allowed}")]
     Ragged { found: usize, allowed: usize },
     #[error("{0}")]
@@ -51,6 +57,9 @@ impl Points {
         let words = |record: &StringRecord| record.iter().map(|word| word.trim().to_owned()).collect::<Vec<_>>();
         let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
         let paths = words(reader.headers().map_err(no_table)?);
+        if paths.len() > DIMENSIONS_LIMIT {
+            return Err(PointsError::Wide { file: file.to_path_buf(), found: paths.len() });
+        }
         let mut rows = Vec::new();
         for record in reader.records() {
             let record = record.map_err(no_table)?;
@@ -60,6 +69,9 @@ impl Points {
                 return Err(PointsError::NoValue { file: file.to_path_buf(), line, path });
             }
             rows.push(row);
+            if rows.len() as u64 > CELLS_LIMIT {
+                return Err(PointsError::Long { file: file.to_path_buf() });
+            }
         }
         if rows.is_empty() {
             return Err(PointsError::None { file: file.to_path_buf() });
@@ -87,7 +99,7 @@ impl Points {
             return Err(PointsError::Ragged { found: row.len(), allowed });
         }
         let of = |row: &Vec<String>| {
-            self.paths.iter().zip(row).map(|(path, value)| Ok(format!("{path}={value}").parse()?)).collect()
+            self.paths.iter().zip(row).map(|(path, value)| Ok(Override::new(path, value)?)).collect()
         };
         match self.rows.is_empty() {
             true => Err(PointsError::Ragged { found: 0, allowed }),

@@ -48,6 +48,7 @@ pub fn write(
         sweep.check_compared()?;
     }
     rows.check_there()?;
+    let kinds = columns::varied_kinds(&sweep.cells);
     let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells))?;
     let failure_columns = [
         ("run", Kind::Count),
@@ -106,7 +107,7 @@ pub fn write(
                 summary.failures.push(Failed { run: place.run, seed: place.seed, status, ended, broken, reproduce });
             }
         }
-        runs.row(cells_of(sweep, place, &row))?;
+        runs.row(cells_of(sweep, &kinds, place, &row))?;
     }
     if missing > 0 {
         return Err(SweepError::NotDone { folder: folder.to_path_buf(), missing, total: sweep.len() });
@@ -202,9 +203,9 @@ fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &
     }
 }
 
-fn cells_of(sweep: &Sweep, place: SweepRun, row: &super::rows::Row) -> Vec<Cell> {
+fn cells_of(sweep: &Sweep, kinds: &[Kind], place: SweepRun, row: &super::rows::Row) -> Vec<Cell> {
     let mut cells: Vec<Cell> = vec![place.run.into()];
-    cells.extend(columns::varied(&sweep.cells, &sweep.cells[place.cell]));
+    cells.extend(columns::varied(kinds, &sweep.cells[place.cell]));
     cells.push(place.seed.into());
     cells.push(row.status.word().into());
     cells.push(columns::end_of_number(row.ended).into());
