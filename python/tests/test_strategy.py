@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -193,6 +194,48 @@ def test_each_turn_comes_when_it_is_due() -> None:
         # Two rounds: each forges twice, and learns of what the other has written.
         assert words.count("hears") >= 2 and words.count("learns") == [turn for turn, _ in of[2 - this]].count("hears")
         assert all(memory == {"forged by": 3 - this} for turn, memory in turns if turn == "learns")
+
+
+def test_the_tip_of_a_turn_is_that_of_the_node_after_a_rollback_and_a_crash_too() -> None:
+    seen: list[tuple[int, str]] = []
+
+    @dposlab.strategy("watch-tip", actor="peer", on=["begins", "wakes"], breaks="nothing", example={"delegates": [0]})
+    def watch_tip(turn: dposlab.Turn) -> None:
+        assert turn.tip is not None
+        seen.append((turn.now, turn.tip["id"]))
+        # After the split a node that has left its chain stands below it for a moment only.
+        turn.wake(40 if 530e6 < turn.now < 560e6 else 7_000)
+
+    faults = """
+[[fault]]
+kind = "partition"
+groups = [["genesis_1", "genesis_2"]]
+from = { round = 6 }
+until = { round = 9 }
+[[fault]]
+kind = "crash"
+nodes = ["genesis_1"]
+from = { round = 16 }
+until = { round = 17 }
+"""
+    text = SCENARIO.replace("rounds = 6", "rounds = 24").format(kind="watch-tip", parameters="delegates = [0]")
+    Path("watch.toml").write_text(text + faults + '[rules]\nbase = "tron"\n')
+    run = dposlab.run("watch.toml", strategies=[watch_tip], out="watched")
+    assert run.ok
+    tip, tips = "", []
+    for line in Path("watched/events.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event.get("node") == 0 and event["kind"] in ("block.applied", "block.reverted"):
+            is_left = event["kind"] == "block.reverted"
+            tip = event["block"]["previous" if is_left else "id"]
+            tips.append((event["at"], tip, is_left))
+    last_left = [(at, tip) for at, tip, is_left in tips if is_left][-1]
+    between = [told for now, told in seen if told == last_left[1] and now > last_left[0]]
+    assert len(between) > 2, "it was asked while it stood below the chain that it had left"
+    for now, told in seen:
+        # Of the events of one instant some came after the turn.
+        fits = {tip for at, tip, _ in tips if at == now} | {[tip for at, tip, _ in tips if at < now][-1]}
+        assert told in fits, f"at {now}"
 
 
 def test_what_is_forgotten_cannot_be_sent() -> None:

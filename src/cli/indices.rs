@@ -1,10 +1,13 @@
 //! `dposlab indices`: how much of a figure's variance each varied value explains.
 
 use super::{Failure, output, sweep::failure};
-use crate::report::sweep::{
-    Sweep,
-    indices::{IndexReport, of_study},
-    measure::Measure,
+use crate::{
+    report::sweep::{
+        Sweep,
+        indices::{IndexReport, of_study},
+        measure::Measure,
+    },
+    statistics::indices::Index,
 };
 use clap::Args;
 use serde_json::json;
@@ -61,10 +64,16 @@ fn table(report: &IndexReport) -> String {
         report.figure, report.pairs, report.seeds
     );
     for value in &report.values {
-        let (first, total) = (value.first_confidence, value.total_confidence);
+        let Index { first, first_confidence, total, total_confidence } = value.index;
         out.push_str(&format!(
             "\n| {} | {:.3} | {:.3} to {:.3} | {:.3} | {:.3} to {:.3} |",
-            value.path, value.first, first.low, first.high, value.total, total.low, total.high
+            value.path,
+            first,
+            first_confidence.low,
+            first_confidence.high,
+            total,
+            total_confidence.low,
+            total_confidence.high
         ));
     }
     out

@@ -195,7 +195,7 @@ pub enum SweepError {
     Assertion { file: String, why: String },
     #[error("--vary {0}")]
     Vary(OverrideError),
-    #[error("{0}: a path is varied once, and neither it nor a part of it is set beside it")]
+    #[error("{0}: a path is varied once, and neither it nor a part of it is varied or set beside it")]
     Twice(String),
     #[error("--points {0}")]
     Points(#[from] points::PointsError),
@@ -263,8 +263,9 @@ impl Sweep {
         let of_vary = vary.iter().map(|vary| vary.values[0].path());
         let paths: Vec<String> = of_points[0].iter().map(Override::path).chain(of_vary).collect();
         for (index, path) in paths.iter().enumerate() {
-            let is_in_way = |other: &str| is_within(path, other) || is_within(other, path);
-            if set.iter().any(|set| is_in_way(&set.path())) || paths[..index].iter().any(|other| is_in_way(other)) {
+            // What is set comes first, so a part of it may be varied; the other way round what is set would be lost.
+            let hides_set = set.iter().any(|set| is_within(&set.path(), path));
+            if hides_set || paths[..index].iter().any(|other| is_within(path, other) || is_within(other, path)) {
                 return Err(SweepError::Twice(path.clone()));
             }
         }

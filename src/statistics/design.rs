@@ -96,6 +96,18 @@ mod tests {
         }
     }
 
+    /// Values are drawn apart: with 256 points no two of a hypercube's ten axes go together, which would leave most of the space empty.
+    #[test]
+    fn axes_of_a_hypercube_do_not_go_together() {
+        let points = latin(256, 10, 3);
+        for (one, other) in (0..10).flat_map(|one| (0..one).map(move |other| (one, other))) {
+            let products = points.iter().map(|point| (point[one] - 0.5) * (point[other] - 0.5));
+            // Of even values the variance is 1/12.
+            let correlation = products.sum::<f64>() / 256.0 * 12.0;
+            assert!(correlation.abs() < 0.25, "axes {one} and {other}: {correlation}");
+        }
+    }
+
     #[test]
     fn a_pair_is_mixed_coordinate_by_coordinate() {
         let points = saltelli(4, 3, 7);

@@ -3,6 +3,7 @@
 use super::interval::{CONFIDENCE, Interval};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
 
 /// Samples of the bootstrap.
 const SAMPLES: usize = 1_000;
@@ -10,15 +11,16 @@ const SAMPLES: usize = 1_000;
 const SEED: u64 = 1;
 
 /// The indices of one varied value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Index {
     /// The share of the variance that it explains alone. Source: A. Saltelli et al. (2010), estimator b.
     pub first: f64,
+    /// The percentiles of it over samples of pairs.
+    pub first_confidence: Interval,
     /// The share that it takes part in. Source: M. J. W. Jansen (1999).
     pub total: f64,
-    /// The percentile intervals of both over samples of pairs.
-    pub first_interval: Interval,
-    pub total_interval: Interval,
+    /// The percentiles of it over the same samples.
+    pub total_confidence: Interval,
 }
 
 /// The figures of one pair of points: of A, of A with one coordinate of B after the other, and of B.
@@ -45,8 +47,8 @@ pub fn indices(groups: &[Group<'_>], dimensions: usize) -> Option<Vec<Index>> {
     let with_intervals = found.into_iter().zip(&sampled).map(|((first, total), sampled)| Index {
         first,
         total,
-        first_interval: middle(sampled.iter().map(|one| one.0).collect(), first),
-        total_interval: middle(sampled.iter().map(|one| one.1).collect(), total),
+        first_confidence: middle(sampled.iter().map(|one| one.0).collect(), first),
+        total_confidence: middle(sampled.iter().map(|one| one.1).collect(), total),
     });
     Some(with_intervals.collect())
 }
@@ -128,8 +130,8 @@ mod tests {
             let found = indices(&groups, 3).expect("it varies");
             for (value, (found, share)) in found.into_iter().zip([1.0, 4.0, 9.0].map(|of| of / 14.0)).enumerate() {
                 let holds = |interval: Interval| (interval.low..=interval.high).contains(&share);
-                widths[value] += found.total_interval.high - found.total_interval.low;
-                held[value] += u32::from(holds(found.first_interval) && holds(found.total_interval));
+                widths[value] += found.total_confidence.high - found.total_confidence.low;
+                held[value] += u32::from(holds(found.first_confidence) && holds(found.total_confidence));
             }
         }
         (held, widths.map(|width| width / 100.0))

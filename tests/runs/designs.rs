@@ -171,6 +171,43 @@ fn what_are_no_points_is_refused_before_the_first_run() {
     assert!(!Path::new(&study.path("out")).exists(), "nothing was begun");
 }
 
+/// Another program deals the runs out, and gathers their rows: those of other points, and of none, are refused.
+#[test]
+fn rows_of_points_are_gathered_for_the_same_points_only() {
+    let study = Study::new();
+    let (rows, wrong) = (study.path("rows.jsonl"), study.path("wrong.jsonl"));
+    let play = |points: &str, file: &str| {
+        study.write("points.csv", points);
+        let (scenario, points) = (study.path("s.toml"), study.path("points.csv"));
+        let only = ["sweep", &scenario, "--points", &points, "--seeds", "0..2", "--only", "0..4"];
+        fs::write(file, text(run(&only))).expect("it can be written");
+    };
+    // The same numbers of runs and columns, and other values.
+    play("network.loss\n0.01\n0.03\n", &wrong);
+    play("network.loss\n0.01\n0.02\n", &rows);
+    text(study.sweep("points.csv", "whole", &[]));
+    text(study.sweep("points.csv", "gathered", &["--gather", &rows]));
+    assert!(study.read("whole/runs.csv") == study.read("gathered/runs.csv"));
+    refused(&study.sweep("points.csv", "none", &["--gather", &wrong]), &["wrong.jsonl: line 1"]);
+}
+
+/// What is set comes first, so a part of it may be varied.
+#[test]
+fn a_part_of_what_is_set_may_be_varied() {
+    let study = Study::new();
+    study.write("points.csv", "network.latency.max_ms\n60\n90\n");
+    let set = ["--set", "network.latency={ min_ms = 50, max_ms = 50 }"];
+    text(study.sweep("points.csv", "set", &set));
+    text(study.sweep("points.csv", "file", &["--set", "network.latency.min_ms=50"]));
+    let digests = |folder: &str| {
+        let table = study.read(&format!("{folder}/runs.csv"));
+        table.lines().skip(1).map(|line| line.rsplit(',').next().expect("a digest").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(digests("set"), digests("file"));
+    let [first, _, second, _] = &digests("set")[..] else { panic!("two points of two seeds") };
+    assert_ne!(first, second);
+}
+
 /// A point without the figure takes its pair out, and a seed without it takes itself out of its pair.
 #[test]
 fn what_lacks_the_figure_is_left_out_of_indices() {

@@ -110,14 +110,19 @@ function against(path, figure) {
 
 if (figures.length) {
   const first = figures.find(varies) || figures[0];
-  const boxes = plotCard("half", "Distribution", `Boxes hold the middle half of the runs, with a bold line at the median and a marker at the mean; whiskers hold nine in ten, and small rings are the least and the greatest.${axisTold}`, distribution(first), "runs.csv");
-  const lines = plotCard("half", "Mean", `With the interval that holds the true mean with 95 % confidence (Student); none where every run has the same value.${axisTold}`, means(first), "summary.json");
+  // What draws a figure, and its plot.
+  const drawn = (title, text, of, file) => [of, plotCard("half", title, text, of(first), file)];
+  const plots = scattered.length
+    ? scattered.map((path) => drawn(`By ${path}`, "The mean at each point, with its interval at 95 % confidence (Student).", (figure) => against(path, figure), "summary.json"))
+    : [
+      drawn("Distribution", `Boxes hold the middle half of the runs, with a bold line at the median and a marker at the mean; whiskers hold nine in ten, and small rings are the least and the greatest.${axisTold}`, distribution, "runs.csv"),
+      drawn("Mean", `With the interval that holds the true mean with 95 % confidence (Student); none where every run has the same value.${axisTold}`, means, "summary.json"),
+    ];
   const select = element("select", { "aria-label": "figure" }, figures.map((figure) => element("option", { value: figure }, wordOf(figure))));
   select.value = first;
-  const clouds = scattered.map((path) => [path, plotCard("half", `By ${path}`, "The mean at each point, with its interval at 95 % confidence (Student).", against(path, first), "summary.json")]);
-  select.addEventListener("change", () => { clouds.forEach(([path, cloud]) => cloud.plot.set(against(path, select.value))); boxes.plot.set(distribution(select.value)); lines.plot.set(means(select.value)); });
+  select.addEventListener("change", () => plots.forEach(([of, { plot }]) => plot.set(of(select.value))));
   grid.append(element("section", { class: "card choose", "aria-label": "Figure" }, element("h2", {}, "Figure"), select, element("span", { class: "soft" }, "of each run, by what was varied")));
-  grid.append(...(clouds.length ? clouds.map(([, cloud]) => cloud.card) : [boxes.card, lines.card]));
+  grid.append(...plots.map(([, { card }]) => card));
 }
 
 const failed = summary.failures.length;

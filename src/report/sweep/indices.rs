@@ -1,7 +1,7 @@
 //! The indices of Sobol of a study: how much of a figure's variance each varied value explains.
 
 use super::{Sweep, SweepError, measure::Measure, rows::Rows};
-use crate::statistics::{Interval, indices::indices};
+use crate::statistics::indices::{Index, indices};
 use serde::Serialize;
 
 /// The indices of a figure.
@@ -21,12 +21,8 @@ pub struct IndexReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct ValueIndex {
     pub path: String,
-    /// The share of the variance that it explains alone.
-    pub first: f64,
-    pub first_confidence: Interval,
-    /// The share that it takes part in, alone or with others.
-    pub total: f64,
-    pub total_confidence: Interval,
+    #[serde(flatten)]
+    pub index: Index,
 }
 
 /// The mean of each point of a group over the seeds of which all points have the figure, and how many seeds these are. `None` without any.
@@ -73,13 +69,7 @@ pub fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexRep
             _ => refused(format!("{} does not vary in the {pairs} of {all} pairs that have it", measure.name)),
         }
     })?;
-    let values = points.paths.iter().zip(found).map(|(path, index)| ValueIndex {
-        path: path.clone(),
-        first: index.first,
-        first_confidence: index.first_interval,
-        total: index.total,
-        total_confidence: index.total_interval,
-    });
+    let values = points.paths.iter().zip(found).map(|(path, index)| ValueIndex { path: path.clone(), index });
     Ok(IndexReport {
         figure: measure.name,
         pairs: whole.len(),
@@ -87,4 +77,18 @@ pub fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexRep
         seeds: whole.iter().map(|(_, seeds)| *seeds).min().unwrap_or(0),
         values: values.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A seed that one point lacks is left out of all points of its group, and a group without a shared seed of everything.
+    #[test]
+    fn points_are_compared_over_the_same_seeds() {
+        let three = [Some(1.0), Some(2.0), Some(6.0), Some(10.0), None, Some(30.0), Some(5.0), Some(7.0), Some(9.0)];
+        assert_eq!(means(&three, 3), Some((vec![3.5, 20.0, 7.0], 2)));
+        assert_eq!(means(&[Some(1.0), None, None, Some(1.0)], 2), None);
+        assert_eq!(means(&[Some(4.0), Some(8.0)], 1), Some((vec![4.0, 8.0], 1)));
+    }
 }
