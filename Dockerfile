@@ -10,10 +10,12 @@
 FROM rust:1.91-alpine AS build
 RUN apk add --no-cache gcc musl-dev
 WORKDIR /dposlab
-COPY Cargo.toml Cargo.lock ./
+COPY Cargo.toml Cargo.lock build.rs ./
 COPY benches benches
 COPY crates crates
 COPY src src
+# The commit, which outputs of runs name: docker build --build-arg DPOSLAB_COMMIT="$(git rev-parse HEAD)" .
+ARG DPOSLAB_COMMIT=
 RUN cargo build --locked --release --bin dposlab && strip target/release/dposlab
 
 FROM scratch

@@ -6,8 +6,8 @@
 //!           other nodes' peers             through the simulated network
 //! ```
 //!
-//! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only the
-//! random numbers it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
+//! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only the random numbers it was
+//! given. `sim` decides which inputs it delivers, in which order and when. Source: consensus.md 2, 3, 5, 6.
 
 pub mod ahead;
 pub mod behaviour;
@@ -26,7 +26,7 @@ pub mod webhook;
 pub use behaviour::Behaviour;
 pub use delegate::Delegate;
 pub use hosted::{Hosted, Spells, Stimulus};
-pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake};
+pub use message::{ActorId, BodyPart, Effect, Input, Message, NodeId, RequestId, Role, Wake};
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
 pub use pool::{PoolError, Submission, TransactionPool};

@@ -4,6 +4,7 @@ pub mod check;
 pub mod diff;
 pub mod explain;
 pub mod export;
+pub mod figures;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod indices;
@@ -11,22 +12,27 @@ mod interrupt;
 mod log_file;
 mod memory;
 pub mod merge;
+pub mod observe;
+mod origin;
 pub mod output;
 pub mod pages;
 mod parent;
 pub mod points;
 mod progress;
 pub mod protocols;
+mod repeat;
 pub mod replay;
 pub mod run;
 pub mod schema;
 mod shard;
+mod span;
 mod strategies;
 pub mod sweep;
 pub mod up;
 pub mod validate;
 mod values;
 
+use crate::files::printable;
 use clap::{Parser, Subcommand};
 use std::{fmt::Display, net::SocketAddr, process::ExitCode, thread};
 
@@ -39,6 +45,9 @@ pub struct Cli {
     /// A process on this machine that decides strategies, such as 127.0.0.1:4100 (docs/extending.md); may be given again.
     #[arg(long, global = true, value_name = "ADDRESS")]
     strategies: Vec<SocketAddr>,
+    /// Stop, as at Ctrl-C, when this process takes more memory than this, such as 8GiB; by default two thirds of what the system has available.
+    #[arg(long, global = true, value_name = "BYTES")]
+    max_memory: Option<memory::Bytes>,
 }
 
 const EXAMPLES: &str = "\
@@ -58,8 +67,10 @@ enum Command {
     Merge(merge::Merge),
     Points(points::Points),
     Indices(indices::Indices),
+    Figures(figures::FigureFiles),
     Replay(replay::Replay),
     Export(export::Export),
+    Observe(observe::Observe),
     Diff(diff::Diff),
     Check(check::Check),
     Explain(explain::Explain),
@@ -105,6 +116,7 @@ fn jobs(given: Option<usize>) -> usize {
 impl Cli {
     /// Runs the command; 0 is success, 1 a failed run, 2 a mistake of the caller's.
     pub fn run(self) -> ExitCode {
+        memory::watch(self.max_memory);
         let known = self.strategies.iter().try_for_each(|address| strategies::connect(*address));
         let result = known.and_then(|()| match self.command {
             Command::Up(up) => up.run(),
@@ -114,8 +126,10 @@ impl Cli {
             Command::Merge(merge) => merge.run(),
             Command::Points(points) => points.run(),
             Command::Indices(indices) => indices.run(),
+            Command::Figures(figures) => figures.run(),
             Command::Replay(replay) => replay.run(),
             Command::Export(export) => export.run(),
+            Command::Observe(observe) => observe.run(),
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
             Command::Explain(explain) => explain.run(),
@@ -126,12 +140,12 @@ impl Cli {
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Usage(why)) => {
-                output::aside(&format!("dposlab: {why}"));
+                output::aside(&format!("dposlab: {}", printable(&why)));
                 ExitCode::from(2)
             }
             Err(Failure::Told) => ExitCode::from(1),
             Err(Failure::Broken(why)) => {
-                output::aside(&format!("dposlab: {why}"));
+                output::aside(&format!("dposlab: {}", printable(&why)));
                 ExitCode::from(1)
             }
         }

@@ -6,6 +6,7 @@
 
 mod input;
 mod lines;
+#[cfg(feature = "cli")]
 pub mod segments;
 
 pub use input::{Identity, check_own_folder, create, open, open_own, read, read_text};
@@ -29,9 +30,21 @@ pub fn in_words(bytes: u64) -> String {
     }
 }
 
+/// A text of others without characters that a terminal would obey.
+pub fn printable(text: &str) -> String {
+    let escaped =
+        |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() };
+    text.chars().map(escaped).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_moves_no_cursor() {
+        assert_eq!(printable("straße\t\u{1b}[2J\n\u{9b}"), "straße\\t\\u{1b}[2J\\n\\u{9b}");
+    }
 
     #[test]
     fn bytes_are_told_in_units() {

@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod balance;
 pub mod base;
+pub mod election;
 pub mod finality;
 pub mod import;
 pub mod round;
@@ -17,6 +18,7 @@ pub mod scratch;
 pub mod settled;
 pub mod state;
 pub mod tree;
+pub mod votes;
 pub mod wallet;
 mod wallets;
 

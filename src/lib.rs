@@ -1,6 +1,69 @@
 //! A delegated-proof-of-stake network in one process: a deterministic simulator and an instant testnet.
 //!
-//! The rooms, each of which names only those below it:
+//! **Simulate a network and read its chain.** A run is a function of its scenario and its seed.
+//!
+//! ```
+//! use dposlab::{Fault, Simulation, fault::{FaultKind, NodeRef, Nodes, Offline, Trigger}};
+//!
+//! let delegates = Nodes::List(vec![NodeRef::Delegate("genesis_3".to_owned())]);
+//! let offline = Fault { from: Trigger::Round(2), ..Fault::new(FaultKind::Offline(Offline { delegates, rounds: None })) };
+//! let mut run = Simulation::builder().delegates(5).rounds(4).seed(7).fault(offline).build()?;
+//! run.always("the others miss no slot", |network| {
+//!     let state = network.state();
+//!     let mut delegates = state.delegates().filter_map(|wallet| wallet.delegate.as_ref());
+//!     delegates.all(|delegate| delegate.missed_blocks == 0 || &*delegate.username == "genesis_3")
+//! });
+//! let played = run.play()?;
+//! assert_eq!((played.height.0, played.slots), (20, 22));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **A property test that finds something.** proptest draws networks, faults and behaviours and shrinks what fails; the smallest run is
+//! left as a scenario file, which `dposlab run` and `dposlab explain` take.
+//!
+//! ```
+//! # #[cfg(feature = "proptest")] {
+//! use dposlab::{Assertion, strategies::simulations};
+//! use proptest::prelude::*;
+//!
+//! let file = std::env::temp_dir().join("dposlab-a-slot-is-missed.toml");
+//! let (config, drawn) = (ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }, simulations(4..=7, 4));
+//! let found = proptest::test_runner::TestRunner::new(config).run(&drawn, |builder| {
+//!     builder.assertion(Assertion::always("missed < 1")).counterexample(&file).build()?.play()?;
+//!     Ok(())
+//! });
+//! let why = found.unwrap_err().to_string();
+//! assert!(why.contains("always missed < 1: does not hold") && why.contains("dposlab run"), "{why}");
+//! # }
+//! ```
+//!
+//! **Bytes of the protocol**: make, sign, serialise, read and verify a transaction.
+//!
+//! ```
+//! use dposlab::{Arktoshi, CryptoMode::Real, KeyPair, Nonce, Transaction};
+//!
+//! let keys = KeyPair::from_passphrase("spec sender", Real);
+//! let recipient = KeyPair::from_passphrase("spec recipient", Real).public().address(23);
+//! let transfer = Transaction::transfer(recipient, Arktoshi::coins(1)).nonce(Nonce(7)).vendor_field("hi").sign(&keys);
+//! assert!(transfer.verified(Real));
+//! assert_eq!(transfer.to_json()["recipientId"], "AUKZWXcVmdpv9XBeqXQS5AQr2dRhjKxARH");
+//! assert_eq!(transfer.bytes()[..3], [0xff, 2, 23]);
+//! ```
+//!
+//! # What is stable
+//!
+//! The names on this page, and those of [`agents`], [`fault`], [`strategy`] and `strategies`, are for users: a change that breaks one raises the
+//! version. The modules below are public because the program, its tests and its benches name them. They are not in this documentation,
+//! and any version may change them.
+//!
+//! # Features
+//!
+//! `cli` is the whole program with its API and reports, `proptest` is `strategies`. Both are on by default. Without them the library
+//! simulates, checks, and reads and writes bytes, and needs about half the packages.
+//!
+//! # The rooms
+//!
+//! Each names only those below it:
 //!
 //! ```text
 //! cli                the commands
@@ -16,22 +79,116 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg_attr(doc, doc(hidden))]
 pub mod actors;
+#[cfg(feature = "cli")]
+#[cfg_attr(doc, doc(hidden))]
 pub mod api;
+#[cfg_attr(doc, doc(hidden))]
 pub mod check;
+#[cfg(feature = "cli")]
+#[cfg_attr(doc, doc(hidden))]
 pub mod cli;
+#[cfg(feature = "cli")]
+#[cfg_attr(doc, doc(hidden))]
 pub mod drawing;
+#[cfg_attr(doc, doc(hidden))]
 pub mod files;
+#[cfg_attr(doc, doc(hidden))]
 pub mod ledger;
+#[cfg_attr(doc, doc(hidden))]
 pub mod protocol;
+#[cfg(feature = "cli")]
+#[cfg_attr(doc, doc(hidden))]
 pub mod report;
+#[cfg_attr(doc, doc(hidden))]
 pub mod scenario;
+#[cfg_attr(doc, doc(hidden))]
 pub mod sim;
+#[cfg_attr(doc, doc(hidden))]
 pub mod statistics;
+#[cfg_attr(doc, doc(hidden))]
 pub mod threads;
 
-/// The snippets of the README and of docs/library.md, compiled and run with the doc tests.
+pub use actors::{Event, NodeId, SimTime};
+pub use check::{
+    Finding, Simulation, Sometimes, Violation, check_all,
+    simulation::{Broken, Builder, Counterexample, Played, SlotEnd},
+};
+pub use ledger::{BlockTree, Link, Rules, State, Wallet, rules::Gossip};
+pub use protocol::{
+    Address, Arktoshi, Block, BlockId, Height, KeyPair, Kind, Milestones, Network, NetworkConfig, Nonce, PublicKey,
+    Round, SignedTransaction, Slot, Transaction, TransactionContext, TransactionId, Vote, crypto::CryptoMode,
+};
+pub use scenario::{
+    Account, Action, Assertion, Deed, Ended, NamedDelegate, Outcome, Scenario, ScenarioError, StageKind, StallRule,
+    Testnet, Verdict,
+    section::{Change, NetworkSection},
+    vote_weights::VoteWeights,
+    workload::{Workload, WorkloadKind},
+};
+pub use sim::{
+    Digest, Fault, Latency, NetworkModel, Observer, Plan, SeedTree,
+    network::{
+        AccessRate, Clocks, Compact, CompactNodes, LinkLatency, MissingShare, Overhead, Regions, Reordering, Sharing,
+        Topology,
+    },
+    processor::{Processor, ProcessorPlan, WorkTime},
+};
+
+/// Faults of a run: their kinds, their parameters, and when they begin and end.
+pub mod fault {
+    pub use crate::sim::fault::{
+        Boundary, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Durations, Eclipse, EventKind,
+        EventTrigger, ExponentialTime, FaultKind, Heal, LogNormalTime, LowFeeFlood, MessageKind, Messages, NodeChurn,
+        NodeRef, NodeSpan, Nodes, Offline, Partition, Restart, Rounds, Share, ShareOf, Slow, SomeDelegates, SomeNodes,
+        SpamPool, Span, Trigger, UniformTime, VoteSwing, WeibullTime,
+    };
+}
+
+/// Voters and delegates that decide at the ends of rounds: the shipped policies, and the parts of one of your own
+/// (`examples/policy.rs`).
+pub mod agents {
+    pub use crate::{
+        ledger::rules::{VoteRule, VoteShare},
+        scenario::{
+            agents::{
+                Agents, Apathy, BestPayer, Candidate, Cartel, Choice, Churn, Offer, PlannedPolicy, Policy, Sight,
+                VoteBuying, register,
+            },
+            workload::Amounts,
+        },
+        sim::fault::Said,
+    };
+}
+
+/// Strategies of actors against the protocol: the shipped ones, and the parts of one of your own
+/// (`examples/strategy.rs`).
+pub mod strategy {
+    pub use crate::{
+        actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, behaviour::Step},
+        sim::{
+            fault::{Facts, Said},
+            strategy::{
+                Censor, Coalition, DoubleForge, EclipseAnswers, FalseClaim, ForgeInvalid, ForgeOutOfTurn, InvalidBlock,
+                LateForging, LieAboutTip, RefuseTransactions, Setting, SpareForger, Strategy, Withhold, WithholdAhead,
+                register,
+            },
+        },
+    };
+}
+
+/// Values for property tests, drawn and shrunk by proptest: simulations, networks, faults, behaviours, and blocks of transactions.
+#[cfg(feature = "proptest")]
+pub mod strategies {
+    pub use crate::check::strategies::{
+        Attempt, Flaw, Play, Stage, Try, attempt, behaviours, faults, models, networks, simulations, stage, stages,
+    };
+}
+
+/// The snippets of the README, of docs/library.md and of docs/property-tests.md, compiled and run with the doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../docs/library.md")]
+#[doc = include_str!("../docs/property-tests.md")]
 struct Readme;

@@ -2,9 +2,11 @@
 //! looks: nothing here changes a run.
 
 pub mod bundle;
+pub mod figures;
 pub mod metrics;
 pub mod page;
 pub mod protocols;
+pub mod provenance;
 pub mod rounds;
 pub mod session;
 pub mod sheet;

@@ -2,6 +2,7 @@
 //!
 //! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
 
+pub mod agents;
 pub mod assertion;
 pub mod desk;
 pub mod ending;
@@ -10,7 +11,6 @@ mod ground;
 pub mod judge;
 mod limits;
 mod load;
-pub mod memory;
 mod mistake;
 pub mod overrides;
 mod path;
@@ -21,14 +21,17 @@ pub mod section;
 mod stall;
 pub mod testnet;
 pub mod twice;
+pub mod vote_weights;
 pub mod workload;
 
 pub use crate::sim::Fault;
+pub use agents::Agents;
 pub use assertion::Assertion;
 pub use desk::FaultDesk;
 pub use ending::{Closing, Ended, Halt};
 pub use file::{Scenario, ScenarioError, StallRule};
 pub use judge::{Judge, Ruling, Verdict};
+pub use load::kept::ScenarioFiles;
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};
 pub use script::{Action, Deed, Member, Wrong};

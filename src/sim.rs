@@ -13,6 +13,7 @@
 //! Events at one instant run in the order in which they were scheduled, on both stages, so a run is a function of its
 //! plan and seed. Nothing here knows HTTP or files; only [`live`] reads the wall clock, to pace a testnet.
 
+pub mod active_set;
 pub mod clock;
 pub mod fault;
 pub mod intervention;
@@ -23,6 +24,7 @@ mod names;
 pub mod network;
 pub mod past;
 pub mod plan;
+pub mod processor;
 pub mod queue;
 pub mod seeds;
 pub mod snapshots;
@@ -34,6 +36,7 @@ pub mod trace;
 pub mod weights;
 pub mod world;
 
+pub use active_set::ActiveSet;
 pub use fault::{Fault, FaultKind, Trigger};
 pub use intervention::{Intervention, Outcome};
 pub use live::{Live, LiveHandle, Pace};

@@ -8,8 +8,8 @@ use std::{
     thread,
 };
 
-/// Does so many pieces of work, on so many threads, and returns what came of each, in their order. `None` if `stop` was set before the end.
-/// `progress` hears how many are over.
+/// Runs `work` for every index below `total` on `jobs` threads. Returns the results by index, or `None` if `stop` ended it early.
+/// `progress` receives the number of finished pieces.
 ///
 /// # Panics
 /// A piece panics.

@@ -14,7 +14,7 @@ function run(binary: string): void {
     // Newer versions of Node.js can become the program.
     const { execve } = process as { execve?: (file: string, args: string[], env: NodeJS.ProcessEnv) => never };
     if (execve !== undefined) execve(binary, [binary, ...words], process.env);
-    // Where this process is killed, nobody else ends the program.
+    // If this process is killed, no other process ends the program.
     const isAsked = words.some((word) => word.startsWith("--exit-with-parent"));
     if (watching.includes(words[0] ?? "") && !isAsked) words.splice(1, 0, `--exit-with-parent=${process.pid}`);
     // A session of its own: what a terminal sends reaches the program through this process, and once. A second Ctrl-C would end it.

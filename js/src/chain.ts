@@ -6,7 +6,7 @@ import { Network } from "./network.js";
 import { settings } from "./settings.js";
 import type { Account, ChainOptions } from "./types.js";
 
-/** What the API tells of a chain. */
+/** The API's data of a chain. */
 export interface ChainData {
     id: number;
     url: string;

@@ -1,4 +1,4 @@
-// What can go wrong. Each error has a class of its own, and carries what there is to know.
+// The errors of this package. Each has a class of its own with its details.
 
 /** Any error of this package. */
 export class DposlabError extends Error {
@@ -24,7 +24,7 @@ export class ApiError extends DposlabError {
         super(`${method} ${path}: ${status}: ${messageOf(body)}`);
     }
 
-    /** What the API says, without the request. */
+    /** The message of the API, without the request. */
     get reason(): string {
         return messageOf(this.body);
     }
@@ -92,7 +92,7 @@ export class StartError extends DposlabError {
     }
 }
 
-/** The testnet is gone: nobody answers. */
+/** The testnet is gone and no longer answers. */
 export class GoneError extends DposlabError {
     override name = "GoneError";
 

@@ -3,7 +3,7 @@
 import { Agent, request, type IncomingMessage } from "node:http";
 import { ApiError, GoneError } from "./errors.js";
 
-/** What a request is made with. */
+/** The parts of a request. */
 export interface Call {
     method: "GET" | "POST" | "DELETE";
     /** The whole address. */
@@ -18,7 +18,7 @@ export class Client {
 
     /**
      * @param parse reads the texts of answers
-     * @param gone says why nobody answers; undefined while the testnet is there
+     * @param gone gives the reason why the testnet no longer answers; undefined while it is there
      */
     constructor(
         readonly parse: (text: string) => unknown,
@@ -62,7 +62,7 @@ export class Client {
         throw new ApiError(call.method, new URL(call.url).pathname, status, this.#errorBody(text));
     }
 
-    /** Closes connections that nobody uses. */
+    /** Closes idle connections. */
     close(): void {
         this.#agent.destroy();
     }
@@ -77,7 +77,7 @@ export class Client {
                 sent.on("response", resolve).on("error", reject).end(text);
             });
         } catch (error) {
-            // The server closed a connection that nobody used, just as this request set out: it has not been read.
+            // The server closed an idle connection just as this request set out, so it has not read the request.
             if (again && sent.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET") {
                 return this.#send(call, false);
             }

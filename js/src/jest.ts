@@ -11,7 +11,7 @@ import { startForTests } from "./runner.js";
 import type { Testnet } from "./testnet.js";
 import type { ChainOptions, StartOptions } from "./types.js";
 
-/** What tests call. */
+/** The calls of tests. */
 export interface DposlabGlobal {
     /** The testnet of this test file, which starts when it is first asked for. */
     testnet(): Promise<Testnet>;
@@ -49,7 +49,7 @@ export default class DposlabEnvironment extends TestEnvironment {
     }
 
     override async teardown(): Promise<void> {
-        // One that did not start has said so to whoever asked for it.
+        // A testnet that did not start has failed the caller's request already.
         const testnet = await this.#testnet?.catch(() => undefined);
         await testnet?.stop();
         await super.teardown();
@@ -70,7 +70,7 @@ export default class DposlabEnvironment extends TestEnvironment {
     }
 
     async #chain(options: ChainOptions = {}): Promise<Chain> {
-        // Of tests that run at the same time nobody knows which one asks.
+        // It is unknown which of several concurrent tests asks.
         const test = this.#test?.concurrent ? undefined : this.#test;
         const testnet = await this.#start();
         const chain = await testnet.chain({ ...this.#options.chain, ...options });

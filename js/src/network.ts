@@ -29,11 +29,11 @@ export interface Snapshot extends SnapshotData {
     revert(): Promise<Snapshot>;
 }
 
-/** Every method that asks the network fails with an `ApiError` if it is refused, and with a `GoneError` if nobody answers. */
+/** Every method that asks the network fails with an `ApiError` if it is refused, and with a `GoneError` if the testnet no longer answers. */
 export class Network {
     readonly #streams = new Set<EventStream>();
 
-    /** What goes wrong in the network: nodes that crash, links that lose messages, delegates that cheat. */
+    /** Faults in the network: nodes that crash, links that lose messages, delegates that cheat. */
     readonly faults = {
         /** Adds a fault as in a scenario file. It begins now, or when its trigger `from` fires. */
         add: (fault: Fault) => this.lab<FaultData>("POST", "/faults", fault),
@@ -42,7 +42,7 @@ export class Network {
         end: (fault: number | { id: number }) => this.lab<void>("DELETE", `/faults/${idOf(fault)}`),
     };
 
-    /** What goes wrong between the network and its clients: answers that are late, cut or 503, posts that are lost. */
+    /** Faults between the network and its clients: answers that are late, cut or 503, posts that are lost. */
     readonly chaos = {
         add: (rule: ChaosRule) => this.lab<ChaosData>("POST", "/chaos", rule),
         list: () => this.lab<ChaosData[]>("GET", "/chaos"),
@@ -76,7 +76,7 @@ export class Network {
         return this.lab("POST", "/advance", typeof slots === "number" ? { slots } : slots);
     }
 
-    /** Sets how virtual time passes, if that is said, and tells how it does. */
+    /** Sets the pace of virtual time, if given, and returns it. */
     pace(pace?: Pace): Promise<{ pace: Pace; now: number }> {
         return pace === undefined ? this.lab("GET", "/pace") : this.lab("POST", "/pace", { pace });
     }
@@ -115,7 +115,7 @@ export class Network {
         return data.accept;
     }
 
-    /** What was handed in, by whomever, and what the nodes answered: the newest 1,000, the oldest first. */
+    /** The transactions that any client submitted, and the nodes' answers: the newest 1,000, the oldest first. */
     submissions(): Promise<SubmissionData[]> {
         return this.lab("GET", "/submissions");
     }
@@ -141,7 +141,7 @@ export class Network {
         return this.lab("DELETE", `/snapshots/${idOf(snapshot)}`);
     }
 
-    /** Has the network leave its newest blocks for another branch: so many, or those above a block, by its height or its id. */
+    /** Makes the network leave its newest blocks for another branch: a number of them, or those above a block, by its height or its id. */
     reorg(depth: number | { to: number | string }, options: ReorgOptions = {}): Promise<Reorg> {
         return this.lab("POST", "/reorg", { ...(typeof depth === "number" ? { depth } : depth), ...options });
     }
@@ -172,7 +172,7 @@ export class Network {
         return this.lab("POST", `/nodes/${node}/restart`, { keep_pool: keepPool });
     }
 
-    /** What happens from now on: the stream listens when the promise is kept. */
+    /** The events from now on: the stream listens when the promise resolves. */
     async events(options: EventsOptions = {}): Promise<EventStream> {
         const { signal } = options;
         const url = `${this.labUrl}/events${eventsQuery(options)}`;

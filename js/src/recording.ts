@@ -1,11 +1,11 @@
-// What a failed test leaves: a recording of its chain, the commands that play it again and show it, and what happened to it.
+// The traces of a failed test: a recording of its chain, the commands that replay and show it, and its story.
 
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Network } from "./network.js";
 
-/** Blocks that are told of: the newest. */
+/** The number of blocks in the story: the newest. */
 const BLOCKS = 5;
 
 /**
@@ -20,7 +20,7 @@ export async function keepRecording(network: Network, test: string, ...place: (s
         const text = await network.recording();
         const folder = process.env["DPOSLAB_RECORDINGS"] ?? join(process.cwd(), ".dposlab");
         await mkdir(folder, { recursive: true });
-        // Nobody wants them in a repository.
+        // They do not belong in a repository.
         await writeFile(join(folder, ".gitignore"), "*\n");
         const file = join(folder, `${fileName(test, place)}.jsonl`);
         await writeFile(file, text);
@@ -36,7 +36,7 @@ export async function keepRecording(network: Network, test: string, ...place: (s
     }
 }
 
-/** What happened to a network: all that was handed in with the answers, the newest blocks, and the faults in force. */
+/** The story of a network: all submissions with the answers, the newest blocks, and the faults in force. */
 async function story(network: Network): Promise<string[]> {
     const [submissions, faults, blocks] = await Promise.all([
         network.submissions(),
@@ -61,7 +61,7 @@ async function story(network: Network): Promise<string[]> {
     ];
 }
 
-/** What is told of a block. */
+/** The members of a block in the story. */
 interface Block {
     height: number;
     id: string;

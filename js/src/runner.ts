@@ -1,4 +1,4 @@
-// What the fixtures of vitest and jest share.
+// The common part of the fixtures of vitest and jest.
 
 import { Testnet } from "./testnet.js";
 import type { StartOptions } from "./types.js";

@@ -36,7 +36,7 @@ const ENDING_PATIENCE = 500;
 /** A testnet in a process of its own. */
 export class Testnet extends Network {
     readonly pid: number;
-    /** Of the program. */
+    /** The version of the program. */
     readonly version: string;
     /** Those that forge, with their passphrases. */
     readonly delegates: readonly Delegate[];
@@ -77,7 +77,7 @@ export class Testnet extends Network {
     async chain(options: ChainOptions = {}): Promise<Chain> {
         const data = await this.lab<ChainData>("POST", "/chains", await chainBody(options));
         const chain = new Chain(this.client, this.labUrl, data);
-        // A chain is told of before its first block is forged on demand; its lab answers after that.
+        // The answer for a chain comes before its first block is forged on demand. Its lab answers after that.
         await chain.pace();
         return chain;
     }
@@ -174,7 +174,7 @@ function letGo(child: ChildProcess): void {
     for (const pipe of [child.stdout, child.stderr]) (pipe as unknown as { unref(): void } | null)?.unref();
 }
 
-/** Why nobody answers, if it is because the process has ended or is about to. */
+/** The reason why the testnet no longer answers, if the process has ended or is about to. */
 async function gone(ended: Promise<Ending>): Promise<GoneError | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const patience = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ENDING_PATIENCE, undefined)));

@@ -1,10 +1,10 @@
-// What is asked of a testnet, and what it answers. The names of answers are those of the API.
+// The requests to a testnet and its answers. The names of answers are those of the API.
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
 /**
- * How virtual time passes: so many virtual seconds in a real one, as fast as it goes (`"max"`), only when a test advances it
+ * How virtual time passes: virtual seconds per real second, as fast as possible (`"max"`), only when a test advances it
  * (`"manual"`), or also whenever a transaction comes in, which is in a block at once (`"on-demand"`).
  */
 export type Pace = number | "max" | "manual" | "on-demand";
@@ -18,11 +18,11 @@ export type Setting = bigint | boolean | number | string | readonly Setting[] | 
 /** Values in place of a scenario's: `{"network.loss": 0.05}`, or texts `PATH=VALUE`, in which a value is as in the file. */
 export type Settings = { readonly [path: string]: Setting } | readonly string[];
 
-/** What every network can be told when it is made. */
+/** The options of every network. */
 export interface NetworkOptions {
     /** Number of delegates, 1 to 200. Without it 51, or those of the scenario. Not allowed of a testnet with a scenario. */
     delegates?: number;
-    /** What keys, latencies and choices are drawn from. Without it 1, and for a chain that of its testnet. */
+    /** The seed of keys, latencies and choices. Without it 1, and for a chain that of its testnet. */
     seed?: number;
     /** The path of a scenario file. */
     scenario?: string | URL;
@@ -32,7 +32,7 @@ export interface NetworkOptions {
     pace?: Pace;
 }
 
-/** What a process can be told besides. */
+/** The further options of a process. */
 export interface StartOptions extends NetworkOptions {
     /** A port of this machine; any free one, if it is not given. */
     port?: number;
@@ -76,7 +76,7 @@ export interface BlockReference {
     height: number;
 }
 
-/** What an advance waits for: exactly one of these. `docs/lab.md` tells when each is reached. */
+/** The condition that ends an advance: exactly one of these. `docs/lab.md` describes when each is reached. */
 export type Until =
     | { height: number }
     | { round: number }
@@ -94,7 +94,7 @@ export interface Advanced {
     now: number;
     /** Slots that were asked for, where fewer were played. */
     asked?: number;
-    /** Why it ended: `reached` or `limit`, or that somebody set the pace. */
+    /** The reason of its end: `reached` or `limit`, or that a client set the pace. */
     stopped?: string;
 }
 
@@ -108,15 +108,15 @@ export interface SnapshotData {
     tip: string;
 }
 
-/** What a reorganisation is asked for beside its depth. */
+/** The options of a reorganisation beside its depth. */
 export interface ReorgOptions {
-    /** What becomes of the transactions in the reverted blocks: offered to the pools (the default), dropped, or these offered. */
+    /** The treatment of the transactions in the reverted blocks: offered to the pools (the default), dropped, or these offered. */
     transactions?: "return" | "drop" | readonly string[];
-    /** Whose chain is left; that of the observed node, if it is not given. */
+    /** The node whose chain is left; the observed node by default. */
     node?: number;
 }
 
-/** What a reorganisation did. */
+/** The result of a reorganisation. */
 export interface Reorg {
     node: number;
     from: BlockReference;
@@ -226,10 +226,10 @@ export interface ViewOptions {
     node?: number;
 }
 
-/** What lies between two views. */
+/** The distance between two views. */
 export type ViewStep = "event" | "slot" | "block" | "round";
 
-/** What the API tells of a view. */
+/** The API's data of a view. */
 export interface ViewData {
     id: number;
     url: string;
@@ -256,7 +256,7 @@ export interface EventsOptions {
     node?: number | readonly number[];
     /** Go on after this event. */
     lastEventId?: number;
-    /** End after so many events. */
+    /** The number of events after which the stream ends. */
     limit?: number;
     /** Ends the stream. */
     signal?: AbortSignal;

@@ -7,7 +7,7 @@ import { startForTests } from "./runner.js";
 import type { Testnet } from "./testnet.js";
 import type { ChainOptions, StartOptions } from "./types.js";
 
-/** What a test can ask for. */
+/** The fixtures of a test. */
 export interface Fixtures {
     /** The options of `testnet`: `test.extend({ testnetOptions: [{ delegates: 5 }, { scope: "worker" }] })`. */
     testnetOptions: StartOptions;

@@ -48,11 +48,51 @@ def test_a_report_shows_itself_in_a_notebook(scenario: str) -> None:
     assert shown.startswith('<iframe srcdoc="&lt;!') and shown.count('"') == 4
 
 
+def test_a_report_writes_its_figures_as_files(scenario: str, tmp_path: Path) -> None:
+    files = dposlab.run(scenario).report().figures(tmp_path / "figures", theme="dark", width=400)
+    assert tmp_path / "figures" / "chain-and-forks.svg" in files
+    assert all(file.read_text(encoding="utf-8").startswith("<svg ") for file in files)
+    with pytest.raises(dposlab.UsageError, match="--metric height"):
+        dposlab.run(scenario).report().figures(tmp_path / "figures", metrics=["height"])
+
+
 def test_a_run_that_does_not_hold_is_answered_and_says_why(scenario: str) -> None:
     with open(scenario, "a") as file:
         file.write('[[assert]]\nalways = "missed == 0"\n')
     run = dposlab.run(scenario)
     assert not run.ok and "missed == 0" in run.why and run.ended == "complete"
+
+
+def test_claims_are_functions_over_tables(scenario: str) -> None:
+    def forges_in_its_turn(run: dposlab.Run) -> bool:
+        delegates = run.delegates.to_pandas()
+        return bool((delegates["forged"] + delegates["missed"] == delegates["owned"]).all())
+
+    def misses_nothing(run: dposlab.Run) -> str | None:
+        return f"{run.missed_slots} slots are missed" if run.missed_slots else None
+
+    def ends_high(run: dposlab.Run) -> None:
+        assert run.height > 1_000, "it is low"
+
+    run = dposlab.run(scenario, claims=[forges_in_its_turn, misses_nothing, ends_high])
+    assert [(verdict.claim, verdict.holds) for verdict in run.verdicts] == [
+        ("forges_in_its_turn", True),
+        ("misses_nothing", False),
+        ("ends_high", False),
+    ]
+    assert not run.ok and run.ended == "complete"
+    # pytest adds the values to the text of an assertion.
+    assert run.why.startswith("misses_nothing: does not hold: 2 slots are missed\nends_high: does not hold: it is low")
+    assert dposlab.run(scenario, claims=[forges_in_its_turn]).ok
+    with pytest.raises(dposlab.UsageError, match="answered 3, allowed are a truth value"):
+        dposlab.run(scenario, claims=[lambda _: 3])
+    with pytest.raises(ZeroDivisionError):
+        dposlab.run(scenario, claims=[lambda _: 1 // 0])
+
+
+def test_an_assertion_is_added_to_those_of_the_file(scenario: str) -> None:
+    run = dposlab.run(scenario, set={"assert[+]": {"finally": "missed == 0"}})
+    assert not run.ok and "finally missed == 0" in run.why and run.set == ["assert[+]={ finally = \"missed == 0\" }"]
 
 
 def test_mistakes_name_the_thing(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +160,9 @@ def test_an_explanation_of_a_finding_is_that_of_the_program(
 def test_an_explanation_of_a_run_that_holds_says_so(scenario: str) -> None:
     told = dposlab.explain(scenario, seed=3, set={"fault[0].rounds": 2}, repeats=0, budget=0)
     assert (told["failed"], told["seed"], told["set"]) == (False, 3, ["fault[0].rounds=2"])
-    assert (told["curve"], told["nearest"]) == (None, None)
+    assert (told["curve"], told["nearest"], told["beside"]) == (None, None, None)
+    other = dposlab.explain(scenario, repeats=0, budget=0, beside=["solar", "lisk"])
+    assert [run["rules"] for run in other["beside"]["runs"]][1:] == ["solar", "lisk"]
     with pytest.raises(dposlab.UsageError, match="nothing.toml"):
         dposlab.explain("nothing.toml")
 

@@ -21,8 +21,8 @@ use std::{
 
 /// One way in which an actor departs from the protocol.
 ///
-/// It is a value: a run that is copied copies it, so it shares nothing that can change with anybody. What a coalition knows
-/// together is its [memory](Step::share).
+/// It is a value: a copy of the run copies it, so it shares no mutable state. The common knowledge of a coalition is its
+/// [memory](Step::share).
 pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
     /// Begins, and begins again when its delegate, which was switched off, is on again.
     fn begins(&mut self, _actor: &Actor, _step: &mut Step<'_>) {}
@@ -66,7 +66,7 @@ pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
     }
 }
 
-/// What every behaviour can do that is a value which can be saved.
+/// The operations of every behaviour that is a value and can be saved.
 pub trait Copied {
     /// Returns a copy.
     fn boxed(&self) -> Box<dyn Behaviour>;
@@ -90,7 +90,7 @@ impl Clone for Box<dyn Behaviour> {
     }
 }
 
-/// What surrounds a behaviour while it takes its turn.
+/// The surroundings of a behaviour during its turn.
 #[derive(Debug)]
 pub struct Step<'a> {
     /// The instant on the node's clock.
@@ -148,8 +148,8 @@ impl Step<'_> {
         of_actor ^ self.name
     }
 
-    /// Writes the memory of the coalition: what all actors of one fault know together. The others [learn](Behaviour::learns) of it at
-    /// this instant, after what is due already, without a message of the network. Who writes last is read by all.
+    /// Writes the memory of the coalition: the common knowledge of all actors of one fault. The others [learn](Behaviour::learns) it at
+    /// this instant, after the events that are due already, without a message of the network. The last write wins.
     ///
     /// # Panics
     /// The value has no JSON.
@@ -178,7 +178,7 @@ pub struct Layer {
     pub seed: u64,
     /// The name of its fault in what it draws.
     pub name: u64,
-    /// What its coalition has written.
+    /// The memory that its coalition has written.
     pub memory: Option<Arc<[u8]>>,
 }
 

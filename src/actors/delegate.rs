@@ -85,14 +85,11 @@ impl Delegate {
         Self { node, keys, tree, polls, offline, plan, due, work, done, forged_up_to, started }
     }
 
-    /// It has forged up to this height before, which it remembers from before a restart.
-    pub(super) fn remember(&mut self, forged_up_to: Height) {
-        self.forged_up_to = forged_up_to;
-    }
-
-    /// The greatest height at which it forged; 0 where no rule of finality asks.
-    pub(super) fn forged_up_to(&self) -> Height {
-        self.forged_up_to
+    /// Remembers the height up to which it has forged before a restart, unless its rules make it forget that.
+    pub(super) fn remember(&mut self, before: &Self) {
+        if !self.tree.rules().node.forgets_forged {
+            self.forged_up_to = before.forged_up_to;
+        }
     }
 
     /// The seed of the instants at which it polls its relay.
@@ -253,6 +250,10 @@ impl Delegate {
     /// May we forge, with these peers? Source: consensus.md 2.2.
     fn network_known(&mut self, now: SimTime, state: NetworkState, effects: &mut Vec<Effect>) {
         let Some(work) = self.work.as_mut().filter(|work| work.network.is_none()) else { return };
+        if state.tip != work.round.tip && !self.tree.rules().node.forges_on_another_tip {
+            self.work = None;
+            return self.look(now, effects);
+        }
         let NetworkState { reached, in_quorum, .. } = state;
         let (rules, delegates) = (self.tree.rules(), work.round.round.position.delegates);
         let enough = fork_choice::of(rules.node.fork_choice).may_forge(&state, delegates, rules);

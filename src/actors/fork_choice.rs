@@ -32,7 +32,7 @@ pub trait ForkChoice: Send + Sync {
     /// of no block (consensus.md 8 Q17).
     fn goes_back_to(&self, look: &Look<'_>) -> Option<Height>;
 
-    /// Whether a delegate may forge on its relay's tip, in a round of so many active delegates.
+    /// Returns true if a delegate may forge on its relay's tip, in a round of `delegates` active delegates.
     fn may_forge(&self, seen: &NetworkState, delegates: u32, rules: &Rules) -> bool;
 
     /// A pushed block that does not follow the tip makes the node look where its peers stand, once in a slot's time at most.
@@ -53,6 +53,7 @@ pub trait ForkChoice: Send + Sync {
 
 /// All that a node knows when it looks at its chain.
 pub struct Look<'a> {
+    /// The strength of its chain, as far as a peer has it.
     pub own: Strength,
     /// The last final block of the own chain.
     pub last_final: Height,
@@ -80,7 +81,7 @@ pub struct Chain {
 /// The strength of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strength {
-    /// What the delegates have agreed on, as far as the rule of finality lets it decide between chains.
+    /// The height on which the delegates have agreed, as far as the rule of finality uses it to decide between chains.
     pub agreed: Height,
     pub height: Height,
     /// The id of the tip, where it decides between equals.
@@ -88,7 +89,7 @@ pub struct Strength {
 }
 
 impl Strength {
-    /// Of the chain of a tip with this state.
+    /// Returns the strength of the chain of a tip with this state.
     pub fn of(tip: &Link, state: &State) -> Self {
         let finality = state.finality();
         Self { agreed: finality.agreed(), height: tip.height(), id: finality.decides_by_ids().then(|| tip.id()) }

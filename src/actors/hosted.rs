@@ -56,7 +56,7 @@ impl From<Actor> for Hosted {
 }
 
 impl Ahead<Announced> for Hosted {
-    /// Of a peer only: the other actors hear little.
+    /// Only a peer has it: the other actors receive little.
     fn fetch(&self, what: Announced) {
         if let Actor::Peer(peer) = &self.actor {
             peer.fetch(what);
@@ -89,7 +89,7 @@ impl Hosted {
             Stimulus::Switch { rounds, off } => self.switch(now, &rounds, off, effects),
             Stimulus::Begin(mut actor) => {
                 if let (Actor::Delegate(new), Actor::Delegate(old)) = (&mut actor, &self.actor) {
-                    new.remember(old.forged_up_to());
+                    new.remember(old);
                 }
                 *self = actor.into();
                 self.actor.step(now, Input::Start, effects);
@@ -186,7 +186,7 @@ impl Hosted {
         }
     }
 
-    /// What a behaviour keeps from its actor is heard now: nothing keeps it any longer.
+    /// Delivers the inputs that a behaviour has held back from its actor, because the behaviour ends.
     fn cease(&mut self, now: SimTime, layer: u32, effects: &mut Vec<Effect>) {
         let Some(bent) = &mut self.bent else { return };
         let Some(at) = bent.layers.iter().position(|one| one.id == layer) else { return };

@@ -72,6 +72,19 @@ pub enum Message {
     },
     /// A block, pushed (`postBlock`).
     Block(Arc<Block>),
+    /// The sender has this block.
+    Announcement(Box<BlockId>),
+    /// Asks for a block that the receiver has announced.
+    BodyRequest {
+        inquiry: Inquiry,
+        id: Box<BlockId>,
+    },
+    /// The block.
+    Body {
+        inquiry: Inquiry,
+        block: Arc<Block>,
+        part: BodyPart,
+    },
     /// Transactions a pool found worth sending on (`postTransactions`).
     Transactions(Transactions),
     /// Asks for [`Message::Status`] (`getStatus`).
@@ -143,8 +156,8 @@ pub enum Message {
     TipMoved {
         tip: Arc<Link>,
     },
-    /// Those who steer the run have the node leave its chain for another branch, or stay where it is: these transactions are
-    /// not in the pool any more. The peer hears the same of them.
+    /// A reorganisation on request moves the node to another branch, or leaves it where it is. These transactions leave the pool. The
+    /// peer receives the same list.
     Reorganised {
         tip: Arc<Link>,
         dropped: Arc<[TransactionId]>,
@@ -187,6 +200,15 @@ impl Message {
     }
 }
 
+/// The part of a block that a [`Message::Body`] carries over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyPart {
+    /// All of it. Between two nodes with compact blocks, its compact form.
+    Whole,
+    /// The bytes that the receiver of a compact block lacks.
+    Missing { bytes: u32 },
+}
+
 /// Transactions for a pool.
 #[derive(Clone, Debug)]
 pub struct AddTransactions {
@@ -213,13 +235,13 @@ pub struct NetworkState {
     pub tip: BlockId,
     /// Peers that answered.
     pub reached: u32,
-    /// Those of them that are on this chain and not above it.
+    /// The number of peers on this chain and not above it.
     pub in_quorum: u32,
-    /// Those of them that are at exactly this height.
+    /// The number of peers at exactly this height.
     pub level: u32,
     /// Those that are above it.
     pub over_height: u32,
-    /// Those on other chains, and not above.
+    /// The number of peers on other chains, and not above.
     pub forked: u32,
 }
 
@@ -250,7 +272,7 @@ pub enum Input {
         request: RequestId,
         transactions: Transactions,
     },
-    /// Whoever steers the run wants the node on another branch.
+    /// A client that controls the run moves the node to another branch.
     Reorganise(Arc<Reorganisation>),
 }
 
@@ -333,7 +355,7 @@ pub enum Effect {
         at: SimTime,
         wake: Wake,
     },
-    /// For whoever watches; changes nothing.
+    /// For observers; changes nothing.
     Observe(Event),
     /// The outcome of an [`Input::Submit`].
     Answer {
@@ -391,7 +413,11 @@ saved!(enum Message {
     27 AlreadyForged { tip, ids },
     28 Connect { trip },
     29 Connected { trip },
+    30 Announcement(id),
+    31 BodyRequest { inquiry, id },
+    32 Body { inquiry, block, part },
 });
+saved!(enum BodyPart { 0 Whole, 1 Missing { bytes } });
 saved!(struct AddTransactions { tip, transactions, request });
 saved!(struct RoundView { round, tip, tip_height, tip_slot });
 saved!(struct NetworkState { status, height, tip, reached, in_quorum, level, over_height, forked });

@@ -1,4 +1,4 @@
-//! Everything that happens, as values for whoever watches: traces, tables, the API's view, the log.
+//! Everything that happens, as values for observers: traces, tables, the API's view, the log.
 
 use super::{NodeId, pool::PoolRejection};
 use crate::{
@@ -66,7 +66,7 @@ pub enum RollbackCause {
     DoubleForging,
     /// The same block was too far ahead more than five times.
     NeverReady,
-    /// Whoever steers the run asked for it.
+    /// A client that controls the run requested it.
     Asked,
 }
 

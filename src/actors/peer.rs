@@ -13,6 +13,7 @@
 //! whether blocks still come in, and once in ten minutes to look for other peers.
 
 mod acceptance;
+mod announcing;
 mod discovery;
 mod draws;
 mod endpoint;
@@ -25,20 +26,20 @@ mod limits;
 mod neighbours;
 mod ping;
 mod relay;
-mod size;
 mod sync;
 mod verification;
 mod waits;
 
 use super::{
     ActorId, Choices, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    ahead::{self, Ahead, Announced},
+    ahead::{self, Ahead},
     message::{AddTransactions, RequestId, Transactions},
 };
 use crate::{
     ledger::{BlockTree, Link, Rules, rules::NodeRules, saved::saved},
     protocol::{SignedTransaction, Slot},
 };
+use announcing::Announced;
 use discovery::{Discovery, Newcomers};
 use draws::{About, Decisions};
 use endpoint::Endpoint;
@@ -56,8 +57,8 @@ use verification::{Asked, Probes};
 /// Data of nodes below this number is kept in a table: most networks are no larger, and a table is the quickest.
 const TABLED: u32 = 128;
 
-/// The peer of one node. What every message is held against comes first and together: with many peers, waiting for memory
-/// is most of the work, and it comes in lines of 64 bytes.
+/// The peer of one node. The fields that every message is compared with come first and together: with many peers, waiting for memory is
+/// most of the work, and it comes in lines of 64 bytes.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Peer {
@@ -103,6 +104,8 @@ pub struct Peer {
     discovery: Option<Discovery>,
     /// Transactions to be sent on together; `None` where the next ones may go out at once.
     bundle: Option<Vec<Arc<SignedTransaction>>>,
+    /// The last blocks that it has heard of by an announcement, or announced itself, the latest last.
+    announced: Vec<Announced>,
 }
 
 impl Peer {
@@ -132,6 +135,7 @@ impl Peer {
             newcomers: Newcomers::default(),
             discovery: None,
             bundle: None,
+            announced: Vec::new(),
             discoveries: 0,
             sync: SyncState::started(),
             watch: ForkWatch::default(),
@@ -149,8 +153,8 @@ impl Peer {
         }
     }
 
-    /// A peer of a node that starts late, or again, on the chain it has kept: it knows the addresses it was given, is
-    /// connected to nobody, and disregards pushed blocks until it has caught up.
+    /// A peer of a node that starts late, or again, on the chain it has kept: it knows the addresses it was given, has no connection,
+    /// and disregards pushed blocks until it has caught up.
     pub fn starting(
         node: NodeId,
         tree: Arc<BlockTree>,
@@ -202,7 +206,7 @@ impl Peer {
         self.neighbours.numbers().iter().copied()
     }
 
-    /// What it knows of the tips of these nodes.
+    /// Returns its knowledge of the tips of these nodes.
     pub fn records(&self) -> impl Iterator<Item = (NodeId, Verified)> {
         self.neighbours.all().iter().map(|neighbour| (neighbour.node, neighbour.verified))
     }
@@ -269,10 +273,10 @@ impl Peer {
             Message::Forged(block) => self.block_forged(now, block, effects),
             Message::WakeUp => self.forger_wakes(now, effects),
             Message::Broadcast(transactions) => self.broadcast(now, transactions, effects),
-            // Those who steer the run say it.
+            // A client that controls the run sends it.
             Message::Block(block) => self.block_pushed(now, block, 0, effects),
             Message::Reorganised { dropped, .. } => self.drop_pending(dropped, effects),
-            // Nothing else is said to a peer by its own node.
+            // Its own node sends a peer no other message.
             _ => {}
         }
     }
@@ -286,6 +290,9 @@ impl Peer {
         }
         match message {
             Message::Block(block) => self.block_pushed(now, block, 1, effects),
+            Message::Announcement(id) => self.hear_of(now, from, **id, effects),
+            Message::BodyRequest { inquiry, id } => self.send_body(from, *inquiry, id, effects),
+            Message::Body { inquiry, block, .. } => self.body_came(now, from, *inquiry, block, effects),
             Message::Transactions(transactions) => self.to_pool(transactions.clone(), None, effects),
             Message::StatusRequest => self.say_status(from, effects),
             Message::BlocksRequest { inquiry, above, limit, .. } => {
@@ -310,7 +317,7 @@ impl Peer {
             }
             Message::Peers(list) => self.peers_answered(now, from, list, effects),
             Message::HungUp => self.drop_peer(now, from, effects),
-            // Nothing else is said from node to node.
+            // Nodes send each other no other message.
             _ => {}
         }
     }
@@ -342,19 +349,19 @@ fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
 }
 
-impl Ahead<Announced> for Peer {
+impl Ahead<ahead::Announced> for Peer {
     /// First a line at each place that messages, or wake-ups, are held against; then the record of the node that a message
     /// comes from.
-    fn fetch(&self, what: Announced) {
+    fn fetch(&self, what: ahead::Announced) {
         match what {
-            Announced::Near { is_wake } => {
+            ahead::Announced::Near { is_wake } => {
                 ahead::value(&self.node);
                 ahead::value(&self.neighbours);
                 if is_wake {
                     ahead::value(&self.pushed);
                 }
             }
-            Announced::Next { from } => self.neighbours.fetch(from),
+            ahead::Announced::Next { from } => self.neighbours.fetch(from),
         }
     }
 }
@@ -366,6 +373,7 @@ fn observe(event: Event, effects: &mut Vec<Effect>) {
 saved!(struct Peer {
     node, cold, blocks_callers, started, in_vain, timed, alarmed, tree, tip, passing, timed_from, neighbours, discoveries, pushed, random, limits,
     sync, pings, probes, watch, sent, held_back, transactions_sent, asked, inquiries, newcomers, discovery, bundle,
+    announced,
 });
 
 #[cfg(test)]

@@ -20,12 +20,12 @@ use crate::{
     ledger::{BlockTree, Link, Scratch, saved::saved},
     protocol::{SignedTransaction, transaction::Version},
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 pub use order::in_forging_order;
 pub use verdict::{PoolError, PoolRejection, Submission};
 
-/// The forger's block leaves so many bytes of the largest payload unused. Source: consensus.md 2.3.
+/// The number of bytes of the largest payload that the forger's block leaves unused. Source: consensus.md 2.3.
 const PAYLOAD_MARGIN: usize = 10_240;
 
 /// The pool of one node.
@@ -38,7 +38,7 @@ pub struct TransactionPool {
     store: Store,
     /// Ids handed in since the last block, refused ones too.
     recent: RecentIds,
-    /// Of peers, to be taken later.
+    /// Transactions of peers, to be accepted later.
     held: Held,
     /// The instant of the step in hand.
     now: SimTime,
@@ -76,12 +76,6 @@ impl TransactionPool {
         &self.tip
     }
 
-    /// Bytes that a pending transaction takes in each pool that holds it. All pools share what it says.
-    pub const PENDING_BYTES: u64 = Store::BYTES_EACH;
-
-    /// Bytes that the id of a transaction takes in each pool until the next block.
-    pub const RECENT_BYTES: u64 = RecentIds::BYTES_EACH;
-
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         self.now = now;
@@ -108,7 +102,7 @@ impl TransactionPool {
                     self.remove(id, effects);
                 }
             }
-            // Nothing else is said to a pool.
+            // A pool receives no other message.
             _ => {}
         }
     }
@@ -136,7 +130,8 @@ impl TransactionPool {
         effects.push(Effect::Send { to, message: Message::Broadcast(transactions) });
     }
 
-    /// Transactions for the next block: in pool order, each applied to a scratch state; one that fails leaves the pool.
+    /// Transactions for the next block: in pool order, each applied to a scratch state; one that fails leaves the pool, or waits
+    /// for a later block by `forging_drops_misfits`.
     /// Source: consensus.md 2.3.
     fn choose(&mut self, effects: &mut Vec<Effect>) -> Transactions {
         if self.store.len() == 0 {
@@ -147,8 +142,9 @@ impl TransactionPool {
         let limit = milestone.block.max_transactions;
         let (now, terms, applied) = (self.now.seconds(), tree.terms(self.tip.height()), tree.applied(&self.tip));
         let expires_next = (!tree.rules().pool.chooses_what_expires_next).then(|| self.tip.height().next().0);
+        let drops_misfits = tree.rules().pool.forging_drops_misfits;
         let mut scratch = Scratch::new(&applied.state, &tree.rules().pool);
-        let (mut chosen, mut failed, mut bytes) = (Vec::with_capacity(limit), Vec::new(), 0);
+        let (mut chosen, mut failed, mut misfits, mut bytes) = (Vec::with_capacity(limit), Vec::new(), Vec::new(), 0);
         for transaction in self.store.in_forging_order().take(10 * limit) {
             if chosen.len() == limit {
                 break;
@@ -162,6 +158,18 @@ impl TransactionPool {
                     break;
                 }
                 chosen.push(transaction.clone());
+            } else if drops_misfits {
+                failed.push(transaction.id());
+            } else {
+                misfits.push(transaction.clone());
+            }
+        }
+        let (chain, mut waiting) = (Scratch::new(&applied.state, &tree.rules().pool), BTreeSet::new());
+        for transaction in misfits {
+            let sender = transaction.sender_address();
+            let fits = |scratch: &Scratch<'_>| scratch.check(&transaction, &terms).is_ok();
+            if waiting.contains(&sender) || fits(&chain) || fits(&scratch) {
+                waiting.insert(sender);
             } else {
                 failed.push(transaction.id());
             }

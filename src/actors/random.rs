@@ -12,7 +12,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Those of a seed.
+    /// Returns the draws of a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }
@@ -23,7 +23,7 @@ impl Choices {
         SplitMix64::seed_from_u64(name.iter().fold(self.seed, |state, part| mix(state ^ part)))
     }
 
-    /// Those of a part of what the party decides.
+    /// Returns the draws of one part of the party's decisions.
     pub fn of(self, part: u64) -> Self {
         self.of_name(&[part])
     }

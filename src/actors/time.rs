@@ -10,7 +10,7 @@ use std::{fmt, ops, time::Duration};
 pub struct SimTime(u64);
 
 impl SimTime {
-    /// The instant so many microseconds after the epoch.
+    /// The instant `micros` microseconds after the epoch.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
@@ -28,6 +28,11 @@ impl SimTime {
     /// The last instant before this one.
     pub const fn just_before(self) -> Self {
         Self(self.0.saturating_sub(1))
+    }
+
+    /// The instant that is `by` earlier, or the epoch.
+    pub fn before(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(by.as_micros() as u64))
     }
 
     /// Whole seconds since the epoch, which is all the protocol knows of time.

@@ -1,14 +1,14 @@
 //! The phases of an actor that only an event ends.
 //!
-//! An actor computes nothing between two inputs. A phase that nothing to come can end is therefore there for good. Each actor
-//! names the phases that it is in, and for each the events that end it (`peer/waits.rs`, `delegate/waits.rs`). It says nothing
-//! of whether they will come: whoever asks looks into the queue of the run.
+//! An actor computes nothing between two inputs. A phase that nothing to come can end is therefore there for good. Each actor names the
+//! phases that it is in, and for each the events that end it (`peer/waits.rs`, `delegate/waits.rs`). It does not know whether they will
+//! come. The caller looks into the queue of the run.
 //!
 //! A pool is in no such phase. It answers each input at once, and what it holds for later waits for a transaction or a block that
 //! may never come (`pool/held.rs`).
 
 use super::{NodeId, SimTime, Wake};
-use crate::protocol::Slot;
+use crate::protocol::{BlockId, Slot};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Wait {
 /// wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    // Of a peer.
+    // Phases of a peer.
     /// Looks for peers, to catch up for the first time.
     Starting,
     /// Has nothing to catch up with.
@@ -61,12 +61,12 @@ pub enum Phase {
     Bundling,
     /// Is about to pass a block on.
     PassingOn,
-    // Of a delegate.
+    // Phases of a delegate.
     /// Works on this slot.
     Forging(Slot),
     /// Waits for its turn, or for a round in which it has one.
     OffTurn,
-    // Of a node.
+    // Phases of a node.
     /// Is slow, or stood still, and has inputs that it has not heard.
     Behind,
 }
@@ -79,7 +79,7 @@ pub enum Reason {
     Recovery,
 }
 
-/// What a question to one node is for.
+/// The purpose of a question to one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
     /// To meet a node.
@@ -88,6 +88,8 @@ pub enum Asked {
     Probe,
     /// A chunk of a download, by its place.
     Chunk(usize),
+    /// A block that it has announced.
+    Body(BlockId),
 }
 
 /// An event that ends a phase.
@@ -133,6 +135,7 @@ impl Phase {
             Self::Question(Asked::Newcomer, _) => "a question to a newcomer",
             Self::Question(Asked::Probe, _) => "a question of a verification",
             Self::Question(Asked::Chunk(_), _) => "a question for blocks",
+            Self::Question(Asked::Body(_), _) => "a question for an announced block",
             Self::HoldingBack => "messages held back",
             Self::Bundling => "a bundle of transactions",
             Self::PassingOn => "a block to pass on",

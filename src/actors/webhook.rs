@@ -5,8 +5,8 @@
 //!                    (firing, payload)                 (condition)
 //! ```
 //!
-//! Like every actor it is a value without IO: it hears what its node observed and says what is to be posted. Who posts
-//! it, when and whether it arrives comes back to nobody in the simulation, so webhooks never change a run.
+//! Like every actor it is a value without IO: it receives its node's events and returns the posts. The simulation never learns when or
+//! whether a post arrives, so webhooks never change a run.
 
 mod condition;
 mod events;
@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{fmt, sync::Arc};
 
-/// So many webhooks a node has at most; the reference sets no limit.
+/// The largest number of webhooks of a node. The reference sets no limit.
 pub const WEBHOOKS_MAX: usize = 1_024;
-/// So many conditions with a pattern all webhooks of a node have together: each costs time with every event.
+/// The largest number of conditions with a pattern of all webhooks of a node together: each costs time with every event.
 pub const PATTERNS_MAX: usize = 256;
-/// So many conditions a webhook has at most.
+/// The largest number of conditions of a webhook.
 pub const CONDITIONS_MAX: usize = 64;
 /// A condition's value is nested so deep at most.
 pub const VALUE_DEPTH_MAX: usize = 32;
@@ -139,7 +139,7 @@ impl fmt::Display for Sequence {
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub hook: Arc<Webhook>,
-    /// What it tells, in short.
+    /// The short form of its content.
     pub head: Head,
     /// JSON: `{"timestamp":…,"data":…,"event":…,"sequence":…}`, shared by all who get it.
     pub body: Arc<[u8]>,
@@ -209,7 +209,7 @@ impl WebhookDispatcher {
         self.hooks.iter().find(|hook| hook.id == id)
     }
 
-    /// Adds one. Whoever asks for it draws its id and its token.
+    /// Adds a webhook. The caller draws its id and its token.
     ///
     /// # Errors
     /// There are [`WEBHOOKS_MAX`] already, or too many patterns.

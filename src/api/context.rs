@@ -61,9 +61,9 @@ pub struct ApiContext {
     pub desk: Option<FaultDesk>,
     /// Takes lines for the log, about what goes wrong.
     pub report: Report,
-    /// Writes a snapshot, by what came in before it, as a file; `None` where nobody can.
+    /// Writes a snapshot as a file with its earlier inputs. `None` where the network has no snapshots.
     pub write_state: Option<WriteState>,
-    /// Tells all that came into the run so far; `None` where nobody knows.
+    /// Gives all inputs of the run so far. `None` where they are not recorded.
     pub recording: Option<Recording>,
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
@@ -87,7 +87,7 @@ pub struct ApiContext {
     pub chaos: Chaos,
     /// Counts what the faucet for everybody pays.
     pub faucet: Arc<FaucetCounts>,
-    /// What clients handed in to the nodes of this network.
+    /// The transactions that clients submitted to the nodes of this network.
     pub submissions: Submissions,
     /// The head to answer from, where that is not the view's newest.
     pub pinned: Option<Arc<Head>>,
@@ -183,8 +183,8 @@ pub type Views = views::Views<ApiContext>;
 /// Writes a snapshot as a file, by all that came in before it. It may read much, so it has a thread of its own.
 pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &Inputs) -> Result<Vec<u8>, ApiError> + Send + Sync>;
 
-/// Takes what came into the run up to this instant and so many inputs delivered to actors, to be written as a file that repeats
-/// it; or says why it cannot.
+/// Takes the inputs of the run up to an instant and a number of inputs delivered to actors. Returns a writer of a file that repeats
+/// them, or the reason why it cannot.
 pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<WriteRecording, ApiError> + Send + Sync>;
 
 /// Writes the file. It may read much, so it has a thread of its own.

@@ -79,7 +79,7 @@ async fn answer_chain(
     answer_within(&chain.context, request, &chains::prefix(id), within, body).await
 }
 
-/// Answers from a view of the past. Whatever would change it is refused.
+/// Answers from a view of the past. Refuses every request that would change it.
 async fn answer_view(
     context: &ApiContext,
     request: &Request,
@@ -174,8 +174,8 @@ async fn answer_struck(
     Reply { tampering, ..reply }
 }
 
-/// The errors that the API gives by itself are told in its own words. 429 has the headers that it has by itself, of the limit that
-/// is set or else of the reference's.
+/// The answer of a rule with this status. It has the text that the API gives for this error. 429 has its usual headers, with the limit
+/// that is set or else the reference's.
 fn struck(status: u16, limit: Option<RateLimit>) -> Reply {
     match StatusCode::from_u16(status) {
         Ok(StatusCode::TOO_MANY_REQUESTS) => {
@@ -245,7 +245,7 @@ async fn handle(
         _ => read_and_respond(context, request, path, found, body).await,
     };
     let reply = outcome.unwrap_or_else(|error| failed(context, request, &error));
-    // That of the faucet goes before that of all requests.
+    // The faucet's quota has precedence over that of all requests.
     Ok(Reply { quota: reply.quota.or(quota), ..reply })
 }
 

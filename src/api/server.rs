@@ -52,7 +52,7 @@ use warp::{
     path::FullPath,
 };
 
-/// The time that open requests have once the server is told to stop.
+/// The time that open requests have after the server is asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
 /// The same for an open stream of events.
 const STREAM_GRACE: Duration = Duration::from_millis(100);
@@ -112,7 +112,7 @@ impl Server {
         socket.set_nonblocking(true).map_err(error)?;
         // Connections inherit it: without, the last part of an answer may wait for the client's delayed acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true).map_err(error)?;
-        // More than the usual 128: whoever finds no room tries again after a second.
+        // More than the usual 128, because a client without room tries again only after a second.
         SockRef::from(&socket).listen(BACKLOG).map_err(error)?;
         let address = socket.local_addr().map_err(error)?;
         Ok(Listener { socket, address })
@@ -172,7 +172,7 @@ impl Server {
                 },
             }
         }
-        // Nobody listens where no connection is open.
+        // There is no receiver if no connection is open.
         let _all_closed = stopping.send(true);
         let all_over = async { while open.join_next().await.is_some() {} };
         // Connections that are not done by then are cut off.
@@ -200,7 +200,7 @@ async fn converse(
         }
         let answered = checked(request, proxies, Remote(remote, work.clone()))
             .map(|request| hyper::service::Service::call(&answering, request));
-        // A connection keeps room for such a future while nobody asks. Boxed, that is a word.
+        // An idle connection reserves room for such a future. Boxed, that is a word.
         Box::pin(async move {
             let mut response = match answered {
                 Ok(answer) => answer.await.unwrap_or_else(|never| match never {}),
@@ -235,7 +235,7 @@ async fn converse(
         _stopped = stopped => {}
     }
     connection.as_mut().graceful_shutdown();
-    // A stream has ended; whoever does not read its last part by then has stopped reading.
+    // A stream has ended. A client that has not read its last part by then has stopped reading.
     let patience = if has_stream.load(Ordering::Relaxed) { STREAM_GRACE } else { GRACE };
     let _left = tokio::time::timeout(patience, connection).await;
 }

@@ -1,9 +1,9 @@
 //! The data that the API reads: the observed node's chain as of one head, and its pool.
 //!
-//! [`View`] watches one node. Each block it applies or takes back makes a new [`Head`], swapped in atomically; a request
-//! takes one head and reads everything from it, so a page is always of one chain and no reader ever stops the
-//! simulation. A head's [`Chain`] says where blocks and transactions lie, its state what wallets and delegates are; both
-//! share what has not changed with the head before. What has settled is read from an [`Older`] part, if there is one.
+//! [`View`] watches one node. Each block it applies or takes back makes a new [`Head`], swapped in atomically; a request takes one head
+//! and reads everything from it, so a page is always of one chain and no reader ever stops the simulation. A head's [`Chain`] says
+//! where blocks and transactions lie, its state what wallets and delegates are; both share what has not changed with the head before.
+//! Settled blocks are read from an [`Older`] part, if there is one.
 
 mod chain;
 mod entry;
@@ -107,7 +107,7 @@ impl View {
         self
     }
 
-    /// The same view as it is now, which follows another run from here on. What can be made again from the chain is left out.
+    /// A copy of the view, which follows another run from here on. It leaves out everything that can be made again from the chain.
     #[must_use]
     pub fn apart(&self) -> Self {
         let head = Head { lists: Arc::default(), memo: Arc::default(), ..Head::clone(&self.head()) };
@@ -135,8 +135,8 @@ impl View {
         self.0.head.load_full()
     }
 
-    /// The newest head as it would be on a node that is so many blocks behind, on the lowest block in memory at the least: what
-    /// they hold is pending there.
+    /// The newest head of a node that is `blocks` blocks behind, at the lowest block in memory at the least. The transactions of these
+    /// blocks are pending there.
     pub fn older(&self, blocks: u32) -> Arc<Head> {
         let newest = self.head();
         let lowest = newest.chain.base().0 + 1;
@@ -301,7 +301,7 @@ impl Observer for View {
         }
     }
 
-    /// Also where nothing happens: a node whose chain stands still is told by its age.
+    /// The clock also moves without events, because readers see from the age of its block that a node's chain stands still.
     fn clock_at(&mut self, now: SimTime) {
         self.0.now.store(now.micros(), Ordering::Relaxed);
     }

@@ -71,7 +71,7 @@ pub struct WebhookSettings {
     pub data: Option<DataDir>,
     /// The node's log.
     pub report: Report,
-    /// The ports that peers are said to have.
+    /// The ports that the API shows for peers.
     pub ports: Ports,
     /// The rules of chaos for posts, if there can be any.
     pub chaos: Option<Chaos>,
@@ -169,8 +169,8 @@ impl WebhookThread {
 }
 
 impl WebhookHosts {
-    /// Hosts the webhooks of a node, those kept from earlier included. From then on its observer is to be told. It waits, so it is
-    /// not for tasks of a runtime.
+    /// Hosts the webhooks of a node, stored ones included. From then on the caller must call its observer. It blocks, so it must not
+    /// run on a task of a runtime.
     ///
     /// # Errors
     /// The webhooks kept from earlier cannot be read.
@@ -288,7 +288,7 @@ impl Webhooks {
         }
     }
 
-    /// The network ends: what waits is delivered, for a second at most, and the dispatcher ends. Nobody waits for it.
+    /// Ends the dispatcher with the network. It delivers waiting posts for a second at most. The caller does not wait for it.
     pub fn end(&self) {
         // It may have died before.
         let _died = self.actor.cast(WebhookMessage::End);

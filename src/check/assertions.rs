@@ -9,11 +9,7 @@ use crate::{
     actors::{ActorId, Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::BlockId,
-    scenario::{
-        Judge, Scenario,
-        assertion::{Claim, Condition},
-        judge::Expert,
-    },
+    scenario::{Judge, Scenario, assertion::Condition, judge::Expert},
     sim::{Act, NetworkEvent, Observer, Outlook, Plan},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -28,22 +24,19 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
     let (mut asked, mut asked_conduct, mut looks) = (false, false, false);
     for (index, assertion) in scenario.assertions.iter().enumerate() {
         let Ok(claim) = assertion.claim() else { continue };
-        let (Claim::Always(condition)
-        | Claim::Sometimes(condition)
-        | Claim::Eventually(condition)
-        | Claim::Finally(condition)) = claim;
-        if let Condition::Invariants(name) = condition {
+        for part in claim.condition().parts() {
+            let Condition::Invariants(name) = part else { continue };
             asked = true;
             asked_conduct |= name.as_ref().is_some_and(|name| is_modelled(name));
             looks |= name.as_ref().is_some_and(|name| name == conduct::WAKER.name);
             if let Some(name) = name.as_ref().filter(|name| names().all(|known| known != name.as_str())) {
                 let known: Vec<&str> = names().collect();
                 return Err(format!(
-                    "key 'assert[{index}]': found invariant '{name}', allowed is {}",
+                    "key 'assert[{index}]': found invariant '{name}', allowed is, in double quotes beside another condition, {}",
                     known.join("; ")
                 ));
             }
-            if let Some(name) = name.filter(|name| is_liveness(name) && liveness(scenario).is_none()) {
+            if let Some(name) = name.as_ref().filter(|name| is_liveness(name) && liveness(scenario).is_none()) {
                 return Err(format!(
                     "key 'assert[{index}]': found invariant '{name}' beside a fault without an end at a time, allowed is \
                      until = {{ seconds = … }} in every fault"

@@ -8,11 +8,11 @@
 //!          delegate: whether it asks, forges, and what                                 behaviour/forging
 //! ```
 //!
-//! The model is written from the contract. It knows what a node was told and when by the node's own clock, so that a
-//! node that is slow, skewed or late is judged by what it knew. What the contract leaves to chance (which peers, how deep)
-//! is taken from what the node did, and held against the range allowed. Where the model cannot know what a node knows, it
-//! says nothing: a message that the node's own limits may hold back, a call at the edge of a limit. What must happen by a
-//! time is not asked of nodes that a fault makes slow or stops, or whose clocks a fault sets.
+//! The model is written from the contract. It knows the inputs of a node and their times by the node's own clock, so that a node that
+//! is slow, skewed or late is judged by its own knowledge. Random choices of the contract (which peers, how deep) are taken from the
+//! node's actions, and compared with the allowed range. The model does not judge where it cannot have the node's knowledge: a message
+//! that the node's own limits may hold back, a call at the edge of a limit. Deadlines do not apply to nodes that a fault makes slow or
+//! stops, or whose clocks a fault sets.
 //!
 //! An actor that a fault makes deviate is not judged while it does; the other actors of its node are.
 
@@ -162,7 +162,7 @@ struct Node {
 }
 
 impl Behaviour {
-    /// A watch over the nodes of a plan. What is due by a time is not asked of the `untimely`.
+    /// A watch over the nodes of a plan. Deadlines do not apply to the `untimely`.
     pub fn new(plan: &Plan, untimely: &BTreeSet<NodeId>) -> Self {
         let network = plan.network();
         let by_rounds = plan.off_by_rounds();

@@ -20,7 +20,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certificate {
-    /// Nobody has looked for one: the cause has none.
+    /// None was searched for: the cause has no certificate.
     #[default]
     None,
     /// The facts of the run that prove the cause, in words.
@@ -35,7 +35,7 @@ impl Certificate {
         matches!(self, Self::Shown(_))
     }
 
-    /// What is missing, if something is.
+    /// Returns the missing part, if any.
     pub fn missing(&self) -> Option<&str> {
         match self {
             Self::Missing(words) => Some(words),

@@ -1,4 +1,4 @@
-//! What fits into a block, transaction by transaction, as its forger sees it.
+//! The transactions that fit into a block, one by one, as its forger chooses them.
 
 use crate::{
     ledger::{Scratch, State, apply::Terms, rules::PoolRules},
@@ -42,7 +42,7 @@ mod tests {
         sim::SeedTree,
     };
 
-    /// Of five delegates, four of them active, two resign in one block, above the height from which transactions are of version 2.
+    /// Two of five delegates, four of them active, resign in one block, above the height from which transactions are of version 2.
     /// Returns which of these fit.
     fn both_resign(rules: &str) -> [bool; 2] {
         let text = format!(

@@ -36,6 +36,10 @@ conduct! {
     ONCE: "no transaction stands twice on a chain", "consensus.md 7.1 I12";
     /// Final blocks of any two nodes are on one chain, where a rule makes blocks final.
     FINAL: "a final block is never left", "protocols.md finality";
+    /// The height that the delegates have agreed on never falls from a block to the next, where it decides between chains.
+    AGREED: "the agreed height never falls along a chain", "protocols.md finality";
+    /// An honest delegate names the height up to which it has forged, where a rule of finality asks.
+    DISCLOSED: "a delegate names the height up to which it has forged", "protocols.md finality";
     /// An honest delegate makes one block in a slot.
     ONE_A_SLOT: "a delegate makes one block in a slot", "consensus.md 7.1 I5";
     /// A round has as many delegates as its milestone says, or the chain ends with the round before.
@@ -64,9 +68,9 @@ conduct! {
     POOL_FORGED: "a pool holds nothing that is on its chain", "consensus.md 7.1 I13";
     /// One pending transaction of a kind for a sender, where the pool allows one.
     POOL_ONE_OF_A_KIND: "a pool holds one vote or registration of a sender", "consensus.md 5.2, 8 Q15";
-    /// A block of a slot that has not begun is taken by nobody whose clock is right.
+    /// No node with a right clock accepts a block of a slot that has not begun.
     EARLY: "no block is taken before its slot", "consensus.md 3.1, 3.4";
-    /// A transaction that is refused displaces nobody.
+    /// A refused transaction displaces no other.
     DISPLACED: "a refused transaction displaces nobody", "consensus.md 5.4";
     /// After all faults are over, all nodes come to one chain.
     CONVERGED: "all nodes come to one chain once all faults are over", "consensus.md 3.5, 7.2";

@@ -1,4 +1,4 @@
-//! Every schedule with at most so many deviations: all runs of a scenario in which so many messages, at most, are lost, late or
+//! Every schedule with a bounded number of deviations: all runs of a scenario in which at most this number of messages is lost, late or
 //! doubled.
 //!
 //! ```text
@@ -60,7 +60,7 @@ pub struct Bounds {
     pub slots: u32,
     /// Messages of these kinds; of questions and answers, the answers.
     pub kinds: Vec<MessageKind>,
-    /// What may befall them, each once.
+    /// The possible fates of a message, each once.
     pub mishaps: Vec<Mishap>,
     /// By how much late messages and second copies are late.
     pub by: Duration,
@@ -68,7 +68,7 @@ pub struct Bounds {
     pub merge: bool,
 }
 
-/// A search for all that can come of so many deviations.
+/// A search through all schedules with a bounded number of deviations.
 pub struct Exhaustive<'a> {
     /// The run without deviations. Its assertions are not judged.
     pub scenario: &'a Scenario,
@@ -84,7 +84,7 @@ pub struct Shown {
     pub schedules: u64,
 }
 
-/// What came of a search, or of the part that has been played.
+/// The result of a search, or of the part that has been played.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explored {
     /// Schedules that were played to their ends, or came to the states of such: index k counts those with k deviations. Numbers of
@@ -143,14 +143,14 @@ struct Run {
 #[derive(Default)]
 struct After {
     states: IndexMap<Mark, State>,
-    /// Those in which nothing can be befallen any more.
+    /// The runs in which no further deviation is possible.
     last: Vec<Run>,
     played: u64,
     /// Messages that could be befallen where nothing was.
     messages: u64,
 }
 
-/// States that are played before what comes of them is put together: so many are in memory twice.
+/// The number of states that are played before their results are merged. This number is in memory twice.
 const PART: usize = 16;
 
 impl<'a> Exhaustive<'a> {
@@ -164,8 +164,8 @@ impl Exhaustive<'_> {
     /// Why a scenario cannot be searched: the key, what was found and what is allowed.
     ///
     /// # Errors
-    /// Its clocks are not right all the time: states are compared at the beginning of a slot, which begins for all nodes at once. Or
-    /// it is never over, so nobody can ask for one chain.
+    /// Its clocks are not right all the time: states are compared at the beginning of a slot, which begins for all nodes at once. Or it
+    /// never ends, so convergence cannot be required.
     pub fn check(scenario: &Scenario) -> Result<(), String> {
         if scenario.network.model.clocks.is_some() {
             return Err(
@@ -226,7 +226,7 @@ impl Exhaustive<'_> {
         (explored, vec![self.state(0, &[], schedules)])
     }
 
-    /// The state at the end of so many slots of a schedule, by playing them.
+    /// The state after `slots` slots of a schedule, by playing them.
     fn state(&self, slots: u32, schedule: &[Deviation], schedules: Vec<u64>) -> State {
         let watchers = Watchers::new(self.scenario, &self.plan, Some(self.liveness()), false, false);
         let mut watchers = watchers.expect("no assertion is judged");
@@ -240,7 +240,7 @@ impl Exhaustive<'_> {
         State { moment: stage.moment(), watchers, schedule: schedule.to_vec(), schedules }
     }
 
-    /// What a schedule shows, played alone to its end: in as many slots as it takes.
+    /// Returns the findings of a schedule, played alone to its end, in as many slots as it takes.
     pub fn replay(&self, schedule: &[Deviation]) -> Vec<Finding> {
         let state = self.state(0, schedule, Vec::new());
         let mut run = self.next(&state, 1, schedule);
@@ -315,7 +315,7 @@ impl Exhaustive<'_> {
         if slot <= self.bounds.slots { self.bounds.deviations as usize - fewest } else { 0 }
     }
 
-    /// Plays a slot with what is said, and then with all that may be said as well of its messages from this place on.
+    /// Plays a slot with the given deviations, and then with every further deviation of its messages from this place on.
     fn branch(
         &self,
         state: &State,
@@ -452,7 +452,7 @@ impl Explored {
         &mut self.states[index]
     }
 
-    /// So many more schedules show a finding.
+    /// Adds `schedules` schedules that show a finding.
     fn show(&mut self, signature: &Signature, schedule: &[Deviation], schedules: u64) {
         let fresh = || Shown { schedule: schedule.to_vec(), schedules: 0 };
         let shown = self.found.entry(signature.clone()).or_insert_with(fresh);

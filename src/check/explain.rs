@@ -9,6 +9,7 @@
 //!
 //! All of it is a function of the scenario, the seed and the options; the number of threads changes nothing.
 
+mod beside;
 mod chain;
 mod curve;
 mod lines;
@@ -24,6 +25,7 @@ mod text;
 mod trials;
 mod without;
 
+pub use beside::{RunBeside, SideBySide, SlotBeside};
 pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
 pub use curve::{Curve, Jump, Point};
 pub use lines::{Left, Line, Lines};
@@ -124,12 +126,30 @@ pub struct Explanation {
     pub chain: Chain,
     pub curve: Option<Curve>,
     pub nearest: Option<Nearest>,
+    /// The same run under other rules.
+    pub beside: Option<SideBySide>,
     /// The explained line of a recorded session.
     pub recording: Option<Recording>,
     /// In a few sentences.
     pub why: Vec<String>,
-    /// True if somebody stopped the work before all was done.
+    /// True if the work was stopped before all was done.
     pub interrupted: bool,
+}
+
+impl Explanation {
+    /// Plays the explained scenario under other rules as well, by their names.
+    ///
+    /// # Errors
+    /// The scenario's changes of rules do not fit them.
+    pub fn play_beside(&mut self, scenario: &Scenario, others: &[String], stop: &AtomicBool) -> Result<(), String> {
+        let seeds = SeedTree::new(self.seed);
+        let testnet = Arc::new(scenario.testnet(seeds));
+        let beside = SideBySide::of(scenario, &testnet, seeds, others, stop)?;
+        self.interrupted = stop.load(Ordering::Relaxed);
+        // A run that was cut off says nothing beside others.
+        self.beside = Some(beside).filter(|_| !self.interrupted);
+        Ok(())
+    }
 }
 
 /// A fault of the scenario.
@@ -229,6 +249,7 @@ fn explained(
         chain,
         curve,
         nearest: None,
+        beside: None,
         recording: None,
         why: Vec::new(),
         interrupted: false,
@@ -273,7 +294,7 @@ fn faults(plan: &Plan, course: &Course<'_>, network: &[Happening]) -> Vec<FaultT
     planned.chain(added).collect()
 }
 
-/// Does as many pieces of work on so many threads; the results are in their order. `progress` hears how many are done.
+/// Does `count` pieces of work on `jobs` threads. The results are in their order. `progress` receives the number of finished ones.
 fn parallel<T: Send>(
     jobs: usize,
     count: usize,

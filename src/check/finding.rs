@@ -124,7 +124,7 @@ impl Sometimes {
         *self.0.entry(what).or_default() += 1;
     }
 
-    /// It happened so many times more.
+    /// Adds `times` to the count of an event.
     pub fn count_more(&mut self, what: &'static str, times: u64) {
         if times > 0 {
             *self.0.entry(what).or_default() += times;

@@ -1,7 +1,7 @@
 //! The invariants of a chain's state. Source: consensus.md 7.1.
 
 use crate::{
-    ledger::{Balance, BlockTree, Link, State, Wallet},
+    ledger::{Balance, BlockTree, Link, State, Wallet, rules::VoteShare},
     protocol::{Address, Height, PublicKey, transaction::Version},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -88,9 +88,11 @@ fn supply_is_conserved(case: &Case<'_>) -> Result<(), String> {
 
 fn vote_weights(case: &Case<'_>) -> Result<(), String> {
     let mut weights: BTreeMap<PublicKey, Balance> = BTreeMap::new();
+    let rule = case.tree.rules().ledger.votes;
+    let parts = if rule.weight == VoteShare::Unit { i128::from(rule.most) } else { 1 };
     for wallet in case.state.wallets() {
-        if let Some(key) = wallet.vote {
-            *weights.entry(key).or_default() += wallet.weight();
+        for key in wallet.votes() {
+            *weights.entry(key).or_default() += Balance(wallet.weight().0.div_euclid(parts));
         }
     }
     for (wallet, delegate) in case.state.delegates().filter_map(|wallet| Some((wallet, wallet.delegate.as_ref()?))) {

@@ -47,7 +47,7 @@ pub struct Alive {
 }
 
 impl Alive {
-    /// Asks for liveness in a run that begins at `start`; a round's worth of slots takes so many seconds.
+    /// Asks for liveness in a run that begins at `start`; a round's worth of slots takes `round_seconds` seconds.
     pub(super) fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
         let from = start + Duration::try_from_secs_f64(asked.from_seconds).unwrap_or_default();
         let until = from + Duration::from_secs(u64::from(asked.within_rounds) * u64::from(round_seconds));
@@ -125,6 +125,11 @@ pub fn paired(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.paired)
 }
 
+/// The nodes whose delegates break the rules of forging by a fault, and the nodes that forge for one delegate beside each other.
+pub fn irregulars(scenario: &Scenario) -> BTreeSet<NodeId> {
+    touched(scenario, |facts| facts.irregular)
+}
+
 /// The nodes whose clocks a scenario sets, or that it makes slow: what is due by a time is not asked of them.
 pub fn untimely(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.timing != Timing::True)
@@ -159,8 +164,8 @@ pub(super) fn is_liveness(invariant: &str) -> bool {
     [conduct::CONVERGED.name, conduct::PROGRESS.name].contains(&invariant)
 }
 
-/// The instant, in seconds from the start, at which the last fault of a plan is over; `None` if one never is, or if that
-/// cannot be said beforehand. A network that is never whole has no such instant either.
+/// The instant, in seconds from the start, at which the last fault of a plan is over; `None` if one never is, or if that is unknown
+/// beforehand. A network that is never whole has no such instant either.
 pub fn faults_over(scenario: &Scenario) -> Option<f64> {
     if !swarm::is_whole(&scenario.network.model) {
         return None;

@@ -11,7 +11,8 @@
 //! 6. The smallest one is played once more by an observer that also hears messages, who tells the story.
 
 use super::{
-    Finding,
+    Finding, Signature,
+    assertions::names,
     conduct::is_modelled,
     liveness::{is_liveness, liveness},
     retold::Teller,
@@ -54,7 +55,7 @@ pub struct Minimiser<'a> {
     pub networks: &'a Networks,
     /// Runs that may be spent on a finding; none leaves it as it was found.
     pub budget: usize,
-    /// Set when nobody waits any longer.
+    /// Set when the caller no longer waits.
     pub stop: &'a AtomicBool,
     /// The scenario that the search draws around, if any: what it asserts is only asked of what holds all of it.
     pub base: Option<&'a Scenario>,
@@ -73,7 +74,7 @@ impl Minimiser<'_> {
     ) -> Minimal {
         let try_as = |scenario: &Scenario, wait| {
             let file = as_file(scenario, finding, wait);
-            replay(&file, finding, self.networks, self.stop).map(|found| (file, found))
+            replay(&file, &finding.signature(), self.networks, self.stop).map(|found| (file, found))
         };
         let start = at_least_until(scenario, finding);
         let first = [false, true].into_iter().find_map(|wait| Some((wait, try_as(&start, wait)?)));
@@ -115,6 +116,7 @@ impl Minimiser<'_> {
                     && scenario.faults.starts_with(&base.faults)
                     && scenario.actions.starts_with(&base.actions)
                     && scenario.workloads == start.workloads
+                    && scenario.agents == start.agents
             })
         };
         move |scenario| {
@@ -156,12 +158,12 @@ fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
     if fitted.is_allowed() { fitted } else { scenario }
 }
 
-/// Plays a file as `dposlab run` does, and says how it shows a finding of the same invariant and cause, if it does.
-fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
+/// Plays a file as `dposlab run` does, and says how it shows a finding of an invariant and cause, if it does.
+pub fn replay(file: &Scenario, wanted: &Signature, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
     let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
-    let (modelled, asserts) = (is_modelled(wanted.invariant), wanted.is_assertion());
+    let (modelled, asserts) = (is_modelled(wanted.invariant), !names().any(|name| name == wanted.invariant));
     let mut watchers = Watchers::new(file, &plan, liveness(file), modelled, asserts).ok()?;
-    let is_wanted = |found: &Finding| found.signature() == wanted.signature();
+    let is_wanted = |found: &Finding| found.signature() == *wanted;
     let observers = watchers.observers();
     let outcome = file.play_inline(&plan, observers, |stage| {
         watchers.slot_over();
@@ -211,6 +213,7 @@ fn actions(scenario: &Scenario) -> Vec<Scenario> {
 
 fn faults(scenario: &Scenario) -> Vec<Scenario> {
     let mut proposals = with(scenario, without_parts(&scenario.workloads), |scenario, list| scenario.workloads = list);
+    proposals.extend(with(scenario, without_parts(&scenario.agents), |scenario, list| scenario.agents = list));
     proposals.extend(with(scenario, without_parts(&scenario.faults), |scenario, list| scenario.faults = list));
     proposals
 }
@@ -258,7 +261,7 @@ fn delegates(scenario: &Scenario) -> Vec<Scenario> {
     })
 }
 
-/// Faults and actions of nodes that are gone concern those that are left, or nobody.
+/// Removes nodes that are gone from faults and actions, or the fault or action itself if no node is left.
 fn keep_who_is_there(scenario: &mut Scenario) {
     let (nodes, usernames) = (scenario.network.nodes(), scenario.usernames());
     let delegates = usernames.len() as u32;
@@ -378,16 +381,16 @@ impl Minimal {
         line("`dposlab run` on this file ends with exit code 1 and names the same.");
         text + &self.scenario.to_toml()
     }
+}
 
-    /// A name for its file: the first of its invariant, or one of a later number.
-    pub fn file_name(&self, number: u32) -> String {
-        let letters = self.finding.invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
-        let name: String = letters.collect();
-        let name = name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-        match number {
-            1 => format!("{name}.toml"),
-            _ => format!("{name}-{number}.toml"),
-        }
+/// A name for the file of a finding: the first of its invariant, or one of a later number.
+pub fn file_name(invariant: &str, number: u32) -> String {
+    let letters = invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
+    let name: String = letters.collect();
+    let name = name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    match number {
+        1 => format!("{name}.toml"),
+        _ => format!("{name}-{number}.toml"),
     }
 }
 

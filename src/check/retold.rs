@@ -1,8 +1,8 @@
-//! A finding's run told again, by someone who also hears the messages: who supplied a block, and which were had before.
+//! The story of a finding from a second run with messages: who supplied a block, and which blocks a node already had.
 //!
-//! A search watches no messages, of which there are thousands for an event. So the story of a finding that gets a file is
-//! told by one more run, up to the moment at which it shows. Of a finding at a node that node's events are told, the last
-//! ones; of one that concerns the network, the last of each kind at each node: where everybody stands, and why.
+//! A search watches no messages, of which there are thousands for an event. So one more run tells the story of a finding that gets a
+//! file, up to the moment at which it shows. The story of a finding at a node has the last events of this node. The story of a finding
+//! of the network has the last event of each kind at each node: where every node stands, and why.
 
 use super::{
     Finding,
@@ -38,7 +38,7 @@ struct Heard {
 
 struct Line {
     now: SimTime,
-    /// Of the network, if of no node.
+    /// The node and the kind of its event, or `None` for an event of the whole network.
     at: Option<(NodeId, EventKind)>,
     what: String,
 }
@@ -135,6 +135,7 @@ impl Observer for Teller {
                 let mut note = |id, how| sent.entry(id).or_default().push((*arrives, from.node, how));
                 match message {
                     Message::Block(block) if from.node != to.node => note(block.id, "pushed"),
+                    Message::Body { block, .. } => note(block.id, "sent on request"),
                     Message::Blocks { blocks, .. } => blocks.iter().for_each(|block| note(block.id, "sent on request")),
                     _ => {}
                 }

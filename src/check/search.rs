@@ -3,18 +3,18 @@
 use super::{
     Finding, Signature, Sometimes,
     liveness::liveness,
+    seeds::SeedSet,
     swarm::{self, Frame},
     trial,
     watchers::Outcome,
 };
 use crate::{
-    protocol::crypto::CryptoMode,
-    scenario::{Scenario, Testnet, section::Change},
+    scenario::{Scenario, Testnet},
     sim::SeedTree,
 };
-use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
+    ops::RangeInclusive,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -25,12 +25,9 @@ use std::{
 /// The seed of every run of a search: what a scenario file shows is what `dposlab run` plays without being told a seed.
 pub const RUN_SEED: u64 = 1;
 
-/// Generated networks, made once for each number of delegates.
+/// Generated networks, made once for each origin ([`Scenario::origin`]).
 #[derive(Default)]
-pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
-
-/// The key of a network: delegates, delegates standing by, reward, milestones, and the treatment of signatures.
-type Sort = (u32, u32, Option<u64>, Vec<Change>, CryptoMode);
+pub struct Networks(Mutex<BTreeMap<String, Arc<Testnet>>>);
 
 /// Networks kept at most: drawn milestones make new ones without end.
 const NETWORKS_MAX: usize = 64;
@@ -38,9 +35,7 @@ const NETWORKS_MAX: usize = 64;
 impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
-        let network = &scenario.network;
-        let changes = network.milestones.clone();
-        let key = (network.delegates, network.standby, network.reward, changes, scenario.crypto);
+        let key = scenario.origin();
         let mut known = self.0.lock().expect("no one panics while holding it");
         if known.len() >= NETWORKS_MAX && !known.contains_key(&key) {
             known.clear();
@@ -49,14 +44,19 @@ impl Networks {
     }
 }
 
+/// SeedSet that one part of a search has in a row, so that the parts of a set of seeds stay few ranges.
+const BLOCK: u64 = 64;
+
 /// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub frame: Frame,
-    /// Runs to play; `u64::MAX` where something else ends the search.
-    pub runs: u64,
-    /// The run of index i is drawn from this seed plus i.
+    /// The seed of the first run. Each run is drawn from a seed of its own, ascending.
     pub seed: u64,
+    /// Runs to play, of all parts together; `u64::MAX` where something else ends the search.
+    pub runs: u64,
+    /// The part of these runs that this process plays, from 1, and the number of parts; all of them where there is none.
+    pub part: Option<(u64, u64)>,
     /// Threads, at least 1.
     pub jobs: usize,
 }
@@ -64,80 +64,67 @@ pub struct Search {
 /// One thing that does not hold, over a whole search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The finding as it showed in the run of the lowest index.
+    /// The finding as it showed in the run of the lowest seed.
     pub finding: Finding,
-    /// The index of that run.
-    pub index: u64,
-    /// Runs that showed it.
-    pub runs: u64,
-}
-
-/// The runs that have been played: all below one, and some beyond, if several were played at a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Done {
-    below: u64,
-    beyond: BTreeSet<u64>,
-}
-
-impl Done {
-    fn add(&mut self, index: u64) {
-        self.beyond.insert(index);
-        while self.beyond.remove(&self.below) {
-            self.below += 1;
-        }
-    }
-
-    fn has(&self, index: u64) -> bool {
-        index < self.below || self.beyond.contains(&index)
-    }
-
-    /// The indices of the runs, ascending.
-    pub fn indices(&self) -> impl Iterator<Item = u64> {
-        (0..self.below).chain(self.beyond.iter().copied())
-    }
+    /// The seeds of the runs that showed it.
+    pub seeds: SeedSet,
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Runs played.
-    pub runs: u64,
-    /// The runs played.
-    pub done: Done,
-    /// Runs that broke each invariant, from whatever cause.
-    pub broken: BTreeMap<&'static str, u64>,
+    /// The seeds of the runs played.
+    pub done: SeedSet,
     /// By invariant and cause.
     pub found: BTreeMap<Signature, Found>,
-    pub sometimes: Sometimes,
+    /// The counts of this process.
+    pub session: SessionCounts,
+}
+
+/// Counts of the runs that one process played.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionCounts {
+    pub runs: u64,
     pub slots: u64,
     pub delivered: u64,
+    pub sometimes: Sometimes,
 }
 
 impl Summary {
-    fn add(&mut self, index: u64, outcome: Outcome) {
-        self.runs += 1;
-        self.done.add(index);
-        self.slots += u64::from(outcome.slots);
-        self.delivered += outcome.delivered;
-        self.sometimes.add(&outcome.sometimes);
-        for invariant in outcome.findings.iter().map(|finding| finding.invariant).collect::<BTreeSet<_>>() {
-            *self.broken.entry(invariant).or_default() += 1;
+    /// The number of runs that were played.
+    pub const fn runs(&self) -> u64 {
+        self.done.count()
+    }
+
+    /// The number of runs that broke each invariant, from any cause.
+    pub fn broken(&self) -> BTreeMap<&'static str, u64> {
+        let mut seeds: BTreeMap<&'static str, SeedSet> = BTreeMap::new();
+        for (signature, found) in &self.found {
+            seeds.entry(signature.invariant).or_default().extend(&found.seeds);
         }
+        seeds.into_iter().map(|(invariant, seeds)| (invariant, seeds.count())).collect()
+    }
+
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.done.insert(seed);
+        self.session.runs += 1;
+        self.session.slots += u64::from(outcome.slots);
+        self.session.delivered += outcome.delivered;
+        self.session.sometimes.add(&outcome.sometimes);
         for finding in outcome.findings {
-            let new = Found { finding: finding.clone(), index, runs: 0 };
-            let found = self.found.entry(finding.signature()).or_insert(new);
-            found.runs += 1;
-            if index < found.index {
-                (found.index, found.finding) = (index, finding);
+            let new = || Found { finding: finding.clone(), seeds: SeedSet::default() };
+            let found = self.found.entry(finding.signature()).or_insert_with(new);
+            if found.seeds.first().is_some_and(|first| seed < first) {
+                found.finding = finding;
             }
+            found.seeds.insert(seed);
         }
     }
 }
 
 impl Search {
-    /// Plays all runs, or those that were over before `stop` was set. `progress` hears of each that is over. What comes
-    /// of it does not depend on the number of threads.
+    /// Plays all runs, or those that were over before `stop` was set. `progress` receives each finished run. The result does not depend
+    /// on the number of threads.
     pub fn run(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary) + Sync) -> Summary {
         self.go_on(Summary::default(), networks, stop, progress)
     }
@@ -150,24 +137,22 @@ impl Search {
         stop: &AtomicBool,
         progress: impl Fn(&Summary) + Sync,
     ) -> Summary {
-        let (next, done, summary) = (AtomicU64::new(so_far.done.below), so_far.done.clone(), Mutex::new(so_far));
+        let (next, done, summary) = (AtomicU64::new(0), so_far.done.clone(), Mutex::new(so_far));
         thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
                         let index = next.fetch_add(1, Ordering::Relaxed);
-                        if index >= self.runs {
-                            break;
-                        }
-                        if done.has(index) {
+                        let Some(seed) = self.seed_of(index) else { break };
+                        if !self.has_part(index) || done.has(seed) {
                             continue;
                         }
-                        let outcome = self.play(index, networks, stop);
+                        let outcome = self.play(seed, networks, stop);
                         if stop.load(Ordering::Relaxed) {
                             break;
                         }
                         let mut summary = summary.lock().expect("no one panics while holding it");
-                        summary.add(index, outcome);
+                        summary.add(seed, outcome);
                         progress(&summary);
                     }
                 });
@@ -176,19 +161,50 @@ impl Search {
         summary.into_inner().expect("all threads have ended well")
     }
 
-    /// Plays the run of an index.
-    pub fn play(&self, index: u64, networks: &Networks, stop: &AtomicBool) -> Outcome {
-        play(&self.scenario(index), networks, None, self.is_modelled(index), stop)
+    /// The seed of the run of an index; `None` behind the last.
+    fn seed_of(&self, index: u64) -> Option<u64> {
+        self.seed.checked_add(index).filter(|_| index < self.runs)
     }
 
-    /// Returns true if the run of an index compares each node with the model of an honest one.
-    pub fn is_modelled(&self, index: u64) -> bool {
-        self.frame.is_modelled(self.seed.wrapping_add(index))
+    /// Returns true if this process plays the run of an index.
+    fn has_part(&self, index: u64) -> bool {
+        self.part.is_none_or(|(part, of)| index / BLOCK % of == part - 1)
     }
 
-    /// The scenario of the run of an index.
-    pub fn scenario(&self, index: u64) -> Scenario {
-        swarm::draw(&self.frame, self.seed.wrapping_add(index))
+    /// The number of runs that this process is to play, of those asked for.
+    pub fn runs_of_part(&self) -> u64 {
+        let Some((part, of)) = self.part else { return self.runs };
+        let (blocks, rest) = (self.runs / BLOCK, self.runs % BLOCK);
+        let whole = blocks / of + u64::from(part - 1 < blocks % of);
+        whole.saturating_mul(BLOCK) + if blocks % of == part - 1 { rest } else { 0 }
+    }
+
+    /// Returns true if all runs were played that this process was to play.
+    pub fn is_over(&self, done: &SeedSet) -> bool {
+        let Some(last) = self.runs.checked_sub(1).filter(|_| self.runs != u64::MAX) else { return self.runs == 0 };
+        let is_played_here = |gap: RangeInclusive<u64>| {
+            // A gap as long as a block of each part has one of this part.
+            let length = gap.end() - gap.start();
+            let blocks = self.part.map_or(0, |(_, of)| of.saturating_mul(BLOCK));
+            length >= blocks || gap.into_iter().any(|seed| self.has_part(seed - self.seed))
+        };
+        !done.missing(self.seed..=self.seed.saturating_add(last)).any(is_played_here)
+    }
+
+    /// Returns true if all of these seeds are among those asked for.
+    pub fn asks_for(&self, done: &SeedSet) -> bool {
+        let is_within = |seed: u64| seed.checked_sub(self.seed).is_some_and(|index| index < self.runs);
+        done.first().is_none_or(is_within) && done.last().is_none_or(is_within)
+    }
+
+    /// Plays the run of a seed.
+    pub fn play(&self, seed: u64, networks: &Networks, stop: &AtomicBool) -> Outcome {
+        play(&self.scenario(seed), networks, None, self.frame.is_modelled(seed), stop)
+    }
+
+    /// The scenario of the run of a seed.
+    pub fn scenario(&self, seed: u64) -> Scenario {
+        swarm::draw(&self.frame, seed)
     }
 }
 
@@ -203,4 +219,57 @@ pub fn play(
 ) -> Outcome {
     let asked = liveness(scenario);
     trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, behaviour, stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{actors::SimTime, check::Certificate, protocol::Height, scenario::vote_weights::VoteWeights};
+
+    /// A network that was made for one scenario is none for another with other weights, agents or length of slots.
+    #[test]
+    fn networks_are_kept_by_all_that_makes_them() {
+        let networks = Networks::default();
+        let text = "version = 1\nrounds = 1\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n";
+        let mut scenario = Scenario::parse(text, "s.toml".as_ref()).expect("it is a scenario");
+        let genesis = |scenario: &Scenario| networks.of(scenario).config.genesis.block.id;
+        let equal = genesis(&scenario);
+        scenario.network.vote_weights = VoteWeights::Zipf(1.0);
+        let zipf = genesis(&scenario);
+        scenario.network.vote_weights = VoteWeights::Zipf(2.0);
+        assert!(zipf != equal && ![equal, zipf].contains(&genesis(&scenario)));
+        scenario.network.vote_weights = VoteWeights::Equal;
+        assert_eq!(genesis(&scenario), equal);
+    }
+
+    #[test]
+    fn a_summary_keeps_the_finding_of_the_lowest_seed() {
+        let outcome = |words: &str| Outcome {
+            findings: vec![Finding {
+                invariant: "liveness",
+                origin: "",
+                cause: String::new(),
+                node: None,
+                block: None,
+                height: None,
+                at: SimTime::from_micros(0),
+                after_seconds: 0.0,
+                what: words.to_owned(),
+                certificate: Certificate::None,
+                story: Vec::new(),
+            }],
+            sometimes: Sometimes::default(),
+            height: Height(1),
+            slots: 5,
+            delivered: 2,
+        };
+        let mut summary = Summary::default();
+        for seed in [9, 3, 5] {
+            summary.add(seed, outcome(&format!("seed {seed}")));
+        }
+        let found = summary.found.values().next().expect("there is one");
+        assert_eq!((summary.found.len(), found.finding.what.as_str()), (1, "seed 3"));
+        assert_eq!((found.seeds.count(), summary.runs()), (3, 3));
+        assert_eq!((summary.session.runs, summary.session.slots, summary.session.delivered), (3, 15, 6));
+    }
 }

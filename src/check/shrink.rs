@@ -23,8 +23,8 @@ pub struct Shrunk<T> {
     pub cut_short: bool,
 }
 
-/// Makes `value`, which fails, smaller for as long as `may_try` allows another try after so many. `fails` tells whether a
-/// proposal still shows the failure; `progress` hears the number of tries and the smallest value so far, after each try.
+/// Makes `value`, which fails, smaller for as long as `may_try` allows another try after a number of tries. `fails` returns true if a
+/// proposal still shows the failure. `progress` receives the number of tries and the smallest value so far, after each try.
 pub fn shrink<T: Clone + PartialEq>(
     value: T,
     passes: &[Pass<'_, T>],

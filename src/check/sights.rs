@@ -155,7 +155,7 @@ impl Sights {
             Distribution::Constant { .. } => CONSTANT,
             Distribution::Normal { .. } => NORMAL,
             Distribution::LogNormal { .. } => LOG_NORMAL,
-            Distribution::Uniform { .. } => "",
+            Distribution::Uniform { .. } | Distribution::Pareto { .. } => "",
         };
         let conditions = [
             (OFFSET, clocks.offset_ms > 0),

@@ -4,8 +4,12 @@ use crate::{
     scenario::{
         Action, Scenario,
         section::{Change, NetworkSection},
+        vote_weights::VoteWeights,
     },
-    sim::{Fault, Trigger, network::NetworkModel},
+    sim::{
+        Fault, Trigger,
+        network::{NetworkModel, Sharing},
+    },
 };
 
 /// Scenarios with one imperfection or milestone less.
@@ -16,6 +20,14 @@ pub(super) fn networks(scenario: &Scenario) -> Vec<Scenario> {
         NetworkModel { duplication: 0.0, ..model.clone() },
         NetworkModel { reordering: None, ..model.clone() },
         NetworkModel { bandwidth: None, ..model.clone() },
+        NetworkModel { uplink: None, ..model.clone() },
+        NetworkModel { downlink: None, ..model.clone() },
+        NetworkModel { sharing: Sharing::default(), ..model.clone() },
+        NetworkModel { uplink: None, downlink: None, sharing: Sharing::default(), ..model.clone() },
+        NetworkModel { overhead: None, ..model.clone() },
+        NetworkModel { compact: None, ..model.clone() },
+        NetworkModel { block_bytes: 0, ..model.clone() },
+        NetworkModel { processor: None, ..model.clone() },
         NetworkModel { regions: None, ..model.clone() },
         NetworkModel { clocks: None, ..model.clone() },
     ];
@@ -25,6 +37,11 @@ pub(super) fn networks(scenario: &Scenario) -> Vec<Scenario> {
     for model in models.filter(|model| *model != scenario.network.model) {
         let mut simpler = scenario.clone();
         simpler.network.model = model;
+        all.push(simpler);
+    }
+    if scenario.network.vote_weights != VoteWeights::Equal {
+        let mut simpler = scenario.clone();
+        simpler.network.vote_weights = VoteWeights::Equal;
         all.push(simpler);
     }
     for index in 0..scenario.network.milestones.len() {
@@ -61,6 +78,9 @@ pub(super) fn faults(fault: &Fault) -> Vec<Fault> {
 
 /// Milestones of one network, made to fit another: where the number of delegates changes, the same round begins.
 pub(super) fn refit(old: &NetworkSection, new: &mut NetworkSection) {
+    if let VoteWeights::List(weights) = &mut new.vote_weights {
+        weights.truncate((new.delegates + new.standby) as usize);
+    }
     let changes = std::mem::take(&mut new.milestones);
     for change in changes {
         let fitted = if change.delegates.is_some() { fitted(change, old, new) } else { change };

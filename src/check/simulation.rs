@@ -16,26 +16,45 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![deny(missing_docs)]
+
 use super::{
-    Finding, Sometimes, Watch, check_all,
+    Finding, Sometimes, Watch, assertions, check_all,
     liveness::{deviants, paired},
     swarm::set,
 };
 use crate::{
     actors::{NodeId, SimTime},
-    ledger::{BlockTree, Link, State},
-    protocol::{Height, Round, Slot},
-    scenario::{Action, Scenario, ScenarioError, Stall, Testnet, section::NetworkSection},
-    sim::{Fault, Latency, Observer, Plan, SeedTree, Tips, network::Topology, stage::inline::InlineStage},
+    files,
+    ledger::{BlockTree, Link, State, rules::Gossip},
+    protocol::{Height, Round, Slot, crypto::CryptoMode},
+    scenario::{
+        Action, Assertion, Closing, Ended, Judge, Scenario, ScenarioError, StallRule, Testnet, Verdict,
+        file::SourcePosition,
+        section::{Change, NetworkSection},
+        workload::Workload,
+    },
+    sim::{
+        Digest, Fault, Latency, Observer, Plan, SeedTree, Tips, TraceDigest,
+        network::{AccessRate, Clocks, Compact, LinkLatency, Overhead, Regions, Reordering, Sharing, Topology},
+        processor::ProcessorPlan,
+        stage::inline::InlineStage,
+    },
 };
-use std::{path::Path, sync::Arc};
+use std::{
+    fmt,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-/// Puts a simulation together. What nobody says otherwise: 51 delegates on a full mesh, 20 to 100 ms apart, nothing goes
-/// wrong, the rules of the reference, 3 rounds, seed 1.
+/// Configures a simulation. Defaults: 51 delegates on a full mesh, 20 to 100 ms apart, no faults, the rules of the reference, 3 rounds,
+/// seed 1.
 #[derive(Clone, Debug)]
 pub struct Builder {
     scenario: Scenario,
     seed: u64,
+    counterexample: Option<PathBuf>,
 }
 
 /// A simulation that is about to be played.
@@ -43,6 +62,8 @@ pub struct Simulation {
     scenario: Scenario,
     plan: Plan,
     testnet: Testnet,
+    judge: Judge,
+    counterexample: Option<PathBuf>,
     always: Vec<Claim>,
     eventually: Vec<(Claim, u32)>,
 }
@@ -70,23 +91,93 @@ pub struct Played {
     pub height: Height,
     /// Slots that passed.
     pub slots: u32,
+    /// The way the run ended, as `dposlab run` says it.
+    pub ended: Ended,
+    /// The digest of all events until then, which `dposlab run` prints of the same scenario and seed.
+    pub digest: Digest,
     /// The number of times that interesting things happened; see [`super::conduct`].
     pub sometimes: Sometimes,
     /// Findings about the nodes' conduct. The rules themselves may be their cause.
     pub findings: Vec<Finding>,
 }
 
-/// Something did not hold.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[rustfmt::skip]
-pub enum Broken {
-    #[error("'{name}' does not hold in slot {slot} at height {height}; seed {seed}")]
-    Always { name: String, slot: Slot, height: Height, seed: u64 },
-    #[error("'{name}' did not come to hold within {rounds} rounds; seed {seed}")]
-    Eventually { name: String, rounds: u32, seed: u64 },
-    #[error("{finding}; seed {seed}")]
-    Invariant { finding: String, seed: u64 },
+/// A run in which something does not hold.
+#[derive(Debug)]
+pub struct Counterexample {
+    /// The property that does not hold.
+    pub broken: Broken,
+    /// The seed of the run, which a scenario file does not hold.
+    pub seed: u64,
+    /// The scenario of the run. A broken invariant is asserted in it; a broken claim in Rust stands in its description.
+    pub scenario: Scenario,
+    /// The file that holds the scenario, if [`Builder::counterexample`] asked for one, or why it could not be written.
+    pub file: Option<Result<PathBuf, String>>,
 }
+
+/// Something does not hold.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Broken {
+    /// A claim of [`Simulation::always`].
+    #[error("'{name}' does not hold in slot {slot} at height {height}")]
+    Always {
+        /// The name of the claim.
+        name: String,
+        /// The slot at whose end it does not hold.
+        slot: Slot,
+        /// Height of the highest live node.
+        height: Height,
+    },
+    /// A claim of [`Simulation::eventually`].
+    #[error("'{name}' did not come to hold within {rounds} rounds")]
+    Eventually {
+        /// The name of the claim.
+        name: String,
+        /// The rounds' worth of slots that it had.
+        rounds: u32,
+    },
+    /// An assertion of the scenario.
+    #[error("{0}")]
+    Assertion(Verdict),
+    /// An invariant of every chain.
+    #[error("{finding}")]
+    Invariant {
+        /// The name of the invariant.
+        name: &'static str,
+        /// The block, and what is wrong with it.
+        finding: String,
+    },
+}
+
+impl Counterexample {
+    /// The run of this scenario and seed, written to a file if one is named.
+    fn new(broken: Broken, mut scenario: Scenario, seed: u64, file: Option<PathBuf>) -> Self {
+        scenario.description = format!("breaks with seed {seed}: {broken}");
+        if let Broken::Invariant { name, .. } = &broken {
+            scenario.assertions.push(Assertion::always(format!("invariant {name}")));
+        }
+        let file = file.map(|file| {
+            let written = files::create(&file).and_then(|mut to| to.write_all(scenario.to_toml().as_bytes()));
+            match written {
+                Ok(()) => Ok(file),
+                Err(why) => Err(format!("{}: {why}", file.display())),
+            }
+        });
+        Self { broken, seed, scenario, file }
+    }
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; seed {}", self.broken, self.seed)?;
+        match &self.file {
+            Some(Ok(file)) => write!(f, "; dposlab run {} --seed {}", file.display(), self.seed),
+            Some(Err(why)) => write!(f, "; its file cannot be written: {why}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Counterexample {}
 
 impl Simulation {
     /// Begins to put one together.
@@ -98,15 +189,17 @@ impl Simulation {
             rounds: 3,
             stall: None,
             time_limit_seconds: None,
-            crypto: crate::protocol::crypto::CryptoMode::default(),
+            max_events: None,
+            crypto: CryptoMode::default(),
             network: NetworkSection::default(),
             rules: toml::Table::new(),
             faults: Vec::new(),
             actions: Vec::new(),
             workloads: Vec::new(),
+            agents: Vec::new(),
             assertions: Vec::new(),
         };
-        Builder { scenario, seed: 1 }
+        Builder { scenario, seed: 1, counterexample: None }
     }
 
     /// Must hold at the end of every slot.
@@ -114,7 +207,7 @@ impl Simulation {
         self.always.push(Claim { name: name.into(), holds: Box::new(holds) });
     }
 
-    /// Must hold at the end of some slot within so many rounds' worth of slots from the start.
+    /// Must hold at the end of some slot within `rounds` rounds' worth of slots from the start.
     pub fn eventually(
         &mut self,
         name: impl Into<String>,
@@ -129,61 +222,83 @@ impl Simulation {
         &self.testnet
     }
 
-    /// Plays all rounds, or until the chain stalls. Every block is held against all invariants of a chain.
+    /// The scenario that is played.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Plays as `dposlab run` does: all rounds, or until the chain halts, stalls or meets its time limit; and on, as long as a claim
+    /// may still come to hold. Every block is held against all invariants of a chain.
     ///
     /// # Errors
-    /// The first thing that does not hold.
-    pub fn play(self) -> Result<Played, Broken> {
-        let Self { scenario, plan, testnet, always, mut eventually } = self;
-        let (seed, seats, slots) = (plan.seeds.seed(), scenario.round_slots(), plan.tree.slots());
-        let watch =
-            Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(&scenario), &paired(&scenario));
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
-        let mut stage = InlineStage::new(&plan, observers);
+    /// The first thing that does not hold, with the scenario that shows it.
+    pub fn play(mut self) -> Result<Played, Box<Counterexample>> {
+        let file = self.counterexample.take();
+        self.run().map_err(|broken| {
+            let (scenario, seed) = (self.scenario.clone(), self.plan.seeds.seed());
+            Box::new(Counterexample::new(broken, scenario, seed, file))
+        })
+    }
+
+    fn run(&mut self) -> Result<Played, Broken> {
+        let Self { scenario, plan, testnet, judge, always, eventually, .. } = self;
+        let (seats, slots) = (scenario.round_slots(), plan.tree.slots());
+        let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &paired(scenario));
+        let trace = TraceDigest::default();
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone()), Box::new(trace.clone())];
+        observers.extend(judge.observer());
+        let mut stage = InlineStage::new(plan, observers);
         let first = slots.slot(plan.start.seconds()).0;
-        let mut stall = Stall::new(&scenario, &plan);
-        let mut best = Height(0);
-        let mut last_slot = first;
+        let mut closing = Closing::new(scenario, plan);
+        let mut ended = None;
         for slot in first + 1.. {
             let now = SimTime::from_seconds(slots.start(Slot(slot)));
             stage.run_until(now);
-            last_slot = slot;
-            let network = SlotEnd::of(&plan.tree, &watch, now, &testnet);
-            invariants_hold(&watch, &network, seed)?;
+            let network = SlotEnd::of(&plan.tree, &watch, now, testnet);
+            invariants_hold(&watch, &network)?;
             if let Some(claim) = always.iter().find(|claim| !(claim.holds)(&network)) {
-                let (name, height) = (claim.name.clone(), network.height());
-                return Err(Broken::Always { name, slot: Slot(slot - 1), height, seed });
+                return Err(Broken::Always {
+                    name: claim.name.clone(),
+                    slot: Slot(slot - 1),
+                    height: network.height(),
+                });
             }
             eventually.retain(|(claim, _)| !(claim.holds)(&network));
-            if let Some((claim, rounds)) = eventually.iter().find(|(_, rounds)| slot - first > rounds * seats) {
-                return Err(Broken::Eventually { name: claim.name.clone(), rounds: *rounds, seed });
+            if let Some((claim, rounds)) =
+                eventually.iter().find(|(_, rounds)| u64::from(slot - first) > u64::from(*rounds) * u64::from(seats))
+            {
+                return Err(Broken::Eventually { name: claim.name.clone(), rounds: *rounds });
             }
-            best = network.height();
-            let stalled = stall.look(now, best).is_some();
-            let waits = eventually.iter().any(|(_, rounds)| slot - first <= rounds * seats);
-            if (best >= scenario.last_height() || stalled) && !waits {
-                break;
+            if ended.is_none()
+                && let Some(how) = closing.look(now, stage.world(), true)
+            {
+                let broken = judge.verdicts(now, how).into_iter().find(Verdict::is_broken);
+                broken.map_or(Ok(()), |verdict| Err(Broken::Assertion(verdict)))?;
+                ended = Some((how, trace.digest()));
+            }
+            let waits =
+                eventually.iter().any(|(_, rounds)| u64::from(slot - first) <= u64::from(*rounds) * u64::from(seats));
+            if let Some((ended, digest)) = ended.filter(|_| !waits) {
+                let (height, seen) = (network.height(), watch.seen());
+                let (sometimes, findings) = (seen.sometimes().clone(), seen.findings().to_vec());
+                return Ok(Played { height, slots: slot - first, ended, digest, sometimes, findings });
             }
         }
-        let seen = watch.seen();
-        let (sometimes, findings) = (seen.sometimes().clone(), seen.findings().to_vec());
-        Ok(Played { height: best, slots: last_slot - first, sometimes, findings })
+        unreachable!("a time limit or the stall rule ends every run")
     }
 }
 
-/// The conduct of nodes is told and not judged: the rules may be what is looked into.
-fn invariants_hold(watch: &Watch, network: &SlotEnd<'_>, seed: u64) -> Result<(), Broken> {
+/// The conduct of nodes is reported and not judged, because the test may be about the rules themselves.
+fn invariants_hold(watch: &Watch, network: &SlotEnd<'_>) -> Result<(), Broken> {
     let of_step = |name: &str| super::STEP_INVARIANTS.iter().any(|invariant| invariant.name == name);
-    let finding = watch.seen().findings().iter().find(|one| of_step(one.invariant)).map(ToString::to_string);
-    let ends_round = network.tree.schedule().begins(network.best.height().next());
-    let of_chain = || {
-        let checked = ends_round.then(|| check_all(network.tree, &network.best));
-        checked.and_then(Result::err).map(|violation| violation.to_string())
-    };
-    match finding.or_else(of_chain) {
-        Some(finding) => Err(Broken::Invariant { finding, seed }),
-        None => Ok(()),
+    if let Some(finding) = watch.seen().findings().iter().find(|one| of_step(one.invariant)) {
+        return Err(Broken::Invariant { name: finding.invariant, finding: finding.to_string() });
     }
+    if !network.tree.schedule().begins(network.best.height().next()) {
+        return Ok(());
+    }
+    let broken = |found: super::Violation| Broken::Invariant { name: found.invariant, finding: found.to_string() };
+    check_all(network.tree, &network.best).map_err(broken)
 }
 
 impl<'a> SlotEnd<'a> {
@@ -297,6 +412,30 @@ impl Builder {
         self
     }
 
+    /// The seconds of a slot; 8, if not said.
+    pub fn block_time(mut self, seconds: u32) -> Self {
+        self.scenario.network.block_time_s = seconds;
+        self
+    }
+
+    /// A change of reward or delegates at a height; after those of lower heights.
+    pub fn milestone(mut self, change: Change) -> Self {
+        self.scenario.network.milestones.push(change);
+        self
+    }
+
+    /// The way blocks travel.
+    pub fn gossip(mut self, gossip: Gossip) -> Self {
+        self.scenario.network.gossip = Some(gossip);
+        self
+    }
+
+    /// Replaces the whole network, for example by one that proptest drew.
+    pub fn network(mut self, network: NetworkSection) -> Self {
+        self.scenario.network = network;
+        self
+    }
+
     /// Sets the time that messages take.
     pub fn latency(mut self, latency: Latency) -> Self {
         self.scenario.network.model.latency = latency;
@@ -306,6 +445,96 @@ impl Builder {
     /// Sets which nodes are connected.
     pub fn topology(mut self, topology: Topology) -> Self {
         self.scenario.network.model.topology = topology;
+        self
+    }
+
+    /// Nodes in regions, with latencies between them in place of [`Builder::latency`].
+    pub fn regions(mut self, regions: Regions) -> Self {
+        self.scenario.network.model.regions = Some(regions);
+        self
+    }
+
+    /// A link with a latency of its own.
+    pub fn link(mut self, link: LinkLatency) -> Self {
+        self.scenario.network.model.links.push(link);
+        self
+    }
+
+    /// The part of all messages that is lost for good, from 0 to 1.
+    pub fn loss(mut self, part: f64) -> Self {
+        self.scenario.network.model.loss = part;
+        self
+    }
+
+    /// The part of all messages that arrives twice, from 0 to 1.
+    pub fn duplication(mut self, part: f64) -> Self {
+        self.scenario.network.model.duplication = part;
+        self
+    }
+
+    /// Messages that others overtake.
+    pub fn reordering(mut self, reordering: Reordering) -> Self {
+        self.scenario.network.model.reordering = Some(reordering);
+        self
+    }
+
+    /// Bytes a second that each link carries in each direction, one message after the other.
+    pub fn bandwidth(mut self, bytes_per_second: u64) -> Self {
+        self.scenario.network.model.bandwidth = Some(bytes_per_second);
+        self
+    }
+
+    /// Bytes per second that each node sends over all its links together.
+    pub fn uplink(mut self, rate: AccessRate) -> Self {
+        self.scenario.network.model.uplink = Some(rate);
+        self
+    }
+
+    /// Bytes per second that each node receives over all its links together.
+    pub fn downlink(mut self, rate: AccessRate) -> Self {
+        self.scenario.network.model.downlink = Some(rate);
+        self
+    }
+
+    /// The way in which messages share uplinks and downlinks.
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.scenario.network.model.sharing = sharing;
+        self
+    }
+
+    /// Fixed times of messages beside latencies and rates.
+    pub fn overhead(mut self, overhead: Overhead) -> Self {
+        self.scenario.network.model.overhead = Some(overhead);
+        self
+    }
+
+    /// Compact blocks, where blocks are announced.
+    pub fn compact(mut self, compact: Compact) -> Self {
+        self.scenario.network.model.compact = Some(compact);
+        self
+    }
+
+    /// The smallest size of a block on the wire and in a processor, in bytes.
+    pub fn block_bytes(mut self, bytes: u32) -> Self {
+        self.scenario.network.model.block_bytes = bytes;
+        self
+    }
+
+    /// The time that nodes take to validate, forge and serve blocks, of all alike or by region.
+    pub fn processor(mut self, processor: impl Into<ProcessorPlan>) -> Self {
+        self.scenario.network.model.processor = Some(processor.into());
+        self
+    }
+
+    /// The errors of the nodes' clocks.
+    pub fn clocks(mut self, clocks: Clocks) -> Self {
+        self.scenario.network.model.clocks = Some(clocks);
+        self
+    }
+
+    /// The treatment of signatures: real ones, if not said. Modelled ones cost a hash.
+    pub fn crypto(mut self, crypto: CryptoMode) -> Self {
+        self.scenario.crypto = crypto;
         self
     }
 
@@ -320,9 +549,46 @@ impl Builder {
         self
     }
 
-    /// Something that goes wrong.
+    /// Something that goes wrong, or actors that behave against the protocol: a [strategy](crate::sim::strategy) is the kind of a fault.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.scenario.faults.push(fault);
+        self
+    }
+
+    /// Several of them.
+    pub fn faults(mut self, faults: impl IntoIterator<Item = Fault>) -> Self {
+        self.scenario.faults.extend(faults);
+        self
+    }
+
+    /// Transactions that are handed in.
+    pub fn workload(mut self, workload: Workload) -> Self {
+        self.scenario.workloads.push(workload);
+        self
+    }
+
+    /// Adds a property, in the words of scenario files: `always`, `sometimes`, `eventually` or `finally` a condition.
+    pub fn assertion(mut self, assertion: Assertion) -> Self {
+        self.scenario.assertions.push(assertion);
+        self
+    }
+
+    /// The time for which a chain may not grow before the run is ended; four rounds' worth of slots, if not said.
+    pub fn stall(mut self, rule: StallRule) -> Self {
+        self.scenario.stall = Some(rule);
+        self
+    }
+
+    /// The virtual seconds after which a run is ended.
+    pub fn time_limit(mut self, seconds: u32) -> Self {
+        self.scenario.time_limit_seconds = Some(seconds);
+        self
+    }
+
+    /// The file that a run is written to in which something does not hold: `dposlab run` and `dposlab explain` take it. While
+    /// proptest shrinks, each smaller one takes the place of the one before.
+    pub fn counterexample(mut self, file: impl Into<PathBuf>) -> Self {
+        self.counterexample = Some(file.into());
         self
     }
 
@@ -332,7 +598,7 @@ impl Builder {
         self
     }
 
-    /// A scenario file instead of all that was said before, its seed apart. Signatures are treated as its key `crypto` says.
+    /// Takes a scenario file in place of all earlier settings except the seed. Its key `crypto` decides the treatment of signatures.
     ///
     /// # Errors
     /// The file is no scenario.
@@ -341,16 +607,22 @@ impl Builder {
         Ok(self)
     }
 
-    /// The simulation, ready to be told what must hold.
+    /// Makes the simulation, to which properties can be added.
     ///
     /// # Errors
-    /// A number is out of range, or a fault names a node that there is not: which, and what is allowed.
+    /// A number is out of range, a fault names a node that there is not, or an assertion cannot be read: which, and what is allowed.
     pub fn build(self) -> Result<Simulation, ScenarioError> {
-        let Self { scenario, seed } = self;
-        let scenario = Scenario::parse(&scenario.to_toml(), Path::new("simulation"))?;
+        let Self { scenario, seed, counterexample } = self;
+        let file = Path::new("simulation");
+        let scenario = Scenario::parse(&scenario.to_toml(), file)?;
         let seeds = SeedTree::new(seed);
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
-        Ok(Simulation { scenario, plan, testnet, always: Vec::new(), eventually: Vec::new() })
+        let judge = assertions::judge(&scenario, &plan).map_err(|message| ScenarioError::Malformed {
+            place: SourcePosition::File(file.to_owned()),
+            key: None,
+            message,
+        })?;
+        Ok(Simulation { scenario, plan, testnet, judge, counterexample, always: Vec::new(), eventually: Vec::new() })
     }
 }

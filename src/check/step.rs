@@ -36,7 +36,7 @@ use std::{fmt::Display, sync::Arc};
 /// A block, and the states on both sides of it.
 pub(super) struct BlockStep<'a> {
     pub tree: &'a BlockTree,
-    pub link: &'a Link,
+    pub link: &'a Arc<Link>,
     pub parent: &'a Link,
     pub block: &'a Block,
     pub before: &'a State,

@@ -7,7 +7,7 @@ use crate::{
     sim::{NetworkEvent, world::DownCause},
 };
 
-/// Something that happened, kept to be told.
+/// An event, stored for the story.
 #[derive(Clone)]
 pub(super) struct Told {
     pub now: SimTime,

@@ -1,6 +1,7 @@
-//! Random transactions and chains for property tests: what somebody may try, as values that shrink.
+//! Random simulations, transactions and chains for property tests: arbitrary attempts, as values that shrink.
 //!
 //! ```text
+//!   simulations  a network, faults and behaviours                        strategies/scenario.rs
 //!   Attempt  a transaction of any of the 17 types, valid or not          strategies/attempt.rs
 //!   Stage    a block: slots left empty, blocks to go back before, attempts
 //!   Play     a small network on which stages are played, fork by fork    strategies/play.rs
@@ -10,13 +11,15 @@
 
 mod attempt;
 mod play;
+mod scenario;
 
 pub use attempt::{Attempt, attempt};
 pub use play::{Outcome, Play};
+pub use scenario::{behaviours, faults, models, networks, simulations};
 
 use proptest::prelude::*;
 
-/// A block to be: what happens before it, and what somebody wants in it.
+/// A future block: the events before it, and the attempts to put transactions into it.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// Slots left empty before the block.
@@ -27,7 +30,7 @@ pub struct Stage {
     pub tries: Vec<Try>,
 }
 
-/// Somebody's attempt.
+/// An attempt.
 #[derive(Clone, Debug)]
 pub struct Try {
     /// Number of the sender, see [`Play::SENDERS`].
@@ -49,8 +52,8 @@ pub enum Flaw {
     Fee,
 }
 
-/// One to so many stages, most of them on top of each other; one in six goes back up to five blocks, so forks arise, some
-/// across the end of a round.
+/// One to `most` stages, most of them on top of each other. One in six goes back up to five blocks, so forks arise, some across the end
+/// of a round.
 pub fn stages(most: usize) -> impl Strategy<Value = Vec<Stage>> {
     prop::collection::vec(stage(), 1..=most)
 }

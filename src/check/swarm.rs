@@ -8,6 +8,7 @@ mod deeds;
 mod faults;
 mod network;
 
+use super::seeds::SeedSet;
 use crate::{
     ledger::Rules,
     protocol::crypto::CryptoMode,
@@ -22,6 +23,8 @@ type Draw = rand_chacha::ChaCha8Rng;
 
 /// Virtual time in which all nodes must have come to one chain once all faults are over, in seconds: half an hour.
 const BOUND_SECONDS: u32 = 1_800;
+/// One run of this number is held against the model, where they are drawn.
+const MODELLED_OF: u64 = 4;
 /// Slots in which things go wrong, give or take.
 const TROUBLED_SLOTS: u32 = 120;
 
@@ -57,17 +60,34 @@ pub enum Modelled {
 impl Frame {
     /// Returns true if each node of the run of a seed is held against the model of an honest one.
     pub fn is_modelled(&self, seed: u64) -> bool {
-        let is_known = Rules::from_toml(&self.rules).is_ok_and(|rules| rules.is_of_the_reference());
-        match self.behaviour {
-            _ if !is_known => false,
+        match self.modelled() {
             Modelled::Always => true,
-            Modelled::Drawn => seed.is_multiple_of(4) && self.base.as_ref().is_none_or(is_easy),
+            Modelled::Drawn => seed.is_multiple_of(MODELLED_OF),
             Modelled::Never => false,
         }
     }
+
+    /// The number of runs among those of these seeds in which each node is held against the model.
+    pub fn modelled_among(&self, seeds: &SeedSet) -> u64 {
+        match self.modelled() {
+            Modelled::Always => seeds.count(),
+            Modelled::Drawn => seeds.count_multiples(MODELLED_OF),
+            Modelled::Never => 0,
+        }
+    }
+
+    /// In which runs the model is used, if its rules and the scenario allow it.
+    fn modelled(&self) -> Modelled {
+        let is_known = match &self.base {
+            Some(base) => base.rules(u32::MAX).is_of_the_reference(),
+            None => Rules::from_toml(&self.rules).is_ok_and(|rules| rules.is_of_the_reference()),
+        };
+        let is_easy = self.behaviour != Modelled::Drawn || self.base.as_ref().is_none_or(is_easy);
+        if is_known && is_easy { self.behaviour } else { Modelled::Never }
+    }
 }
 
-/// Rounds' worth of slots in which a network of so many delegates must come to one chain.
+/// Rounds' worth of slots in which a network of `delegates` delegates must come to one chain.
 pub fn rounds_to_converge(delegates: u32) -> u32 {
     BOUND_SECONDS.div_ceil(8 * delegates).max(4)
 }
@@ -97,12 +117,14 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         rounds: 0,
         stall: None,
         time_limit_seconds: None,
+        max_events: None,
         crypto: CryptoMode::default(),
         network: network::network(draw, frame.delegates),
         rules: toml::Table::new(),
         faults: Vec::new(),
         actions: Vec::new(),
         workloads: Vec::new(),
+        agents: Vec::new(),
         assertions: Vec::new(),
     });
     scenario.description = format!("drawn from seed {seed}");
@@ -158,7 +180,7 @@ fn draw_rules(draw: &mut Draw, scenario: &mut Scenario) {
     }
 }
 
-/// Above this part of messages that come twice, nobody limits what others may send.
+/// Above this share of messages that come twice, nodes do not limit their callers.
 const MANY_DOUBLED: f64 = 0.005;
 
 /// The heights with which the last two blocks of a round or the first two of the next follow, up to a height.
@@ -209,6 +231,8 @@ mod tests {
             "duplication = 0.01".to_owned(),
             "reordering = { chance = 0.1, by_ms = 50 }".to_owned(),
             "bandwidth = 10000".to_owned(),
+            "overhead = { block_ms = 2, other_ms = 600 }".to_owned(),
+            "regions = { shares = [1, 1], latency_ms = [[20, 20], [20, 20]], pareto = true }".to_owned(),
             "clocks = { offset_ms = 100, drift_ppm = 0 }".to_owned(),
             "latency = { min_ms = 20, max_ms = 121 }".to_owned(),
             "links = [{ between = [0, 1], latency = { distribution = \"constant\", ms = 200 } }]".to_owned(),

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! 1. Actors say which phases they are in. They are not asked whether something will come: the queue is.
-//! 2. A phase that ends by a later one has that one, which is looked at by itself. So of a chain of phases only the last is told.
+//! 2. A phase that ends by a later one has that one, which is judged by itself. So only the last of a chain of phases is reported.
 //! 3. A wake-up has to be due in time where clocks run true and no node is slow.
 //! 4. A node that is down waits for nothing. One that stands still keeps what comes, and so keeps what wakes it.
 //! 5. A slow node with inputs that wait has to be called.
@@ -37,7 +37,7 @@ pub struct Stuck {
     pub wait: Wait,
     /// The instant on the node's clock.
     now: SimTime,
-    /// What is to come for the actor.
+    /// The pending events of the actor.
     to_come: Vec<ToCome>,
 }
 
@@ -83,7 +83,7 @@ impl Actor<'_> {
             return;
         }
         waits.sort_unstable_by_key(|wait| wait.phase);
-        // Where clocks may be wrong, nobody knows whether the half second before a block is passed on is over.
+        // Where clocks may be wrong, it is unknown whether the half second before the relay of a block is over.
         let is_known = |wait: &&Wait| self.outlook.is_timely() || wait.phase != Phase::PassingOn;
         for wait in waits.iter().filter(is_known) {
             if !wait.ends.iter().any(|end| self.comes(end, wait.phase, waits)) {

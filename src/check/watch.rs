@@ -1,9 +1,9 @@
-//! Someone who watches a run from the outside and holds what happens against what should.
+//! An observer that compares the events of a run with the rules, from outside.
 //!
-//! Every block is judged once, by whichever node takes it in first ([`super::step`]). What a single node does (whether its
-//! own relay takes its block, where a rollback ends, what its pool drops) is judged from its events. Interesting things
-//! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found
-//! no fault in forks.
+//! Every block is judged once, by whichever node takes it in first ([`super::step`]). The actions of a single node (whether its own
+//! relay accepts its block, where a rollback ends, which transactions its pool drops) are judged from its events. Interesting things
+//! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found no fault in
+//! forks.
 
 mod losses;
 mod marks;
@@ -14,15 +14,20 @@ use super::{
     Certificate, Finding, Sometimes,
     certificate::network::{self, Shown},
     conduct::{self, Conduct},
-    liveness::{Alive, Liveness, deviants, is_liveness, paired},
+    liveness::{Alive, Liveness, deviants, irregulars, is_liveness, paired},
     sights::Sights,
     step::check_step,
     story::Told,
     wakers::stuck,
 };
 use crate::{
-    actors::{Event, NodeId, RollbackCause, SimTime},
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, finality::FinalBlocks, state::Applied},
+    actors::{Event, NodeId, RollbackCause, SimTime, fork_choice::Strength},
+    ledger::{
+        ApplyError, BlockRejected, BlockTree, Link, RoundInfo,
+        finality::FinalBlocks,
+        rules::{ElectionRule, FinalityRule},
+        state::Applied,
+    },
     protocol::{Block, BlockId, Height, PublicKey, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     scenario::Scenario,
     sim::{
@@ -34,6 +39,7 @@ use losses::Losses;
 use proofs::{Facts, Heard};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    iter,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -85,6 +91,8 @@ struct Node {
     deviant: bool,
     /// Another node forges for its delegate beside it, so its relay may have that one's block before its own.
     paired: bool,
+    /// A fault has its delegate break the rules of forging, or has another node forge for it. The claims of its blocks are not judged.
+    irregular: bool,
     /// The last block its delegate made.
     forged: Option<(Slot, Arc<Block>)>,
     /// Its relay has taken that one: what becomes of it when it comes back from others is nothing of the delegate's.
@@ -94,16 +102,16 @@ struct Node {
     removed: Vec<TransactionId>,
     /// The transactions that were pending until a block of its chain took them in.
     taken: BTreeMap<TransactionId, Arc<SignedTransaction>>,
-    /// Transactions that gave way and whose successor has not been told yet.
+    /// Transactions that gave way and whose successor has not been reported yet.
     evicted: BTreeSet<TransactionId>,
-    /// What proves the causes of its rollbacks and refused blocks.
+    /// The proofs of the causes of its rollbacks and refused blocks.
     facts: Facts,
-    /// What proves the causes of its pool's losses.
+    /// The proofs of the causes of its pool's losses.
     losses: Losses,
 }
 
 impl Watch {
-    /// A watch over a run of a scenario, which asks for liveness if it is told when.
+    /// A watch over a run of a scenario, which requires liveness if `liveness` is given.
     pub fn of(scenario: &Scenario, plan: &Plan, liveness: Option<Liveness>) -> Self {
         let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &paired(scenario));
         let slots = plan.tree.slots();
@@ -111,6 +119,9 @@ impl Watch {
         let mut seen = watch.seen();
         seen.start = plan.start;
         seen.alive = liveness.map(|asked| Alive::new(asked, plan.start, round_seconds));
+        for node in irregulars(scenario) {
+            seen.nodes[node.0 as usize].irregular = true;
+        }
         let keys = plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public()));
         seen.keys = keys.collect();
         seen.slot_ends = SimTime::from_seconds(slots.start(Slot(slots.slot(plan.start.seconds()).0 + 1)));
@@ -118,8 +129,8 @@ impl Watch {
         watch
     }
 
-    /// A watch over a run of so many nodes that begin on `tip`; the conduct of `deviants` is not judged, and of the `paired` not
-    /// that their relays take their blocks.
+    /// A watch over a run of `nodes` nodes that begin on `tip`; the conduct of `deviants` is not judged, and of the `paired` not that
+    /// their relays take their blocks.
     pub fn new(
         tree: Arc<BlockTree>,
         tip: &Arc<Link>,
@@ -132,6 +143,7 @@ impl Watch {
             moved: None,
             deviant: deviants.contains(&NodeId(index as u32)),
             paired: paired.contains(&NodeId(index as u32)),
+            irregular: false,
             forged: None,
             forged_taken: false,
             pending: BTreeMap::new(),
@@ -357,9 +369,8 @@ impl Seen {
             && let Some(parent) = link.parent()
         {
             let old = self.tree.applied(&parent).state.round().clone();
-            let keys = |round: &crate::ledger::RoundInfo| -> BTreeSet<_> {
-                round.members.iter().map(|member| member.public_key).collect()
-            };
+            let keys =
+                |round: &RoundInfo| -> BTreeSet<_> { round.members.iter().map(|member| member.public_key).collect() };
             if keys(&old) != keys(&end.created) {
                 self.sometimes.count(conduct::NEW_MEMBER);
             }
@@ -393,11 +404,52 @@ impl Seen {
         }
     }
 
-    /// What is final on this chain and on any other node's is on one chain.
+    /// The final blocks of this chain and of any other node's are on one chain.
     fn judge_final(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Applied) {
         if let Err(own) = self.finals.take(link, &applied.state) {
             let what = format!("{own:?} is final on its chain, and {:?} is on another one", self.finals.highest());
-            self.find(&conduct::FINAL, now, Some(node), Some(link), what);
+            self.find_for(&conduct::FINAL, self.beyond_finality(link), now, Some(node), Some(link), what);
+        }
+        let Some(parent) = link.parent() else { return };
+        let before = self.tree.applied(&parent).state.finality().agreed();
+        let agreed = applied.state.finality().agreed();
+        if agreed < before {
+            let what = format!("the agreed height is {agreed}, and before this block it was {before}");
+            self.find(&conduct::AGREED, now, Some(node), Some(link), what);
+        }
+    }
+
+    /// Returns the condition without which the rule of finality promises nothing for this chain beside that of the highest final block.
+    /// An empty text means that the rule promises one chain.
+    fn beyond_finality(&self, link: &Arc<Link>) -> &'static str {
+        let keys =
+            |round: &RoundInfo| -> BTreeSet<_> { round.members.iter().map(|member| member.public_key).collect() };
+        let (other, common) = (self.finals.tip(), common_height(link, self.finals.tip()));
+        let parting = link.ancestor(common).expect("two chains share genesis");
+        let members = keys(self.tree.applied(&parting).state.round());
+        // The members of the common block's round, and of each later round.
+        let rounds = |tip: &Arc<Link>| -> Vec<BTreeSet<_>> {
+            let above = iter::successors(tip.parent(), |link| link.parent()).take_while(|link| link.height() > common);
+            let mut rounds: Vec<_> = above.filter_map(|link| link.round_end().map(|end| keys(&end.created))).collect();
+            rounds.push(members.clone());
+            rounds.reverse();
+            rounds
+        };
+        let (own, others) = (rounds(link), rounds(other));
+        let differ = |round: usize| own[round.min(own.len() - 1)] != others[round.min(others.len() - 1)];
+        // Members that wait until they are final do not differ, unless a milestone wants another number of them.
+        let waits = self.tree.rules().ledger.election == ElectionRule::WhenFinal;
+        let may_differ = !waits || own.iter().chain(&others).any(|round| round.len() != members.len());
+        let nodes = self.nodes.iter().zip(&self.keys);
+        let irregular = nodes.filter(|(node, key)| node.irregular && key.is_some_and(|key| members.contains(&key)));
+        match () {
+            () if may_differ && (0..own.len().max(others.len())).any(differ) => "the chains have other delegates",
+            () if !self.tree.rules().ledger.finality.asks_forgers() => {
+                "a delegate counts on each chain on which it forges"
+            }
+            () if self.tree.rules().has_known_fault() => "the rules have a known fault",
+            () if 3 * irregular.count() >= members.len() => "a third of the delegates breaks the rules",
+            () => "",
         }
     }
 
@@ -415,13 +467,21 @@ impl Seen {
         let known = &mut self.nodes[node.0 as usize];
         let before = known.forged.replace((slot, block.clone()));
         known.forged_taken = false;
-        if !known.deviant
-            && let Some((last, other)) = before
-            && last == slot
-            && other.id != block.id
-        {
+        let (is_deviant, is_irregular) = (known.deviant, known.irregular);
+        // A spare node forges for two delegates.
+        let is_same = |other: &Arc<Block>| other.header.generator == block.header.generator;
+        let Some((last, other)) = before.filter(|(_, other)| is_same(other)) else { return };
+        if !is_deviant && last == slot && other.id != block.id {
             let what = format!("its delegate made blocks {} and {} in slot {slot}", other.id, block.id);
             self.find(&conduct::ONE_A_SLOT, now, Some(node), None, what);
+        }
+        let (said, forged) = (block.header.forged_before, other.header.height);
+        if !is_irregular && self.tree.rules().ledger.finality.asks_forgers() && said < forged {
+            let what = format!(
+                "block {} names height {said}, and its delegate had forged block {} at {forged}",
+                block.id, other.id
+            );
+            self.find(&conduct::DISCLOSED, now, Some(node), None, what);
         }
     }
 
@@ -430,7 +490,7 @@ impl Seen {
         self.nodes[node.0 as usize].losses.refuses(now, refused_id(why));
         let known = &self.nodes[node.0 as usize];
         let own = known.forged.as_ref().filter(|(_, block)| block.id == refused_id(why) && !known.forged_taken);
-        // Where too few are left for the next round, whoever ends this one is refused.
+        // Where too few are left for the next round, the block that ends this one is refused, by any forger.
         let is_judged = !(known.deviant || known.paired) || matches!(why, BlockRejected::TooFewDelegates { .. });
         if let Some((_, block)) = own.filter(|_| is_judged) {
             let proof = self.refusal_proof(now, known, block, why);
@@ -463,18 +523,22 @@ impl Seen {
             self.find(&conduct::FINAL, now, Some(node), Some(from), what);
         }
         let round = applied.state.round().position.blocks();
-        if depth > round {
+        // Where a rule says which blocks are final, all others may be left.
+        if depth > round && self.tree.rules().ledger.finality == FinalityRule::None {
             let what = format!("it left {depth} blocks behind, a round has {round}");
             let proof = self.rollback_proof(now, node, from, to, why);
             self.find_proved(&conduct::SHALLOW, (why.to_string(), proof), now, Some(node), Some(from), what);
         }
-        let common = self.common_with_others(node, from);
+        let (common, shared_with) = match self.tree.rules().node.fork_choice.goes_to_the_stronger() {
+            true => (self.common_with_stronger(now, from, to), "no stronger chain leaves"),
+            false => (self.common_with_others(node, from), "most other nodes share"),
+        };
         if let Some(common) = common
             && to.height() < common
         {
             let needless = common.0 - to.height().0;
             let what = format!(
-                "it went from height {} to {}, though most other nodes share its chain up to {common}: {needless} blocks \
+                "it went from height {} to {}, though {shared_with} its chain up to {common}: {needless} blocks \
                  too deep",
                 from.height(),
                 to.height()
@@ -482,6 +546,19 @@ impl Seen {
             let proof = self.rollback_proof(now, node, from, to, why);
             self.find_proved(&conduct::COMMON, (why.to_string(), proof), now, Some(node), Some(from), what);
         }
+    }
+
+    /// The highest height that a chain has in common with a stronger one, its own where none is stronger; `None` if a stronger one parts
+    /// from it right above `to`. The chains are those of live nodes and those that a node left within the slot before.
+    fn common_with_stronger(&self, now: SimTime, from: &Arc<Link>, to: &Arc<Link>) -> Option<Height> {
+        let strength = |tip: &Arc<Link>| Strength::of(tip, &self.tree.applied(tip).state);
+        let own = strength(from);
+        let left = self.nodes.iter().flat_map(|node| self.left_lately(now, node));
+        let tips = self.tips.of_live().map(|(_, tip)| tip).chain(left);
+        let stronger = tips.filter(|tip| !from.descends_from(tip) && strength(tip).beats(&own));
+        let commons: Vec<Height> = stronger.map(|tip| common_height(tip, from)).collect();
+        let highest = commons.iter().max().copied().unwrap_or(from.height());
+        (!commons.contains(&to.height())).then_some(highest)
     }
 
     /// The height up to which most of the other nodes share a chain.
@@ -541,6 +618,11 @@ impl Observer for Watch {
         let mut guard = self.seen();
         let seen = &mut *guard;
         seen.look_until(now);
+        if let NetworkEvent::NodeDown { node, .. } = event {
+            // Others act for a while on what it told them of its chain.
+            let known = &mut seen.nodes[node.0 as usize];
+            known.facts.leaves(now, &known.tip);
+        }
         seen.tips.follow_network(event);
         seen.sights.network(event, &seen.tree, seen.best.height(), &mut seen.sometimes);
         if let Some(told) = Told::of_network(now, event) {
@@ -589,7 +671,8 @@ fn refused_id(why: &BlockRejected) -> BlockId {
         | BlockRejected::WrongForger { id, .. }
         | BlockRejected::AlreadyForged { id, .. }
         | BlockRejected::NotApplicable { id, .. }
-        | BlockRejected::TooFewDelegates { id, .. } => *id,
+        | BlockRejected::TooFewDelegates { id, .. }
+        | BlockRejected::ConfirmsTwice { id, .. } => *id,
     }
 }
 

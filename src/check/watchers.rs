@@ -106,7 +106,7 @@ impl Watchers {
         seen.prove(stage);
     }
 
-    /// At the end of a run, unless somebody has stopped it.
+    /// Called at the end of a run, unless it was stopped.
     pub(super) fn run_over(&self, end: SimTime, ended: Ended, stop: &AtomicBool) {
         self.seen().look_until(end);
         if !stop.load(Ordering::Relaxed) {
@@ -119,7 +119,7 @@ impl Watchers {
         self.seen().findings().iter().any(wanted)
     }
 
-    /// Returns the result of a run of so many slots and inputs.
+    /// Returns the result of a run of `slots` slots and `delivered` inputs.
     pub(super) fn outcome(&self, slots: u32, delivered: u64) -> Outcome {
         let seen = self.seen();
         let mut sometimes = seen.sometimes().clone();
@@ -138,7 +138,7 @@ struct Asserted {
 }
 
 impl Asserted {
-    /// Of a run that begins.
+    /// The watchers of a run that begins.
     ///
     /// # Errors
     /// As [`judge`].

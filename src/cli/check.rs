@@ -1,29 +1,39 @@
 //! `dposlab check`: searches for runs in which something does not hold, and makes them small.
 
 mod exhaustive;
-mod span;
 mod told;
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, progress::Progress};
+use super::{
+    Failure,
+    interrupt::stop_on_interrupt,
+    output,
+    parent::WithParent,
+    progress::Progress,
+    shard::Part,
+    span::{self, SearchTime, Seldom},
+};
 use crate::{
     check::{
-        Minimal, Minimiser, Signature, judge,
-        kept::{Guard, Kept, KeptError},
+        Finding, Minimal, Minimiser, Signature,
+        database::{Database, DatabaseError, Place, ScenarioFile, Size},
+        judge,
         known::{Known, Rate},
+        minimal::{self, file_name},
         search::{Found, Networks, RUN_SEED, Search, Summary},
+        seeds::SeedSet,
         swarm::{Frame, Modelled},
     },
     files::{self, TEXT_LIMIT},
-    ledger::{Rules, rules::NAMED},
+    ledger::{Rules, rules},
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, memory::Need},
+    report::sheet::write_whole,
+    scenario::{Scenario, overrides::Override},
     sim::SeedTree,
     statistics::rates::Count,
 };
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
-use span::Span;
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -35,8 +45,6 @@ use std::{
     thread,
 };
 
-/// Runs of which it is looked how much memory they need: by then most kinds of networks have been drawn.
-const DRAWN: u64 = 16;
 /// The rules of networks that are drawn, if no others are asked for: what breaks under these is no quirk of the reference.
 const DRAWN_RULES: &str = "corrected";
 /// Runs that are played if neither their number nor a time is given.
@@ -53,20 +61,28 @@ const RUNS: u64 = 200;
 pub struct Check {
     /// A scenario to search around: its network, rules and assertions stay, faults and clients are drawn beside its own.
     scenario: Option<PathBuf>,
+    /// Replace a value of the scenario, or add an entry to a list: 'assert[+]={ always = "rollback-depth <= 2" }'. May be given again.
+    #[arg(long, value_name = "PATH=VALUE", requires = "scenario")]
+    set: Vec<Override>,
     /// Runs to play; 200, if neither this nor --for is given.
     #[arg(long)]
     runs: Option<u64>,
-    /// Play until this time is over, such as 90s, 10m or 2h; with --runs, until whichever comes first.
+    /// Play until this time is over, such as 90s, 10m or 2h, or forever; with --runs, until whichever comes first.
     ///
-    /// The file search.json in --out keeps the progress, and the same command continues from there: Ctrl-C, or the end of
-    /// the process, loses only the runs that are being played. Minimising findings takes time beyond it.
+    /// The folder of --out is then a database of findings, which any number of searches share, and which `dposlab merge` joins with
+    /// others. First it plays the file of each known finding, and names one that shows no more. Then the search plays the seeds
+    /// that it has not played yet. Ctrl-C, or the end of the process, loses the runs of the last second. Minimising findings takes
+    /// time beyond it.
     #[arg(long = "for", value_name = "TIME")]
-    time: Option<Span>,
+    time: Option<SearchTime>,
+    /// Play only one part of the seeds: I of N, such as 1/8, or 'auto' in an array of Slurm or Kubernetes.
+    #[arg(long, value_name = "I/N", requires = "time", conflicts_with_all = ["draw", "record_known"])]
+    shard: Option<Part>,
     /// The first run is drawn from this seed, the second from the next one, and so on.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The rules of all nodes, whatever the scenario says; if not given, those of the scenario, and 'corrected' without a scenario.
-    #[arg(long, value_parser = NAMED.map(|named| named.name))]
+    #[arg(long, value_parser = PossibleValuesParser::new(rules::all().map(|named| named.name)))]
     rules: Option<String>,
     /// The treatment of signatures; modelled, if not given, or as the scenario says.
     #[arg(long, value_enum, value_name = "MODE")]
@@ -87,7 +103,7 @@ pub struct Check {
     #[arg(long, default_value = "findings")]
     out: PathBuf,
     /// Write the scenarios that would be played to --out, a file a seed, and play none.
-    #[arg(long, conflicts_with_all = ["jobs", "budget", "json"])]
+    #[arg(long, conflicts_with_all = ["jobs", "budget", "json", "time"])]
     draw: bool,
     /// A list of known causes, each with the count of runs that it was recorded with: what has such a cause, and comes no more
     /// often, is counted and no more, and the exit code is that of all else.
@@ -107,8 +123,6 @@ pub struct Check {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    memory: Memory,
-    #[command(flatten)]
     parent: WithParent,
     #[command(flatten)]
     progress: Progress,
@@ -120,6 +134,7 @@ Examples:
   dposlab check --rules reference --for 10m          as many as ten minutes take; the same again goes on from there
   dposlab check scenarios/heal.toml --runs 1000      around a scenario, whose assertions must hold
   dposlab check --for 5m --known tests/data/known-causes.txt      only what is not known fails
+  dposlab check --for forever --shard 1/2 --out out/one           until Ctrl-C; 'dposlab merge' joins the two folders
   dposlab check --exhaustive 2 --delegates 4         all that can come of two lost messages in eight slots";
 
 /// A finding of the search, and what became of it.
@@ -132,6 +147,31 @@ struct Told {
     minimal: Option<Minimal>,
     /// The scenario file, if it is not known.
     file: Option<PathBuf>,
+}
+
+/// A finding of the database whose file was played before the search.
+struct Replayed {
+    signature: Signature,
+    file: PathBuf,
+    outcome: FileOutcome,
+}
+
+/// The outcome of a finding's file.
+enum FileOutcome {
+    Shown(Box<Finding>),
+    /// It was played to its end and shows the finding no more.
+    Gone,
+    /// It was not played, and why.
+    NotPlayed(String),
+}
+
+/// The result of a search, with its database.
+#[derive(Default)]
+struct Searched {
+    summary: Summary,
+    replayed: Vec<Replayed>,
+    /// The database, and the place of this search in it.
+    kept: Option<(Database, Place)>,
 }
 
 impl Check {
@@ -151,21 +191,23 @@ impl Check {
         let known = self.load_known(&search)?;
         let stop = stop_on_interrupt()?;
         let networks = Networks::default();
-        let (summary, files) = match self.time {
-            None => (self.play(&search, &networks, &stop), BTreeMap::new()),
+        // The lock of the folder holds until the last file is written.
+        let _lock = self.time.map(|_| self.lock()).transpose()?;
+        let searched = match self.time {
+            None => Searched { summary: self.play(&search, &networks, &stop), ..Searched::default() },
             Some(time) => self.play_for(time, &search, &networks, &stop)?,
         };
-        let interrupted = stop.load(Ordering::Relaxed) && summary.runs < search.runs;
-        let told = self.write_all(&summary, files, &known, &search, &networks, &stop)?;
+        let interrupted = stop.load(Ordering::Relaxed) && !search.is_over(&searched.summary.done);
+        let told = self.write_all(&searched, &known, &search, &networks, &stop)?;
         if self.json {
-            output::line(&self.as_json(&search, &summary, &told, &known, interrupted).to_string());
+            output::line(&self.as_json(&search, &searched, &told, &known, interrupted).to_string());
         } else {
-            output::line(&self.as_text(&search, &summary, &told, &known));
+            output::line(&self.as_text(&search, &searched, &told, &known));
         }
         if !interrupted {
-            self.record(&search, &summary, &known)?;
+            self.record(&search, &searched.summary, &known)?;
         }
-        self.outcome(&summary, &told, interrupted)
+        self.outcome(&search, &searched.summary, &told, interrupted)
     }
 
     /// The list of known causes, if one is given; its records are of runs drawn as this search draws.
@@ -188,7 +230,7 @@ impl Check {
     /// Writes the counts of the search into the list.
     fn record(&self, search: &Search, summary: &Summary, known: &Known) -> Result<(), Failure> {
         let Some(file) = &self.record_known else { return Ok(()) };
-        if summary.runs == 0 {
+        if summary.runs() == 0 {
             let file = file.display();
             return Err(Failure::usage(format!(
                 "--record-known {file}: found 0 runs, allowed is at least 1; it is as it was"
@@ -199,10 +241,10 @@ impl Check {
             .map_err(|error| Failure::broken(format!("--record-known {}: cannot be written: {error}", file.display())))
     }
 
-    fn outcome(&self, summary: &Summary, told: &[Told], interrupted: bool) -> Result<(), Failure> {
+    fn outcome(&self, search: &Search, summary: &Summary, told: &[Told], interrupted: bool) -> Result<(), Failure> {
         let again = if self.time.is_some() { "; the same command goes on from there" } else { "" };
-        let runs = summary.runs;
-        let played = match self.runs_asked() {
+        let runs = summary.runs();
+        let played = match self.asked_of_part(search, summary) {
             Some(asked) if interrupted => format!("interrupted: {runs} of {asked} runs were played, and"),
             None if interrupted => format!("interrupted: {runs} runs were played, and"),
             _ => format!("{runs} runs were played, and"),
@@ -225,7 +267,8 @@ impl Check {
     }
 
     fn search(&self) -> Result<Search, Failure> {
-        let mut base = self.scenario.as_deref().map(Scenario::load).transpose().map_err(Failure::usage)?;
+        let load = |file| Scenario::load_with(file, &self.set);
+        let mut base = self.scenario.as_deref().map(load).transpose().map_err(Failure::usage)?;
         if let (Some(base), Some(file)) = (&base, &self.scenario) {
             let seeds = SeedTree::new(RUN_SEED);
             let judged = judge(base, &base.plan(&base.testnet(seeds), seeds)).map(drop);
@@ -250,47 +293,65 @@ impl Check {
             Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour: self.behaviour };
         let jobs = super::jobs(self.jobs.map(usize::from));
         let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
-        let search = Search { frame, runs, seed: self.seed, jobs };
-        if !self.draw {
-            self.check_memory(&search)?;
+        let part = self.shard.map(|Part(shard)| (shard.index, shard.of));
+        let search = Search { frame, runs, seed: self.seed, part, jobs };
+        if let (0, Some(Part(shard))) = (search.runs_of_part(), self.shard) {
+            return Err(Failure::usage(format!(
+                "--shard {}: found no seeds of {runs} for this part, allowed are more runs or fewer parts: each has 64 seeds in turn",
+                String::from(shard)
+            )));
         }
         Ok(search)
-    }
-
-    /// Checks the memory: the need of the largest of the first runs, for as many as are played at a time.
-    fn check_memory(&self, search: &Search) -> Result<(), Failure> {
-        let drawn = (0..search.runs.min(DRAWN)).map(|index| search.scenario(index).memory());
-        let most = drawn.max_by_key(Need::bytes).unwrap_or_default();
-        let what = self.scenario.as_deref().unwrap_or(Path::new("check"));
-        self.memory.check(what, &most, search.runs.min(search.jobs as u64))
     }
 
     fn play(&self, search: &Search, networks: &Networks, stop: &AtomicBool) -> Summary {
         let bar = bar(search.runs, "{bar:40} run {pos}/{len}, {msg}, {eta} left");
         let summary = search.run(networks, stop, |summary| {
-            bar.set_position(summary.runs);
+            bar.set_position(summary.runs());
             bar.set_message(format!("{} found", summary.found.len()));
-            self.progress.tell(summary.runs, search.runs, json!({ "found": summary.found.len() }));
+            self.progress.tell(summary.runs(), search.runs, json!({ "found": summary.found.len() }));
         });
         bar.finish_and_clear();
         summary
     }
 
-    /// Goes on where the folder says that the search was, until the time is over or somebody stops it.
+    /// Locks the database, so that no other process writes it.
+    fn lock(&self) -> Result<fs::File, Failure> {
+        let path = self.out.join("search.lock");
+        let opened = fs::create_dir_all(&self.out)
+            .and_then(|()| fs::File::options().create(true).truncate(false).write(true).open(&path));
+        let file = opened.map_err(|error| failure_of_file(&path, "written", &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(fs::TryLockError::WouldBlock) => Err(Failure::usage(format!(
+                "--out {}: found a search that runs there, allowed is one at a time: give each its folder, and join them with \
+                 'dposlab merge'",
+                self.out.display()
+            ))),
+            Err(fs::TryLockError::Error(error)) => Err(failure_of_file(&path, "locked", &error)),
+        }
+    }
+
+    /// Plays the files of known findings, and continues a search from its database, until the time is over or the user stops it.
     fn play_for(
         &self,
-        time: Span,
+        time: SearchTime,
         search: &Search,
         networks: &Networks,
         stop: &AtomicBool,
-    ) -> Result<(Summary, BTreeMap<Signature, String>), Failure> {
-        let guard = Guard::of(search, networks);
-        let Kept { summary, files } = Kept::load(&self.out, &guard, search, networks).map_err(failure)?;
-        let bar = bar(time.seconds(), "{bar:40} {elapsed} of {msg}");
-        let unwritten = Mutex::new(None);
-        let halt = AtomicBool::new(false);
+    ) -> Result<Searched, Failure> {
+        let place = Place::of(search, networks);
+        let mut database = Database::load(&self.out).map_err(failure)?;
+        let replayed = self.replay(&database, &place, networks, stop);
+        let summary = database.summary(&self.out, &place, search, networks).map_err(failure)?;
+        let length = time.seconds().unwrap_or(u64::MAX);
+        let bar = bar(length, if length == u64::MAX { "{elapsed}, {msg}" } else { "{bar:40} {elapsed} of {msg}" });
+        let (unwritten, halt, seldom) = (Mutex::new(None), AtomicBool::new(false), Seldom::new());
+        let kept = Mutex::new(&mut database);
         let save = |summary: &Summary| {
-            if let Err(error) = Kept::save(&self.out, &guard, summary, &files) {
+            let mut database = kept.lock().expect("no one panics while holding it");
+            database.take(&place, summary);
+            if let Err(error) = database.save(&self.out) {
                 unwritten.lock().expect("no one panics while holding it").get_or_insert(error);
                 halt.store(true, Ordering::Relaxed);
             }
@@ -298,63 +359,129 @@ impl Check {
         save(&summary);
         let summary = span::until_over(time, stop, &halt, || {
             search.go_on(summary, networks, &halt, |summary| {
-                save(summary);
-                bar.set_position(bar.elapsed().as_secs());
-                let more = json!({ "unit": "s", "runs": summary.runs, "found": summary.found.len() });
-                self.progress.tell(bar.elapsed().as_secs(), time.seconds(), more);
-                bar.set_message(format!("{time}, {} runs, {} found", summary.runs, summary.found.len()));
+                seldom.run(|| save(summary));
+                let seconds = bar.elapsed().as_secs();
+                bar.set_position(seconds);
+                let more = json!({ "unit": "s", "runs": summary.runs(), "found": summary.found.len() });
+                self.progress.tell(seconds, time.seconds().unwrap_or(seconds), more);
+                bar.set_message(format!("{time}, {} runs, {} found", summary.runs(), summary.found.len()));
             })
         });
+        save(&summary);
         bar.finish_and_clear();
         match unwritten.into_inner().expect("all threads have ended well") {
-            None => Ok((summary, files)),
+            None => Ok(Searched { summary, replayed, kept: Some((database, place)) }),
             Some(error) => Err(failure(error)),
         }
+    }
+
+    /// Plays the file of each finding that the database has of this frame.
+    fn replay(&self, database: &Database, place: &Place, networks: &Networks, stop: &AtomicBool) -> Vec<Replayed> {
+        let files = database.frames.get(&place.frame).map(|frame| &frame.files).into_iter().flatten();
+        let bar = bar(files.clone().count() as u64, "{bar:40} known finding {pos}/{len}");
+        let mut replayed = Vec::new();
+        for (signature, ScenarioFile { name, .. }) in files {
+            let file = self.out.join(name);
+            let is_stopped = || stop.load(Ordering::Relaxed);
+            let outcome = match Scenario::load(&file) {
+                _ if is_stopped() => FileOutcome::NotPlayed("the search was interrupted before".to_owned()),
+                Err(why) => FileOutcome::NotPlayed(why.to_string()),
+                Ok(scenario) => match minimal::replay(&scenario, signature, networks, stop) {
+                    Some(finding) => FileOutcome::Shown(Box::new(finding)),
+                    None if is_stopped() => {
+                        FileOutcome::NotPlayed("the search was interrupted before its end".to_owned())
+                    }
+                    None => FileOutcome::Gone,
+                },
+            };
+            replayed.push(Replayed { signature: signature.clone(), file, outcome });
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        replayed
     }
 
     /// Writes a file for each finding that is not known: small, as far as the budget goes.
     fn write_all(
         &self,
-        summary: &Summary,
-        mut files: BTreeMap<Signature, String>,
+        searched: &Searched,
         known: &Known,
         search: &Search,
         networks: &Networks,
         stop: &AtomicBool,
     ) -> Result<Vec<Told>, Failure> {
-        let mut told: Vec<Told> = summary
-            .found
-            .iter()
+        let summary = &searched.summary;
+        let mut found = summary.found.clone();
+        for Replayed { signature, outcome, .. } in &searched.replayed {
+            if let FileOutcome::Shown(finding) = outcome {
+                let only_its_file = || Found { finding: Finding::clone(finding), seeds: SeedSet::default() };
+                found.entry(signature.clone()).or_insert_with(only_its_file);
+            }
+        }
+        let mut told: Vec<Told> = found
+            .into_iter()
             .map(|(signature, found)| {
-                let is_known = known.has(signature);
-                let file = files.get(signature).filter(|_| !is_known).map(|name| self.out.join(name));
-                let file = file.filter(|file| file.exists());
+                let is_known = known.has(&signature);
+                let before = searched.replayed.iter().find(|one| one.signature == signature);
+                // A file that was not played stays, as long as it is there.
+                let is_good = |one: &&Replayed| !matches!(one.outcome, FileOutcome::Gone) && one.file.exists();
+                let file = before.filter(is_good).filter(|_| !is_known).map(|one| one.file.clone());
                 let rate = match is_known && self.known.is_some() {
-                    true => known.rate(signature, counted(summary, signature)),
+                    true => known.rate(&signature, counted(summary, &signature)),
                     false => Rate::AsRecorded,
                 };
-                Told { signature: signature.clone(), found: found.clone(), is_known, rate, minimal: None, file }
+                Told { signature, found, is_known, rate, minimal: None, file }
             })
             .collect();
-        told.sort_by(|one, other| (one.found.index, &one.signature).cmp(&(other.found.index, &other.signature)));
-        self.make_small(&mut told, search, networks, stop);
-        for told in told.iter_mut() {
+        let place = |told: &Told| (told.found.seeds.first().unwrap_or(u64::MAX), told.signature.clone());
+        told.sort_by_key(place);
+        let none = BTreeMap::new();
+        let of_frame = searched.kept.as_ref().and_then(|(database, place)| database.frames.get(&place.frame));
+        let before = of_frame.map_or(&none, |frame| &frame.files);
+        let is_wanted = |told: &Told| match (&told.file, before.get(&told.signature)) {
+            _ if told.is_known => false,
+            (None, _) => true,
+            // More runs may be spent now than were.
+            (Some(_), Some(&ScenarioFile { tried: Some(tried), .. })) => {
+                tried < self.budget as u64 && told.found.seeds.count() > 0
+            }
+            (Some(_), _) => false,
+        };
+        self.make_small(told.iter_mut().filter(|told| is_wanted(told)).collect(), search, networks, stop);
+        let mut files = Vec::new();
+        for told in &mut told {
             let Some(minimal) = &told.minimal else { continue };
-            let file = self.write(minimal)?;
-            files.extend(file.file_name().map(|name| (told.signature.clone(), name.to_string_lossy().into_owned())));
+            let is_cut = minimal.cut_short || self.budget == 0 || stop.load(Ordering::Relaxed);
+            let tried = is_cut.then_some(minimal.runs as u64);
+            let size = Size::of(minimal);
+            let file = match (&told.file, before.get(&told.signature)) {
+                (Some(_), Some(old)) if old.size <= size => {
+                    let tried = tried.map(|tried| tried.max(old.tried.unwrap_or(0)));
+                    files.push((told.signature.clone(), ScenarioFile { tried, ..old.clone() }));
+                    told.minimal = None;
+                    continue;
+                }
+                (Some(own), _) => self.write_file(own.clone(), &minimal.to_toml())?,
+                (None, _) => self.write(minimal)?,
+            };
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // A file that does not show its finding is played by no later search.
+            if minimal.shown {
+                files.push((told.signature.clone(), ScenarioFile { name, size, tried }));
+            }
             told.file = Some(file);
         }
-        if self.time.is_some() {
-            Kept::save(&self.out, &Guard::of(search, networks), summary, &files).map_err(failure)?;
+        if let Some((database, place)) = &searched.kept {
+            let mut database = database.clone();
+            database.frames.entry(place.frame.clone()).or_default().files.extend(files);
+            database.save(&self.out).map_err(failure)?;
         }
         Ok(told)
     }
 
-    /// Makes findings without a file small, on as many threads as the search; when nobody waits any more, they stay as
-    /// they are.
-    fn make_small(&self, told: &mut [Told], search: &Search, networks: &Networks, stop: &AtomicBool) {
+    /// Minimises findings on as many threads as the search. When the user no longer waits, they stay as they are.
+    fn make_small(&self, wanted: Vec<&mut Told>, search: &Search, networks: &Networks, stop: &AtomicBool) {
         let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
-        let wanted: Vec<&mut Told> = told.iter_mut().filter(|told| !told.is_known && told.file.is_none()).collect();
         let minimals: Vec<OnceLock<Minimal>> = wanted.iter().map(|_| OnceLock::new()).collect();
         thread::scope(|scope| {
             for _ in 0..search.jobs.clamp(1, wanted.len().max(1)) {
@@ -381,8 +508,10 @@ impl Check {
         stop: &AtomicBool,
     ) -> Minimal {
         let bar = bars.add(bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}"));
+        // A finding without a file was shown by a run.
+        let seed = found.seeds.first().unwrap_or(search.seed);
         let minimiser = Minimiser { networks, budget: self.budget, stop, base: search.frame.base.as_ref() };
-        let minimal = minimiser.minimise(&search.scenario(found.index), &found.finding, |tried, best| {
+        let minimal = minimiser.minimise(&search.scenario(seed), &found.finding, |tried, best| {
             bar.set_position(tried as u64);
             let (faults, actions) = (best.faults.len(), best.actions.len());
             bar.set_message(format!("{} nodes, {faults} faults, {actions} actions", best.network.nodes()));
@@ -395,21 +524,22 @@ impl Check {
     fn write(&self, minimal: &Minimal) -> Result<PathBuf, Failure> {
         let text = minimal.to_toml();
         for number in 1_u32.. {
-            let path = self.out.join(minimal.file_name(number));
+            let path = self.out.join(file_name(minimal.finding.invariant, number));
             match files::read_text(&path, TEXT_LIMIT) {
                 Ok(other) if other == text => return Ok(path),
                 Err(why) if why.kind() == io::ErrorKind::NotFound => return self.write_file(path, &text),
                 // Something else lies there, and stays.
-                Ok(_) | Err(_) => {}
+                Ok(_) => {}
+                Err(_) if path.symlink_metadata().is_ok() => {}
+                Err(error) => return Err(failure_of_file(&path, "written", &error)),
             }
         }
         unreachable!("there are more numbers than files")
     }
 
     fn write_drawn(&self, search: &Search) -> Result<(), Failure> {
-        for index in 0..search.runs {
-            let name = format!("drawn-{}.toml", self.seed.wrapping_add(index));
-            self.write_file(self.out.join(name), &search.scenario(index).to_toml())?;
+        for seed in self.seed..self.seed.saturating_add(search.runs) {
+            self.write_file(self.out.join(format!("drawn-{seed}.toml")), &search.scenario(seed).to_toml())?;
         }
         output::line(&format!("{} scenarios drawn: {}", search.runs, self.out.display()));
         Ok(())
@@ -417,7 +547,8 @@ impl Check {
 
     fn write_file(&self, path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
         fs::create_dir_all(&self.out).map_err(|error| failure_of_file(&self.out, "written", &error))?;
-        fs::write(&path, text).map_err(|error| failure_of_file(&path, "written", &error))?;
+        // A full disk leaves the file that was there.
+        write_whole(&path, text.as_bytes()).map_err(Failure::broken)?;
         Ok(path)
     }
 }
@@ -431,14 +562,14 @@ impl Told {
 
 /// The runs of a search that showed a cause, of all.
 fn counted(summary: &Summary, signature: &Signature) -> Count {
-    Count { so: summary.found.get(signature).map_or(0, |found| found.runs), of: summary.runs }
+    Count { so: summary.found.get(signature).map_or(0, |found| found.seeds.count()), of: summary.runs() }
 }
 
 fn failure_of_file(path: &Path, doing: &str, error: &io::Error) -> Failure {
     Failure::broken(format!("{}: cannot be {doing}: {error}", path.display()))
 }
 
-fn failure(error: KeptError) -> Failure {
+fn failure(error: DatabaseError) -> Failure {
     match error.is_bad_input() {
         true => Failure::usage(error),
         false => Failure::broken(error),

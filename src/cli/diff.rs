@@ -32,7 +32,7 @@ impl Diff {
     /// Compares.
     ///
     /// # Errors
-    /// They differ, which is told on standard output; or a file is no trace.
+    /// They differ, as printed on standard output; or a file is no trace.
     pub fn run(self) -> Result<(), Failure> {
         match diff(&self.first, &self.second).map_err(Failure::usage)? {
             Difference::None { events } => {

@@ -1,10 +1,11 @@
 //! `dposlab explain`: why a run failed.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, replay::planned};
+use super::{Failure, interrupt::stop_on_interrupt, output, parent::WithParent, replay::planned};
 use crate::{
     actors::SimTime,
     check::explain::{Explanation, Lines, Options, Phase, Session, explain, explain_recorded},
     files,
+    ledger::{Rules, rules::NAMED},
     report::{
         bundle::{quoted, shown},
         page,
@@ -22,6 +23,8 @@ use std::{
     sync::{Mutex, atomic::AtomicBool},
 };
 
+/// Sets of rules at most that a run is shown under beside its own.
+const BESIDE_MOST: usize = 5;
 /// Lines of the diagram where not all are wanted.
 const LINES: usize = 60;
 
@@ -47,7 +50,8 @@ pub struct Explain {
     /// The seed all keys, latencies and choices are drawn from; 1, if not given. A session has its own.
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3'. May be given again.
+    /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3', a new one by [+].
+    /// May be given again.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
     /// Print one JSON object instead of text (docs/explain.md).
@@ -69,6 +73,9 @@ pub struct Explain {
     /// Runs spent on changes of the scenario, repeats not counted; 0 tries none.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     budget: u16,
+    /// Play the same run under other rules as well, and show the slots in which they differ side by side.
+    #[arg(long, value_delimiter = ',', num_args = 1, value_parser = NAMED.map(|named| named.name), value_name = "RULES,...")]
+    beside: Vec<String>,
     /// Runs at a time; one for each core, if not given. It changes nothing of what is told.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -76,8 +83,6 @@ pub struct Explain {
     /// the last with it. The last that fails, or the last, if not given.
     #[arg(long, value_name = "N")]
     line: Option<usize>,
-    #[command(flatten)]
-    memory: Memory,
     #[command(flatten)]
     parent: WithParent,
 }
@@ -87,6 +92,7 @@ Examples:
   dposlab explain scenarios/findings/the-chain-grows-once-all-faults-are-over.toml
   dposlab explain findings/a-rollback-ends-at-the-common-block.toml --out why.html
   dposlab explain scenarios/partition-even.toml --seed 7 --repeats 100
+  dposlab explain scenarios/partition-even.toml --budget 0 --repeats 0 --beside solar,lisk
   dposlab explain scenarios/healthy.toml --budget 0 --repeats 0      the run alone: no copies, no changes";
 
 impl Explain {
@@ -128,6 +134,26 @@ impl Explain {
         fs::write(out.join("report.html"), page)
     }
 
+    /// The names of other rules, each once.
+    fn others(&self, scenario: &Scenario) -> Result<Vec<String>, Failure> {
+        let own = scenario.rules.get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE);
+        let mut others: Vec<String> = Vec::new();
+        for name in &self.beside {
+            if name == own || others.contains(name) {
+                return Err(Failure::usage(format!(
+                    "--beside {name}: is there already, allowed is each set of rules once"
+                )));
+            }
+            others.push(name.clone());
+        }
+        match others.len() {
+            ..=BESIDE_MOST => Ok(others),
+            count => {
+                Err(Failure::usage(format!("--beside: found {count} sets of rules, allowed are {BESIDE_MOST} at most")))
+            }
+        }
+    }
+
     fn options(&self, seed: u64) -> Options {
         Options {
             seed,
@@ -148,9 +174,12 @@ impl Explain {
             return Err(Failure::usage(format!("--line: {} is no recorded session", self.file.display())));
         }
         let scenario = Scenario::load_with(&self.file, &self.set).map_err(Failure::usage)?;
-        self.memory.check(&self.file, &scenario.memory(), self.jobs() as u64 + 1)?;
         let options = self.options(self.seed.unwrap_or(1));
-        Ok(explain(&scenario, &options, stop, &|phase, done, of| bars.tell(phase, done, of)))
+        let mut explained = explain(&scenario, &options, stop, &|phase, done, of| bars.tell(phase, done, of));
+        if let (Ok(explanation), false) = (&mut explained, self.beside.is_empty()) {
+            explanation.play_beside(&scenario, &self.others(&scenario)?, stop).map_err(Failure::usage)?;
+        }
+        Ok(explained)
     }
 
     /// Returns true if the file is a session: a scenario does not begin with a brace.
@@ -163,7 +192,9 @@ impl Explain {
 
     fn session(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {
         let file = self.file.display();
-        for (option, is_given) in [("--seed", self.seed.is_some()), ("--set", !self.set.is_empty())] {
+        for (option, is_given) in
+            [("--seed", self.seed.is_some()), ("--set", !self.set.is_empty()), ("--beside", !self.beside.is_empty())]
+        {
             if is_given {
                 return Err(Failure::usage(format!("{option}: {file} is a recorded session and has its own")));
             }
@@ -174,12 +205,12 @@ impl Explain {
         };
         let recorded = SessionFile::open(&self.file).map_err(wrong)?;
         let session = recorded.session.clone();
-        let (network, plan) = planned(&self.file, &session, &self.memory)?;
+        let (network, plan) = planned(&self.file, &session)?;
         let desk = network.desk(&plan);
         let replayed = replay_and_keep(StageKind::Inline, recorded, &plan, &desk, None);
         let (replayed, inputs) = among_actors(replayed).map_err(wrong)?;
         let lines = Lines::of(inputs, plan.start, SimTime::from_micros(replayed.end_us));
-        let anew = || -> Plan { planned(&self.file, &session, &self.memory).expect("it was planned a moment ago").1 };
+        let anew = || -> Plan { planned(&self.file, &session).expect("it was planned a moment ago").1 };
         let recorded = Session {
             scenario: &network.scenario,
             plan: &anew,
@@ -214,6 +245,9 @@ impl Explain {
         }
         if self.budget != 100 {
             command.push_str(&format!(" --budget {}", self.budget));
+        }
+        if !self.beside.is_empty() {
+            command.push_str(&format!(" --beside {}", self.beside.join(",")));
         }
         explanation.reproduce = command;
     }

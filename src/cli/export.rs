@@ -1,6 +1,6 @@
 //! `dposlab export`: the chain of a kept testnet, as lines of JSON.
 
-use super::{Failure, memory::Memory};
+use super::Failure;
 use crate::{
     cli::{replay::planned, up::network::UpNetwork},
     files,
@@ -38,8 +38,6 @@ pub struct Export {
     /// Write to this file, which must not be there yet, in place of standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    #[command(flatten)]
-    memory: Memory,
 }
 
 const EXAMPLES: &str = "\
@@ -65,7 +63,7 @@ impl Export {
                 "export {dir}: found no network.json, allowed is a folder of `up --data-dir`"
             )));
         };
-        let (network, plan) = planned(&self.dir.join("network.json"), &session, &self.memory)?;
+        let (network, plan) = planned(&self.dir.join("network.json"), &session)?;
         let chain = Chain::of(&folder, &network, &plan.tip).map_err(|why| match why {
             NoChain::Unread(why) => named(why),
             NoChain::Hole(why) => Failure::usage(format!("export {}: {why}", self.dir.display())),

@@ -1,8 +1,7 @@
-//! Whatever comes from outside, handed to the functions that the commands call: for `tests/runs/fuzzed.rs` and the targets in
-//! `fuzz/`. Each returns where the input is refused or played, and panics where the program has a mistake.
+//! Passes outside input to the functions that the commands call, for `tests/runs/fuzzed.rs` and the targets in `fuzz/`. Each returns
+//! where the input is refused or played, and panics where the program has a mistake.
 
 use super::{
-    memory::Memory,
     replay,
     up::network::{Secrets, UpNetwork, plain},
 };
@@ -98,7 +97,7 @@ fn short_session(bytes: &[u8]) -> Option<(SessionFile, UpNetwork, Plan)> {
     if is_long {
         return None;
     }
-    let (network, plan) = replay::planned(file, &read.session, &Memory::default()).ok()?;
+    let (network, plan) = replay::planned(file, &read.session).ok()?;
     Some((read, network, plan))
 }
 
@@ -156,15 +155,15 @@ fn explained_session(bytes: &[u8]) -> Option<Explanation> {
         }
     };
     let lines = Lines::of(inputs, plan.start, SimTime::from_micros(replayed.end_us));
-    let anew = || replay::planned(Path::new("fuzzed.jsonl"), &session, &Memory::default()).expect("it was planned").1;
+    let anew = || replay::planned(Path::new("fuzzed.jsonl"), &session).expect("it was planned").1;
     let scenario = &network.scenario;
     let (delegates, rules) = (Vec::new(), replayed.rules);
     let recorded = explain::Session { scenario, plan: &anew, lines: &lines, line: None, delegates, rules };
     explain_recorded(recorded, &FEW, &AtomicBool::new(false), &|_, _, _| {}).ok()
 }
 
-/// A testnet's folder: `network.json`, then a line `log` and the bytes of the only segment, or a line `records` and in each
-/// further line a record. All of it goes on in an empty folder. What is accepted goes on, and its blocks are read.
+/// A testnet's folder: `network.json`, then a line `log` and the bytes of the only segment, or a line `records` and in each further
+/// line a record. The input is copied to an empty folder. An accepted testnet goes on, and its blocks are read.
 pub fn data_folder(bytes: &[u8], folder: &Path) {
     let split = |between: &[u8]| {
         let at = bytes.windows(between.len()).position(|window| window == between)?;
@@ -194,7 +193,7 @@ pub fn data_folder(bytes: &[u8], folder: &Path) {
     if is_long_log(&folder.join("log"), end) {
         return;
     }
-    let Ok((network, plan)) = replay::planned(name, &session, &Memory::default()) else { return };
+    let Ok((network, plan)) = replay::planned(name, &session) else { return };
     let desk = network.desk(&plan);
     let opened = among_actors(found.open(&session, &plan, &desk, Vec::new()));
     match opened {
@@ -215,7 +214,7 @@ fn is_long_log(log: &Path, end: u64) -> bool {
     std::iter::from_fn(|| records.next_record().ok().flatten()).any(|record| {
         let told = record.split_first().and_then(|(_, json)| serde_json::from_slice::<Value>(json).ok());
         let at = |part: &str| told.as_ref().and_then(|told| told[part]["at"].as_u64());
-        // A block that was told is looked for during an hour.
+        // A block that clients saw is searched for during an hour.
         record.first() == Some(&b't') || ["came", "stood"].into_iter().filter_map(at).any(|at| at > end)
     })
 }
@@ -232,7 +231,7 @@ pub fn handed(bytes: &[u8], folder: &Path) {
     fs::write(&file, text).expect("a folder of our own");
     match handed::gather(&SWEEP, std::slice::from_ref(&file), &folder.join("gathered")) {
         Ok(rows) => {
-            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"), false, None);
+            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"), None);
         }
         Err(error) => assert!(error.to_string().starts_with(&*file.to_string_lossy()), "it names the file: {error}"),
     }
@@ -248,18 +247,18 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
     fs::create_dir(path("found")).expect("a folder of our own");
     fs::write(path("found/sweep.json"), text).expect("a folder of our own");
     fs::write(path("found/rows.bin"), rows).expect("a folder of our own");
-    let merged = results::merge(&[&path("found")], &path("merged"), false);
+    let merged = results::merge(&[&path("found")], &path("merged"), false, Vec::new());
     assert!(merged.is_err(), "rows without their digest are nobody's");
     let Ok(found) = Manifest::read(&path("found")) else { return };
     let set = found.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>();
     let (Ok(set), true) = (set, found.vary.concat().len() < 200) else { return };
     let sweep = Sweep::new(Path::new(&found.scenario), found.seeds, &set, found.varied(), found.shard);
     let Some(sweep) = sweep.ok().filter(|sweep| sweep.len() < 200) else { return };
-    let begun = sweep.manifest.claim(&path("begun")).expect("a folder of our own");
+    let begun = sweep.claim(&path("begun")).expect("a folder of our own");
     begun.fill(rows).expect("a folder of our own");
-    let written = results::write(&sweep, &begun, &path("begun"), false, None);
+    let written = results::write(&sweep, &begun, &path("begun"), None);
     drop(begun);
-    let again = results::merge(&[&path("begun")], &path("again"), false);
+    let again = results::merge(&[&path("begun")], &path("again"), false, Vec::new());
     if sweep.manifest.shard.is_none_or(|shard| shard.of == 1) {
         assert_eq!(written.is_ok(), again.is_ok(), "a part that is all of it: {:?} {:?}", written.err(), again.err());
     }

@@ -180,7 +180,7 @@ mod tests {
         lines(&mut log, 3..5);
         let (old, new) = (fs::read_to_string(old).unwrap(), fs::read_to_string(&path).unwrap());
         assert_eq!((old.as_str(), new.as_str()), ("line 0000\nline 0001\nline 0002\n", "line 0003\nline 0004\n"));
-        // What was counted is the new file's length.
+        // The count is the new file's length.
         lines(&mut log, 5..14);
         assert_eq!(fs::read_to_string(folder.path().join("log.1")).unwrap().lines().count(), 10);
     }

@@ -1,23 +1,25 @@
-//! The check that a run fits into the available memory, made before it begins.
+//! The limit of memory, in force while a command runs.
 
-use super::{Failure, output::aside};
-use crate::{files, scenario::memory::Need};
-use clap::Args;
-use rustix::process::{Resource, getrlimit};
-use std::{fs, path::Path, str::FromStr};
+use super::output::aside;
+use crate::files::in_words;
+use rustix::process::{Resource, Signal, getpid, getrlimit, kill_process};
+use std::{fs, path::Path, str::FromStr, sync::OnceLock, thread, time::Duration};
 
-/// The need from which on the command warns before it begins.
-const TOLD_FROM: u64 = 512 << 20;
-/// A cgroup's file that says so has no limit.
+/// The folder of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
+/// The time between two looks.
+const LOOKS: Duration = Duration::from_millis(50);
+/// The number of looks above the limit after which a command that has not stopped is ended.
+const PATIENCE: u32 = 100;
+/// The default limit, of what the system has available.
+const DEFAULT: (u64, u64) = (2, 3);
+/// The number of limits at which it is ended at once. A run that stops still sums up what it has played, as JSON in twice its memory.
+const MOST: u64 = 3;
+/// The share of the limit that the process may take for another chain to begin: three quarters.
+const ROOM: (u64, u64) = (3, 4);
 
-/// The memory that a run may need.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Memory {
-    /// Memory that the run may need, such as 8GiB; by default what the system has available.
-    #[arg(long = "allow-memory", value_name = "BYTES")]
-    allowed: Option<Bytes>,
-}
+/// The limit of this process [bytes], once [`watch`] was called.
+static LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// A number of bytes, written with or without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,40 +46,62 @@ impl FromStr for Bytes {
     }
 }
 
-impl Memory {
-    /// Tells what so many runs at a time will need, if that is much.
-    ///
-    /// # Errors
-    /// They need more than is allowed, or than there is.
-    pub fn check(&self, what: &Path, need: &Need, at_a_time: u64) -> Result<(), Failure> {
-        self.fits(what, need, at_a_time).map_err(Failure::usage)
+/// Watches the memory of this process from now on. Above the limit, by default two thirds of what the system has available now, the process says so and
+/// stops as at Ctrl-C. It is ended where that takes longer than five seconds, or where it takes three times the limit, or all that the system has available.
+pub fn watch(limit: Option<Bytes>) {
+    let Some(limit) = limit.map(|Bytes(bytes)| bytes).or_else(|| Some(available()? / DEFAULT.1 * DEFAULT.0)) else {
+        return;
+    };
+    if LIMIT.set(limit).is_ok() {
+        let available = available().unwrap_or(u64::MAX);
+        let most = limit.saturating_mul(MOST).min(available.max((limit / DEFAULT.0).saturating_mul(DEFAULT.1)));
+        thread::spawn(move || end_above(limit, most));
     }
+}
 
-    /// [`Memory::check`] for those who tell somebody else.
-    ///
-    /// # Errors
-    /// As [`Memory::check`].
-    pub fn fits(&self, what: &Path, need: &Need, at_a_time: u64) -> Result<(), String> {
-        let needed = need.bytes().saturating_mul(at_a_time);
-        let times = if at_a_time > 1 { format!("{at_a_time} times ") } else { String::new() };
-        let (limit, is) = match self.allowed {
-            Some(Bytes(bytes)) => (bytes, "allowed"),
-            None => (available().unwrap_or(u64::MAX), "available"),
-        };
-        let told = format!("needs about {times}{need} of memory");
-        if needed > limit {
-            return Err(format!(
-                "{}: {told}, {} are {is}; --allow-memory {}MiB lets it begin",
-                what.display(),
-                files::in_words(limit),
-                needed.div_ceil(1 << 20)
-            ));
-        }
-        if needed >= TOLD_FROM {
-            aside(&format!("dposlab: {}: {told}", what.display()));
-        }
-        Ok(())
+/// Asks whether there is room for another network in this process.
+///
+/// # Errors
+/// The process takes more than three quarters of its limit.
+pub fn has_room() -> Result<(), String> {
+    let (Some(limit), Some(taken)) = (LIMIT.get(), taken()) else { return Ok(()) };
+    match taken > limit / ROOM.1 * ROOM.0 {
+        true => Err(format!(
+            "found {} of memory in use, allowed is three quarters of {} for another chain",
+            in_words(taken),
+            in_words(*limit)
+        )),
+        false => Ok(()),
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "memory is looked at by the real clock, and no run sees it")]
+fn end_above(limit: u64, most: u64) {
+    let mut looks_above = 0;
+    loop {
+        thread::sleep(LOOKS);
+        let Some(taken) = taken() else { return };
+        if taken <= limit {
+            continue;
+        }
+        let said = format!("{} of memory taken, {} are allowed (--max-memory)", in_words(taken), in_words(limit));
+        if looks_above == 0 {
+            aside(&format!("dposlab: {said}: stopping"));
+            let _ends_below = kill_process(getpid(), Signal::TERM);
+        }
+        looks_above += 1;
+        if looks_above > PATIENCE || taken > most {
+            aside(&format!("dposlab: {said}: ended"));
+            std::process::exit(1);
+        }
+    }
+}
+
+/// Memory that this process has in use [bytes], resident; `None` where the system does not say.
+fn taken() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
 }
 
 /// Bytes that this process can still have: of the machine, of its control groups, and of its own limit. `None` where the

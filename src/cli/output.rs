@@ -23,8 +23,7 @@ static FAILED: OnceLock<String> = OnceLock::new();
 /// True once the reader of standard output has gone away.
 static GONE: AtomicBool = AtomicBool::new(false);
 
-/// Prints a line on standard output. A reader that has gone away is no error: there is nobody left to tell. Any other
-/// failure ends the command with [`failure`].
+/// Prints a line on standard output. A reader that has gone away is no error. Any other failure ends the command with [`failure`].
 pub fn line(text: &str) {
     match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
         Ok(()) => {}
@@ -36,13 +35,13 @@ pub fn line(text: &str) {
     }
 }
 
-/// Prints a line on standard error. Where nobody reads it, or it cannot be written to, nothing happens: `eprintln!` panics then,
-/// and a thread that is to end the process would not.
+/// Prints a line on standard error. Without a reader, or if it cannot be written to, nothing happens: `eprintln!` panics then, and a
+/// thread that is to end the process would not.
 pub fn aside(text: &str) {
     let _nobody_left_to_tell = writeln!(io::stderr(), "{text}");
 }
 
-/// Returns true if nobody reads standard output any more, or it cannot be written to.
+/// Returns true if standard output has no reader any more, or cannot be written to.
 pub fn is_unread() -> bool {
     FAILED.get().is_some() || GONE.load(Ordering::Relaxed)
 }
@@ -63,7 +62,7 @@ pub struct Printer {
 /// The treatment of lines that come faster than they can be written.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
-    /// Lines are left out and counted: a reader that does not read holds nobody up.
+    /// Lines are left out and counted: a reader that does not read delays no thread.
     LeaveOut {
         /// The line that tells how many were left out.
         tell: fn(u64) -> String,
@@ -108,7 +107,7 @@ impl Printer {
         }
     }
 
-    /// Waits until all lines so far are written, or until it is clear that nobody reads them.
+    /// Waits until all lines so far are written, or until it is clear that they have no reader.
     ///
     /// # Errors
     /// Some of them could not be written, and not because their reader went away.
@@ -126,7 +125,7 @@ impl Printer {
 
     /// Has all lines so far written and flushed, soon. Waits for nothing but room, and leaves a failure to [`Self::flush`].
     pub fn flush_soon(&self) {
-        // Nobody waits for the answer. The thread lives as long as a sender does.
+        // The answer is not needed. The thread lives as long as a sender does.
         drop(self.lines.send(Line::Flush(mpsc::channel().0)));
     }
 

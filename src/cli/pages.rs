@@ -1,4 +1,4 @@
-//! `dposlab pages`: the manual pages and the completions of shells, for whoever packs the program. They are made from the
+//! `dposlab pages`: the manual pages and the completions of shells, for those who package the program. They are made from the
 //! definition of the arguments that the program itself parses, so they cannot differ from it.
 
 use super::{Cli, Failure};

@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-/// The time that a command gets to finish its files when nobody is there to read it.
+/// The time that a command without a reader gets to finish its files.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// The option of commands that other programs start.
@@ -47,7 +47,7 @@ impl WithParent {
     }
 }
 
-/// A process whose end ends this one: a handle that the system gives out, so a number that is used again misleads nobody.
+/// A process whose end ends this one: a handle of the system, so a reused process id cannot mislead the program.
 pub struct Parent(OwnedFd);
 
 impl Parent {
@@ -69,7 +69,7 @@ impl Parent {
         let handle = pidfd_open(parent, PidfdFlags::empty());
         let handle =
             handle.map_err(|why| Failure::usage(format!("{option}: process {parent}: {}", io::Error::from(why))))?;
-        // It may have ended before, and the number be another process's: then somebody else is the parent now.
+        // It may have ended before, and the number be another process's: then the parent is a different process now.
         match number == 0 && getppid() != Some(parent) {
             true => Err(Failure::usage(format!("{option}: process {parent} has ended already"))),
             false => Ok(Self(handle)),
@@ -94,7 +94,7 @@ fn end_with(parent: &Parent) {
     std::process::exit(1);
 }
 
-/// Waits until something is told. A signal that another thread's handler takes is nothing to wake up for.
+/// Waits for an event. A signal that another thread's handler takes does not end the wait.
 ///
 /// # Errors
 /// The system cannot watch one of them.

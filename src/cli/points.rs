@@ -83,7 +83,7 @@ impl Points {
             Design::Saltelli => saltelli(count, values, self.seed),
         };
         let of = |point: Vec<f64>| self.values.iter().zip(point).map(|(value, share)| value.at(share)).collect();
-        let table = Table { paths, rows: points.into_iter().map(of).collect() };
+        let table = Table { paths, rows: points.into_iter().map(of).collect(), lines: Vec::new() };
         let Some(file) = &self.out else {
             output::line(table.to_csv().trim_end());
             return Ok(());

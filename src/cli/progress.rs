@@ -1,4 +1,4 @@
-//! The progress of a command, for a program that shows it to somebody: lines of JSON on standard error.
+//! The progress of a command, for a program that displays it: lines of JSON on standard error.
 
 use super::output::aside;
 use clap::{Args, ValueEnum};
@@ -53,7 +53,7 @@ impl Clone for Told {
 }
 
 impl Progress {
-    /// Tells that so much of the total is done, with an object of what else there is to tell, if a line is due.
+    /// Reports that `done` of `total` is done, with an object of further members, if a line is due.
     pub fn tell(&self, done: u64, total: u64, more: Value) {
         if self.progress != Form::Json {
             return;

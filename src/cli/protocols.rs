@@ -7,10 +7,10 @@ use super::{
     progress::{Progress, bar_of_runs},
 };
 use crate::{
-    ledger::rules::{NAMED, Named},
+    ledger::rules::{self, NAMED, Named},
     report::protocols::{Row, SITUATIONS, Situation, compare},
 };
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
 use std::num::NonZeroUsize;
 
@@ -22,8 +22,8 @@ use std::num::NonZeroUsize;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Protocols {
-    /// The sets of rules to compare; if not given, all.
-    #[arg(long, value_delimiter = ',', value_parser = NAMED.map(|named| named.name), value_name = "NAME,...")]
+    /// The sets of rules to compare; if not given, the protocols and the reference.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...", value_parser = PossibleValuesParser::new(rules::all().map(|named| named.name)))]
     rules: Vec<String>,
     /// The situations; if not given, all.
     #[arg(long, value_delimiter = ',', value_parser = SITUATIONS.map(|situation| situation.name), value_name = "NAME,...")]
@@ -53,7 +53,11 @@ impl Protocols {
     /// # Errors
     /// It was interrupted.
     pub fn run(self) -> Result<(), Failure> {
-        let rules: Vec<&'static Named> = chosen(&NAMED, &self.rules, |named| named.name);
+        let asked = |named: &&Named| self.rules.iter().any(|name| name == named.name);
+        let rules: Vec<&'static Named> = match self.rules.is_empty() {
+            true => NAMED.iter().collect(),
+            false => rules::all().filter(asked).collect(),
+        };
         let situations: Vec<&'static Situation> = chosen(&SITUATIONS, &self.situations, |situation| situation.name);
         let total = rules.len() as u64 * situations.len() as u64 * self.runs;
         let stop = stop_on_interrupt()?;
@@ -75,7 +79,7 @@ impl Protocols {
     }
 }
 
-/// Those of a list that were named, in the order of the list; all if none was.
+/// The named items of a list, in the order of the list; all if none was named.
 fn chosen<T>(all: &'static [T], names: &[String], name: fn(&T) -> &'static str) -> Vec<&'static T> {
     all.iter().filter(|one| names.is_empty() || names.iter().any(|named| named == name(one))).collect()
 }

@@ -2,7 +2,6 @@
 
 use super::{
     Failure,
-    memory::Memory,
     up::network::{Secrets, UpNetwork},
 };
 use crate::{
@@ -36,8 +35,6 @@ pub struct Replay {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    memory: Memory,
 }
 
 /// The last slot that a session can begin with: `up --start` allows no later one with the shortest slots.
@@ -59,7 +56,7 @@ impl Replay {
             false => Failure::broken(error),
         };
         let file = SessionFile::open(&self.file).map_err(wrong)?;
-        let (network, plan) = planned(&self.file, &file.session, &self.memory)?;
+        let (network, plan) = planned(&self.file, &file.session)?;
         let desk = network.desk(&plan);
         let about = self.file.display().to_string();
         let header = Header::new(about, file.session.seed, Vec::new(), self.trace_network, &plan);
@@ -99,11 +96,10 @@ impl Replay {
 /// The network that a session ran on, and the run that it began as. `file` is named in errors.
 ///
 /// # Errors
-/// Its network is not there any more, is not the one it was, or needs more memory than there is.
-pub(super) fn planned(file: &Path, session: &Session, memory: &Memory) -> Result<(UpNetwork, Plan), Failure> {
+/// Its network is not there any more, or is not the one it was.
+pub(super) fn planned(file: &Path, session: &Session) -> Result<(UpNetwork, Plan), Failure> {
     let named = format!("{}:1: key 'scenario'", file.display());
     let scenario = Scenario::parse(&session.scenario, Path::new(&named)).map_err(Failure::usage)?;
-    memory.check(file, &scenario.memory(), 1)?;
     let file = file.display();
     let seeds = SeedTree::new(session.seed);
     let network = match (&session.network_dir, &session.secrets) {

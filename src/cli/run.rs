@@ -1,20 +1,20 @@
 //! `dposlab run`: plays a scenario and prints what came of it.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, parent::WithParent, progress::Progress};
+use super::{Failure, interrupt::stop_on_interrupt, origin, parent::WithParent, progress::Progress, span::RunLimits};
 use crate::{
     check,
     protocol::{Height, crypto::CryptoMode},
     report::{
         Metrics,
-        bundle::{About, Bundle, command, shown},
+        bundle::{About, Bundle, Output, command, shown},
         metrics::{Figures, Totals},
-        page,
+        provenance::{KeptStudy, Provenance, RunStudy, metadata},
         rounds::totals,
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
     },
     scenario::{
-        Ended, Outcome, Override, Scenario, StageKind, Verdict,
+        Ended, Judge, Outcome, Override, Scenario, ScenarioFiles, StageKind, Verdict,
         twice::{Twice, twice},
     },
     sim::{Observer, Plan, SeedTree},
@@ -32,46 +32,54 @@ use std::{
 ///
 /// The run is a function of the file and the seed: the same two give the same chain and the same digest, always. Ctrl-C ends
 /// it after the slot that is being played, and what was played is told and written. Where no block comes for as long as the
-/// scenario's `stall` says, or its `time_limit_seconds` are over, the run is ended: it is censored, and what its end was to
+/// scenario's `stall` says, or a limit of time or events is reached, the run is ended: it is censored, and what its end was to
 /// decide is undecided. Exit code 0: the last round was reached, and all that is asserted holds; 1: something does not, or
 /// the run ended before its last round, be it halted, censored or interrupted, which is said; 2: it could not be played.
+///
+/// With a folder that --out has left it plays that run again, from what the folder holds alone, and compares every file. Exit code
+/// 0: all of it came out the same; 1: something did not, and the first difference is named.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
-    /// The scenario, a TOML file (see scenarios/).
-    scenario: PathBuf,
-    /// The seed all keys, latencies and choices are drawn from.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3'. May be given again.
+    /// The scenario, a TOML file (see scenarios/); or a folder that --out has left, to repeat its run.
+    #[arg(value_name = "SCENARIO|DIR")]
+    pub(super) scenario: PathBuf,
+    /// The seed all keys, latencies and choices are drawn from; 1 where none is given.
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3', a new one by [+]:
+    /// 'assert[+]={ finally = "missed == 0" }'. May be given again.
     #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<Override>,
+    pub(super) set: Vec<Override>,
     /// The host of the actors. It changes the speed and not the outcome.
     #[arg(long, value_enum, default_value_t)]
     stage: StageKind,
     /// The treatment of signatures: modelled ones cost a hash, and change nothing but themselves and ids.
     #[arg(long, value_enum, value_name = "MODE")]
-    crypto: Option<CryptoMode>,
+    pub(super) crypto: Option<CryptoMode>,
     /// Run it twice, and stop at the first event in which the second run differs from the first. Nothing is written.
     #[arg(long, conflicts_with_all = ["out", "trace", "trace_network"])]
-    check_determinism: bool,
-    /// Leave summary.json, events.jsonl, tables as CSV and Parquet, and report.html in this folder.
+    pub(super) check_determinism: bool,
+    /// Leave summary.json, events.jsonl, tables as CSV and Parquet, report.html, and what repeats the run, in this folder.
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
+    /// Leave these outputs out of the folder, such as events,blocks. A month of 51 delegates has some 9 GB of events.
+    #[arg(long, value_enum, value_name = "OUTPUT,OUTPUT", value_delimiter = ',', requires = "out")]
+    pub(super) without: Vec<Output>,
     /// Write every event to this file as it happens: .jsonl for JSON lines (docs/trace.md), .json for a trace viewer.
     #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    pub(super) trace: Option<PathBuf>,
     /// The form of the trace, whatever the file is called; 'perfetto' is for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_enum, requires = "trace", value_name = "FORM")]
     trace_format: Option<TraceFormat>,
     /// Put messages between actors into traces as well: sent, when they arrive, and lost.
     #[arg(long)]
-    trace_network: bool,
+    pub(super) trace_network: bool,
     /// Print one JSON object instead of tables.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    memory: Memory,
+    pub(super) limits: RunLimits,
     #[command(flatten)]
     parent: WithParent,
     #[command(flatten)]
@@ -82,23 +90,37 @@ const EXAMPLES: &str = "\
 Examples:
   dposlab run scenarios/missed-slots.toml --seed 7
   dposlab run scenarios/missed-slots.toml --set network.latency.max_ms=400 --out out/slow
+  dposlab run out/slow                      plays it again, and says whether it came out the same
+  dposlab run scenarios/healthy.toml --set rounds=20 --out out/long --without events,blocks
   dposlab run scenarios/healthy.toml --trace run.json --trace-network     then open it in ui.perfetto.dev";
 
 impl Run {
     /// Plays the scenario.
     ///
     /// # Errors
-    /// The file is no scenario, the output cannot be written, or the run broke off or was interrupted.
+    /// The file is no scenario, the output cannot be written, the run broke off or was interrupted, or a repetition differs.
     pub fn run(mut self) -> Result<(), Failure> {
         self.parent.watch()?;
+        if self.scenario.is_dir() {
+            return self.repeat();
+        }
         // The run's output names it like any other value that was replaced.
         let mode = self.crypto.and_then(|mode| mode.to_possible_value());
         self.set.extend(
             mode.map(|mode| format!("crypto={}", mode.get_name()).parse()).transpose().map_err(Failure::usage)?,
         );
-        let scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
-        self.memory.check(&self.scenario, &scenario.memory(), 1)?;
-        if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario) }
+        self.set.extend(self.limits.max_events());
+        let files = ScenarioFiles::read(&self.scenario).map_err(Failure::usage)?;
+        let scenario = Scenario::load_from(&files, &self.set).map_err(Failure::usage)?;
+        if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario, &files) }
+    }
+
+    pub(super) fn seeds(&self) -> SeedTree {
+        SeedTree::new(self.seed())
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
     }
 
     fn run_twice(&self, scenario: &Scenario) -> Result<(), Failure> {
@@ -111,8 +133,7 @@ impl Run {
             self.progress.tell(done, 2 * heights, json!({}));
             !stop.load(Ordering::Relaxed)
         };
-        let found =
-            twice(scenario, SeedTree::new(self.seed), [self.stage; 2], go_on).map_err(|why| self.broken(why))?;
+        let found = twice(scenario, self.seeds(), [self.stage; 2], go_on).map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
         if self.json {
             super::output::line(&self.twice_as_json(&found).to_string());
@@ -139,7 +160,7 @@ impl Run {
         };
         json!({
             "scenario": self.scenario.display().to_string(),
-            "seed": self.seed,
+            "seed": self.seed(),
             "reproduce": self.reproduce(&self.scenario),
             "same": digest.is_some(),
             "same_events": events,
@@ -149,47 +170,26 @@ impl Run {
         })
     }
 
-    fn run_once(&self, scenario: &Scenario) -> Result<(), Failure> {
-        let seeds = SeedTree::new(self.seed);
-        let testnet = scenario.testnet(seeds);
-        let plan = scenario.plan(&testnet, seeds);
-        let metrics = Metrics::new(&plan);
-        let judge = check::judge(scenario, &plan)
-            .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
-        let traces = self.traces(&plan)?;
-        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
-        observers.extend(judge.observer());
-        observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
-        let stop = stop_on_interrupt()?;
-        let bar = progress_bar(scenario.last_height().0.into());
-        let go_on = |height: Height| {
-            bar.set_position(height.0.into());
-            self.progress.tell(height.0.into(), scenario.last_height().0.into(), json!({}));
-            !stop.load(Ordering::Relaxed)
-        };
-        let outcome = scenario.play_while(&plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;
-        bar.finish_and_clear();
-        for trace in &traces {
-            trace.ended(outcome.end);
-            trace.finish().map_err(Failure::broken)?;
-        }
-        let figures = metrics.finish(outcome.end);
+    fn run_once(&self, scenario: &Scenario, files: &ScenarioFiles) -> Result<(), Failure> {
+        let planned = Planned::new(scenario, self.seeds());
+        let judge = planned.judge(&self.scenario)?;
+        self.refuse_stale()?;
+        // First: a run that is killed from here on leaves no summary of an earlier one.
+        let provenance = self.out.as_deref().map(|folder| self.keep(scenario, files, folder)).transpose()?;
+        let traces = self.traces(&planned.plan)?;
+        let played = self.play(&planned, judge, &traces)?;
+        let Played { outcome, figures, verdicts } = &played;
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
         let interrupted = outcome.ended == Ended::Interrupted;
-        // An interrupted run could still have met what was to hold by the end.
-        let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end, outcome.ended) };
-        let about = self.about(scenario, &outcome);
-        if let Some(folder) = &self.out {
-            let (scenario, reproduce) = (shown(&self.scenario), self.reproduce(Path::new(&shown(&self.scenario))));
-            let about = About { scenario, reproduce, ..about.clone() };
-            let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
-            let written = bundle.write(folder).and_then(|()| page::run::write(&bundle, folder));
-            written.map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
+        let about = self.about(scenario, outcome);
+        if let (Some(folder), Some(provenance)) = (&self.out, &provenance) {
+            self.leave(&planned, &played, files, folder)?;
+            origin::describe_run(&self.named(&about), provenance, folder)?;
         }
         if self.json {
-            super::output::line(&as_json(&about, &figures, &outcome, &verdicts).to_string());
+            super::output::line(&as_json(&about, figures, outcome, verdicts).to_string());
         } else {
-            super::output::line(&self.as_text(scenario, &figures, &outcome, &verdicts));
+            super::output::line(&self.as_text(scenario, figures, outcome, verdicts));
         }
         if interrupted {
             return Err(Failure::broken(format!(
@@ -203,29 +203,143 @@ impl Run {
         if wrong.is_empty() { Ok(()) } else { Err(self.broken(wrong.join("; "))) }
     }
 
+    /// Plays it to its end, or until it is interrupted.
+    pub(super) fn play(&self, planned: &Planned<'_>, judge: Judge, traces: &[TraceWriter]) -> Result<Played, Failure> {
+        let Planned { scenario, plan } = planned;
+        let metrics = Metrics::new(plan);
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        observers.extend(judge.observer());
+        observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
+        let stop = stop_on_interrupt()?;
+        let bar = progress_bar(scenario.last_height().0.into());
+        let timer = self.limits.timer();
+        let go_on = |height: Height| {
+            bar.set_position(height.0.into());
+            self.progress.tell(height.0.into(), scenario.last_height().0.into(), json!({}));
+            !stop.load(Ordering::Relaxed) && !timer.is_over()
+        };
+        let mut outcome = scenario.play_while(plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;
+        if outcome.ended == Ended::Interrupted && !stop.load(Ordering::Relaxed) {
+            outcome.ended = Ended::RealTime;
+        }
+        bar.finish_and_clear();
+        for trace in traces {
+            trace.ended(outcome.end);
+            trace.finish().map_err(Failure::broken)?;
+        }
+        let figures = metrics.finish(outcome.end);
+        // An interrupted run could still have met what was to hold by the end.
+        let verdicts = match outcome.ended {
+            Ended::Interrupted => Vec::new(),
+            ended => judge.verdicts(outcome.end, ended),
+        };
+        Ok(Played { outcome, figures, verdicts })
+    }
+
+    /// Keeps in the folder what repeats the run.
+    fn keep(&self, scenario: &Scenario, files: &ScenarioFiles, folder: &Path) -> Result<Provenance, Failure> {
+        let study = RunStudy {
+            scenario: shown(&self.scenario),
+            seed: self.seed(),
+            set: self.set.iter().map(ToString::to_string).collect(),
+            trace_network: self.trace_network,
+            without: self.without.iter().map(|output| name_of(*output)).collect(),
+        };
+        let names = scenario.files().collect();
+        Provenance::keep(folder, KeptStudy::Run(study), files, &names, Vec::new(), origin::command()).map_err(|why| {
+            match why.is_bad_input() {
+                true => Failure::usage(format!("--out {}: {why}", folder.display())),
+                false => Failure::broken(format!("--out {}: {why}", folder.display())),
+            }
+        })
+    }
+
+    /// Leaves summary, tables and page in a folder.
+    pub(super) fn leave(
+        &self,
+        planned: &Planned<'_>,
+        played: &Played,
+        files: &ScenarioFiles,
+        folder: &Path,
+    ) -> Result<(), Failure> {
+        let about = self.named(&self.about(planned.scenario, &played.outcome));
+        let study =
+            json!({ "version": about.version, "scenario": about.scenario, "seed": about.seed, "set": about.set });
+        let bundle = Bundle {
+            about: &about,
+            figures: &played.figures,
+            verdicts: &played.verdicts,
+            tree: &planned.plan.tree,
+            network: &planned.plan.network(),
+            metadata: &metadata(&study, files),
+            without: &self.without,
+        };
+        bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))
+    }
+
+    /// The same with the scenario's file as reports name it.
+    fn named(&self, about: &About) -> About {
+        let (scenario, reproduce) = (shown(&self.scenario), self.reproduce(Path::new(&shown(&self.scenario))));
+        About { scenario, reproduce, ..about.clone() }
+    }
+
+    /// Refuses a folder with a file of an earlier run that this one leaves out: a reader would take it for one of this run.
+    fn refuse_stale(&self) -> Result<(), Failure> {
+        let Some(folder) = &self.out else { return Ok(()) };
+        fs::create_dir_all(folder)
+            .map_err(|why| Failure::usage(format!("--out {}: cannot be made: {why}", folder.display())))?;
+        self.refuse_foreign(folder)?;
+        let mut left_out = self.without.iter().flat_map(|output| output.files()).map(|name| folder.join(name));
+        match left_out.find(|file| fs::symlink_metadata(file).is_ok()) {
+            None => Ok(()),
+            Some(stale) => Err(Failure::usage(format!(
+                "--without: found {} of an earlier run, allowed is a folder that has none: take it away, or give another --out",
+                stale.display()
+            ))),
+        }
+    }
+
+    /// Refuses a folder with a file of links that no run has left there: a scenario may read it.
+    fn refuse_foreign(&self, folder: &Path) -> Result<(), Failure> {
+        let there = |file: &PathBuf| fs::symlink_metadata(file).is_ok();
+        let mut links = Output::Links.files().iter().map(|name| folder.join(name));
+        match links.find(there).filter(|_| !there(&folder.join("provenance.json"))) {
+            None => Ok(()),
+            Some(file) => Err(Failure::usage(format!(
+                "--out: found {}, which no run has left there, allowed is a folder without it: a run writes its own links to it",
+                file.display()
+            ))),
+        }
+    }
+
     /// The traces to write; what cannot be written to is found out before the run begins.
     fn traces(&self, plan: &Plan) -> Result<Vec<TraceWriter>, Failure> {
-        let set = self.set.iter().map(ToString::to_string).collect();
-        let header = Header::new(shown(&self.scenario), self.seed, set, self.trace_network, plan);
+        let header = self.header(plan);
         let mut files: Vec<(PathBuf, TraceFormat)> = Vec::new();
         if let Some(file) = &self.trace {
             files.push((file.clone(), self.trace_format.unwrap_or_else(|| TraceFormat::of(file))));
         }
-        if let Some(folder) = &self.out {
-            fs::create_dir_all(folder)
-                .map_err(|why| Failure::usage(format!("--out {}: cannot be made: {why}", folder.display())))?;
+        if let Some(folder) = &self.out
+            && !self.without.contains(&Output::Events)
+        {
             files.push((folder.join("events.jsonl"), TraceFormat::Jsonl));
         }
         let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, plan);
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)
     }
 
-    fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
+    /// The first line of its traces.
+    pub(super) fn header(&self, plan: &Plan) -> Header {
+        let set = self.set.iter().map(ToString::to_string).collect();
+        Header::new(shown(&self.scenario), self.seed(), set, self.trace_network, plan)
+    }
+
+    pub(super) fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
         About {
             scenario: self.scenario.display().to_string(),
             description: scenario.description.clone(),
             version: env!("CARGO_PKG_VERSION"),
-            seed: self.seed,
+            seed: self.seed(),
             set: self.set.iter().map(ToString::to_string).collect(),
             rules: scenario.rules_in_words(),
             digest: outcome.digest.to_string(),
@@ -235,14 +349,14 @@ impl Run {
             censored: outcome.ended.is_censored(),
             interrupted: outcome.ended == Ended::Interrupted,
             halt: outcome.ended.halt(),
-            notes: scenario.notes(),
+            notes: scenario.notes(Some(SeedTree::new(self.seed()))),
             reproduce: self.reproduce(&self.scenario),
         }
     }
 
     fn reproduce(&self, scenario: &Path) -> String {
         let set: Vec<String> = self.set.iter().map(ToString::to_string).collect();
-        command(&scenario.display().to_string(), self.seed, &set)
+        command(&scenario.display().to_string(), self.seed(), &set)
     }
 
     /// A run that failed names the one command that repeats it.
@@ -251,7 +365,8 @@ impl Run {
     }
 
     fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
-        let notes: String = scenario.notes().iter().map(|note| format!("note:    {note}\n")).collect();
+        let notes: String =
+            scenario.notes(Some(SeedTree::new(self.seed()))).iter().map(|note| format!("note:    {note}\n")).collect();
         let asserted: String = verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect();
         let total = &figures.total;
         let down = match total.down_max {
@@ -271,14 +386,15 @@ impl Run {
             format!("final:   up to height {height}, {} blocks below the tip\n", figures.tip.height().0 - height.0)
         });
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
-        let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
+        let page = self.out.as_ref().filter(|_| !self.without.contains(&Output::Report));
+        let written = page.map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}; {}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
              {} events\n{}{last_final}{notes}{down}{ended}{healed}{asserted}digest:  {}{}",
             self.scenario.display(),
             scenario.rules_in_words(),
             table::render(&figures.chain),
-            self.seed,
+            self.seed(),
             total.height,
             total.rounds,
             total.blocks,
@@ -288,6 +404,39 @@ impl Run {
             outcome.digest,
             written.unwrap_or_default(),
         )
+    }
+}
+
+/// The name of an output on the command line.
+pub(super) fn name_of(output: Output) -> String {
+    output.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// A run that is about to begin.
+pub(super) struct Planned<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) plan: Plan,
+}
+
+/// A run that has ended.
+pub(super) struct Played {
+    pub(super) outcome: Outcome,
+    figures: Figures,
+    verdicts: Vec<Verdict>,
+}
+
+impl<'a> Planned<'a> {
+    pub(super) fn new(scenario: &'a Scenario, seeds: SeedTree) -> Self {
+        let testnet = scenario.testnet(seeds);
+        Self { scenario, plan: scenario.plan(&testnet, seeds) }
+    }
+
+    /// The judge of what is asserted.
+    ///
+    /// # Errors
+    /// It names what there is not.
+    pub(super) fn judge(&self, file: &Path) -> Result<Judge, Failure> {
+        check::judge(self.scenario, &self.plan).map_err(|why| Failure::usage(format!("{}: {why}", file.display())))
     }
 }
 

@@ -20,7 +20,7 @@ const KINDS_LIMIT: usize = 100;
 /// Registers the kinds that the process at this address has, before anything is read or run.
 ///
 /// # Errors
-/// The address is not on loopback, nobody answers there, or what it says is no list of new kinds with examples.
+/// The address is not on loopback, no process answers there, or its answer is no list of new kinds with examples.
 pub fn connect(address: SocketAddr) -> Result<(), Failure> {
     let refused = |why: String| Failure::usage(format!("--strategies: {why}"));
     if !address.ip().is_loopback() {
@@ -55,7 +55,7 @@ impl Decider for At {
     }
 }
 
-/// What a process says when somebody connects.
+/// The greeting of a process at a connection.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hello {

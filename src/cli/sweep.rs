@@ -1,21 +1,25 @@
 //! `dposlab sweep`: many runs of one scenario, and what they say together.
 
 use super::{
-    Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, progress::Progress as Told,
-    shard::Part,
+    Failure, interrupt::stop_on_interrupt, origin, output, parent::WithParent, progress::Progress as Told, shard::Part,
+    span::RunLimits,
 };
 use crate::{
     check,
-    report::sweep::{
-        Seeds, Sweep as Plan, SweepError, Varied,
-        engine::{Progress, hand_over, play},
-        handed,
-        points::Points,
-        results,
-        summary::{CellSummary, Summary},
-        until::{Looks, Until, UntilReport},
+    report::{
+        provenance::SweepStudy,
+        sweep::{
+            Seeds, Sweep as Plan, SweepError, Varied,
+            engine::{MayGoOn, PlayOptions, Progress, hand_over, play},
+            handed,
+            points::Points,
+            results,
+            rows::Rows,
+            summary::{CellSummary, Summary},
+            until::{Looks, Until, UntilReport},
+        },
     },
-    scenario::{Override, Scenario, memory::Need},
+    scenario::{Override, Scenario, workload::WorkloadKind},
     statistics::Interval,
 };
 use clap::Args;
@@ -25,7 +29,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
     path::{Path, PathBuf},
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 /// Run a scenario with many seeds and every combination of values, on all cores.
@@ -37,66 +41,71 @@ use std::{
 /// it fails, and says nothing of its network. Exit code 0: no run failed; 1: some did, and the first ones are named, each with
 /// the command that repeats it. With --shard it is 0 when all runs of the part are written down, whatever came of them: a batch
 /// system must not repeat what ended as it should, and `dposlab merge` tells what failed.
+///
+/// With a folder that --out has left it plays all of its runs again, from what the folder holds alone, and compares every file. Exit
+/// code 0: all of it came out the same; 1: something did not, and the first difference is named.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sweep {
-    /// The scenario, a TOML file (see scenarios/).
-    scenario: PathBuf,
-    /// The seeds, the last one not included.
-    #[arg(long, value_name = "FIRST..END", default_value = "0..100")]
-    seeds: Seeds,
+    /// The scenario, a TOML file (see scenarios/); or a folder that --out has left, to repeat its sweep.
+    #[arg(value_name = "SCENARIO|DIR")]
+    pub(super) scenario: PathBuf,
+    /// The seeds, the last one not included; 0..100 where none are given.
+    #[arg(long, value_name = "FIRST..END")]
+    pub(super) seeds: Option<Seeds>,
     /// Vary a value of the scenario; every combination is run with every seed. May be given again.
     #[arg(long, value_name = "PATH=VALUE,VALUE")]
-    vary: Vec<String>,
+    pub(super) vary: Vec<String>,
     /// Play the points of a table: paths in its first line, values of all of them in each other one, as `dposlab points` draws them.
     /// Every combination of --vary is run with each point.
     #[arg(long, value_name = "FILE.csv")]
-    points: Option<PathBuf>,
-    /// Replace a value of the scenario in all runs. May be given again.
+    pub(super) points: Option<PathBuf>,
+    /// Replace a value of the scenario in all runs, or add an entry to a list: 'assert[+]={ finally = "missed == 0" }'. May be
+    /// given again.
     #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<Override>,
+    pub(super) set: Vec<Override>,
     /// Runs at a time; by default one a core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// The folder for what comes of it.
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["plan", "only"])]
-    out: Option<PathBuf>,
+    /// The folder for what comes of it, and for what repeats the sweep.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
     /// Run one of several parts of the sweep, for instance on another machine; `dposlab merge` joins them.
     ///
     /// `auto` takes the part from the batch system, never unless it is asked: in an array of Slurm from SLURM_ARRAY_TASK_ID,
     /// _COUNT, _MIN, _MAX and _STEP, in an Indexed Job of Kubernetes from JOB_COMPLETION_INDEX and JOB_COMPLETIONS. `auto/N`
     /// takes N parts and indices from 0 to N-1, also where only some tasks of an array are given again.
     #[arg(long, value_name = "I/N")]
-    shard: Option<Part>,
+    pub(super) shard: Option<Part>,
     /// Print as one JSON object what would be run: the number of runs, and what those of each combination of values cost, and play
     /// none.
     #[arg(long, conflicts_with_all = ["shard", "out"])]
-    plan: bool,
+    pub(super) plan: bool,
     /// Play the runs of these numbers alone, the last one not included, print a row a line as each ends, and write nothing. For
     /// programs that deal a sweep out to machines; exit code 0 when all have ended.
     #[arg(long, value_name = "FIRST..END", conflicts_with_all = ["shard", "out", "plan", "json"])]
-    only: Option<Seeds>,
+    pub(super) only: Option<Seeds>,
     /// Take the rows of such files in place of playing runs. A run that no file has is an error.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["shard", "only", "plan"])]
-    gather: Vec<PathBuf>,
+    pub(super) gather: Vec<PathBuf>,
     /// Compare each combination of values with the first one, seed by seed: the mean difference of each figure with its interval, the
     /// correlation of both, and how many times smaller the variance of the difference is than that of independent runs.
     #[arg(long, conflicts_with_all = ["shard", "only", "plan"])]
-    compare: bool,
+    pub(super) compare: bool,
     /// End with the first seed after which the mean of a figure is known so well in every combination of values: its 95 % interval is
     /// narrower than WIDTH. --seeds says how many there are at most. The interval holds although what was seen decides when the sweep
     /// ends. The same command with a smaller width goes on from there.
     #[arg(long, value_name = "FIGURE<WIDTH", conflicts_with_all = ["shard", "only", "plan", "gather"])]
-    until_ci: Option<Until>,
+    pub(super) until_ci: Option<Until>,
     /// Print the summary as one JSON object.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    memory: Memory,
+    pub(super) limits: RunLimits,
     #[command(flatten)]
     parent: WithParent,
     #[command(flatten)]
-    progress: Told,
+    pub(super) progress: Told,
 }
 
 const EXAMPLES: &str = "\
@@ -106,6 +115,7 @@ Examples:
   dposlab sweep scenarios/slow-answers.toml --seeds 0..60 --vary rules.base=reference,corrected \
       --compare --out out/compared
   dposlab sweep scenarios/missed-slots.toml --seeds 0..100000 --until-ci 'missed.rate<0.01' --out out/known
+  dposlab sweep out/missed                  plays all of it again, and says whether it came out the same
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 1/2 --out out/part-1      on one machine
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
@@ -121,12 +131,24 @@ impl Sweep {
     ///
     /// # Errors
     /// The scenario is none, the folder holds another sweep, it was interrupted, or a run failed.
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(mut self) -> Result<(), Failure> {
         self.parent.watch()?;
+        if self.scenario.is_dir() {
+            return self.repeat();
+        }
+        self.set.extend(self.limits.max_events());
         let shard = self.shard.map(|Part(shard)| shard);
         let points = self.points.as_deref().map(Points::read).transpose().map_err(|why| failure(why.into()))?;
         let varied = Varied { vary: &self.vary, points: points.as_ref() };
-        let plan = Plan::new(&self.scenario, self.seeds, &self.set, varied, shard).map_err(failure)?;
+        let seeds = self.seeds.unwrap_or(Seeds { first: 0, end: 100 });
+        let mut plan = Plan::new(&self.scenario, seeds, &self.set, varied, shard).map_err(failure)?;
+        plan.command = origin::command();
+        plan.study = SweepStudy {
+            compare: self.compare,
+            until_ci: self.until_ci.map(|until| until.to_string()),
+            max_time: self.limits.has_time(),
+            ..plan.study
+        };
         if self.compare {
             plan.check_compared().map_err(failure)?;
         }
@@ -135,30 +157,19 @@ impl Sweep {
             (Some(only), _) => self.play_only(&plan, only.first..only.end),
             (None, Some(out)) if !self.gather.is_empty() => {
                 let rows = handed::gather(&plan, &self.gather, out).map_err(failure)?;
-                tell(&results::write(&plan, &rows, out, self.compare, None).map_err(failure)?, out, self.json)
+                let summary = results::write(&plan, &rows, out, None).map_err(failure)?;
+                origin::describe_sweep(&plan, out)?;
+                tell(&summary, out, self.json)
             }
             (None, Some(out)) => self.play(plan, out),
-            (None, None) => Err(Failure::usage("--out is needed")),
+            (None, None) => Err(Failure::usage("found no --out, allowed are --out DIR, --plan and --only FIRST..END")),
         }
     }
 
     /// Plays what is not done yet.
     fn play(&self, mut plan: Plan, out: &Path) -> Result<(), Failure> {
-        let jobs = self.jobs();
-        self.check_memory(&plan, 0..plan.cells.len(), plan.len().min(jobs as u64))?;
-        let stop = stop_on_interrupt()?;
-        let bar = progress_bar(plan.len());
-        let mut found = None;
-        let mut looks = self.until_ci.map(|until| Looks::new(until, &plan));
-        let progress = play(&plan, out, jobs, &stop, check::judge, looks.as_mut(), |progress| {
-            show(&bar, &mut found, progress);
-            let more = json!({ "failed": progress.failed, "censored": progress.censored, "found": progress.found });
-            self.progress.tell(progress.done, progress.total, more);
-        });
-        bar.finish_and_clear();
-        let (progress, rows) = progress.map_err(failure)?;
-        let is_enough = looks.as_ref().is_some_and(|looks| looks.is_enough);
-        if progress.done < progress.total && !is_enough {
+        let (progress, rows, until) = self.play_into(&mut plan, out, self.until_ci)?;
+        if progress.done < progress.total && until.is_none() {
             return Err(Failure::broken(format!(
                 "interrupted: {} of {} runs are done and kept in {}; the same command goes on from there",
                 progress.done,
@@ -166,16 +177,40 @@ impl Sweep {
                 out.display()
             )));
         }
-        let until = looks.map(|looks| {
-            plan.end_after(looks.seeds);
-            looks.report(&plan)
-        });
-        let summary = results::write(&plan, &rows, out, self.compare, until).map_err(failure)?;
+        let summary = results::write(&plan, &rows, out, until).map_err(failure)?;
+        origin::describe_sweep(&plan, out)?;
         match tell(&summary, out, self.json) {
             // All of the part is written down.
             Err(Failure::Told) if self.shard.is_some() => Ok(()),
             told => told,
         }
+    }
+
+    /// Plays what is not done yet in a folder, until a mean is known well enough where that is wanted. The plan has the seeds that were
+    /// played then. Without a report on the mean and with runs that are not done, it was interrupted.
+    pub(super) fn play_into(
+        &self,
+        plan: &mut Plan,
+        out: &Path,
+        until: Option<Until>,
+    ) -> Result<(Progress, Rows, Option<UntilReport>), Failure> {
+        let stop = stop_on_interrupt()?;
+        let bar = progress_bar(plan.len());
+        let mut found = None;
+        let mut looks = until.map(|until| Looks::new(until, plan));
+        let progress = play(plan, out, &self.playing(&stop), looks.as_mut(), |progress| {
+            show(&bar, &mut found, progress);
+            let more = json!({ "failed": progress.failed, "censored": progress.censored, "found": progress.found });
+            self.progress.tell(progress.done, progress.total, more);
+        });
+        bar.finish_and_clear();
+        let (progress, rows) = progress.map_err(failure)?;
+        let is_over = |looks: &Looks| looks.is_enough || progress.done == progress.total;
+        let report = looks.filter(is_over).map(|looks| {
+            plan.end_after(looks.seeds);
+            looks.report(plan)
+        });
+        Ok((progress, rows, report))
     }
 
     /// Plays some runs and prints their rows.
@@ -184,13 +219,10 @@ impl Sweep {
         if runs.end > total {
             return Err(Failure::usage(format!("--only: found run {}, allowed are those below {total}", runs.end - 1)));
         }
-        let (asked, seeds) = (runs.end - runs.start, total / plan.cells.len() as u64);
-        let cells = (runs.start / seeds) as usize..((runs.end - 1) / seeds) as usize + 1;
-        let jobs = self.jobs();
-        self.check_memory(plan, cells, asked.min(jobs as u64))?;
+        let asked = runs.end - runs.start;
         let stop = stop_on_interrupt()?;
         output::line(&handed::head(&plan.manifest));
-        let played = hand_over(plan, runs, jobs, &stop, check::judge, |place, row| {
+        let played = hand_over(plan, runs, &self.playing(&stop), |place, row| {
             output::line(&handed::line(place, row));
             if output::is_unread() {
                 stop.store(true, Ordering::Relaxed);
@@ -207,27 +239,38 @@ impl Sweep {
     fn print_plan(&self, plan: &Plan) -> Result<(), Failure> {
         let mut files: BTreeSet<String> =
             plan.cells.iter().flat_map(|cell| cell.scenario.files()).map(str::to_owned).collect();
-        let own = Scenario::files_of(&self.scenario).map_err(Failure::usage)?;
-        files.extend(own.iter().chain(&self.points).map(|file| file.display().to_string()));
-        let cells = plan.cells.iter().map(|cell| {
-            let need = cell.scenario.memory();
-            let cost = need.blocks * (need.nodes + need.neighbours) + need.transactions * need.nodes;
-            json!({ "sets": cell.sets, "cost": cost, "memory_bytes": need.bytes() })
-        });
+        let own = plan.files.texts().map(|(file, _)| file).chain(self.points.as_deref());
+        files.extend(own.map(|file| file.display().to_string()));
+        let cells = plan.cells.iter().map(|cell| json!({ "sets": cell.sets, "cost": cost(&cell.scenario) }));
         let cells: Vec<_> = cells.collect();
         let rows_of = plan.manifest.of_rows();
         output::line(&json!({ "rows_of": rows_of, "runs": plan.runs(), "cells": cells, "files": files }).to_string());
         Ok(())
     }
 
-    fn jobs(&self) -> usize {
-        super::jobs(self.jobs.map(usize::from))
+    fn playing<'a>(&self, stop: &'a AtomicBool) -> PlayOptions<'a> {
+        let limits = self.limits;
+        let limit = Box::new(move || -> MayGoOn {
+            let timer = limits.timer();
+            Box::new(move || !timer.is_over())
+        });
+        PlayOptions { jobs: super::jobs(self.jobs.map(usize::from)), stop, judge: check::judge, limit }
     }
+}
 
-    fn check_memory(&self, plan: &Plan, cells: Range<usize>, at_a_time: u64) -> Result<(), Failure> {
-        let most = plan.cells[cells].iter().map(|cell| cell.scenario.memory()).max_by_key(Need::bytes);
-        self.memory.check(&self.scenario, &most.unwrap_or_default(), at_a_time)
-    }
+/// The cost of a run, in an arbitrary unit: its blocks by the nodes and links that each goes to, its transactions by nodes.
+fn cost(scenario: &Scenario) -> u64 {
+    let nodes = scenario.network.nodes();
+    let blocks = u64::from(scenario.last_height().0);
+    let seconds = blocks * u64::from(scenario.network.block_time_s);
+    let transactions = scenario.workloads.iter().map(|workload| match &workload.kind {
+        WorkloadKind::Generate(generate) => (generate.per_second * seconds as f64) as u64,
+        WorkloadKind::List(list) => list.transactions.len() as u64,
+        WorkloadKind::Chain(_) => 0,
+    });
+    let links = scenario.network.model.topology.neighbours(nodes);
+    let nodes = u64::from(nodes);
+    blocks * (nodes + links) + transactions.sum::<u64>().saturating_mul(nodes)
 }
 
 fn show(bar: &ProgressBar, found: &mut Option<u64>, progress: Progress) {
@@ -317,6 +360,11 @@ fn time_to_converge(cell: &CellSummary) -> Option<String> {
 /// Figures of a comparison that are printed; `summary.json` has all.
 const COMPARED_SHOWN: [&str; 5] = ["missed_slots", "orphaned", "rollbacks", "agreement_mean", "propagation_p50_ms"];
 
+/// A chance with two digits.
+fn chance(p: f64) -> String {
+    if p < 0.01 { format!("{p:.1e}") } else { format!("{p:.2}") }
+}
+
 /// Describes how combinations of values differ from the first one, seed by seed.
 fn compared(summary: &Summary) -> Vec<String> {
     let words = |varied: &BTreeMap<String, String>| {
@@ -352,6 +400,14 @@ fn compared(summary: &Summary) -> Vec<String> {
             ]);
         }
         lines.push(table.to_string());
+        if let Some(times) = compared.converged {
+            lines.push(format!(
+                "converged: sooner in {} pairs, later in {} (sign test by seed: p = {})",
+                times.second_sooner,
+                times.first_sooner,
+                chance(times.p)
+            ));
+        }
         lines.push(String::new());
     }
     lines

@@ -16,7 +16,6 @@ pub mod stop;
 use super::{
     Failure,
     log_file::LogFile,
-    memory::Memory,
     output::{Manner, Printer},
     parent::WithParent,
 };
@@ -110,7 +109,8 @@ pub struct Up {
     #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
     /// The way of blocks and transactions: 'once', straight to all others, transactions in order; or as in the 'reference'
-    /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
+    /// node, blocks in four waves, transactions to some, who refuse what comes out of order; or 'announce', blocks to those who
+    /// ask for them, transactions as in the reference.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
     /// Go on from a snapshot, a file of GET /lab/snapshots/ID/file, or from where a recording of --record or GET /lab/recording
@@ -145,8 +145,6 @@ pub struct Up {
     keep: Keep,
     #[command(flatten)]
     api: ApiOptions,
-    #[command(flatten)]
-    memory: Memory,
 }
 
 const EXAMPLES: &str = "\
@@ -209,7 +207,8 @@ fn parse_gossip(text: &str) -> Result<Gossip, String> {
     match text {
         "once" => Ok(Gossip::Once),
         "reference" => Ok(Gossip::Reference),
-        _ => Err("give 'once' or 'reference'".into()),
+        "announce" => Ok(Gossip::Announce),
+        _ => Err("give 'once', 'reference' or 'announce'".into()),
     }
 }
 
@@ -228,9 +227,7 @@ impl Up {
         let served = self.api.api_nodes.into();
         let numbers = EventNumbers::of(served);
         let mut beginning = match &self.from {
-            Some(file) => {
-                Beginning::from_file(file, &self.memory, vec![Box::new(digest.clone()), Box::new(numbers.clone())])?
-            }
+            Some(file) => Beginning::from_file(file, vec![Box::new(digest.clone()), Box::new(numbers.clone())])?,
             None => self.beginning()?,
         };
         let desk = beginning.network.desk(&beginning.plan);
@@ -244,7 +241,7 @@ impl Up {
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), plan.tree.clone());
         let announcer = announcer.quiet(self.quiet);
         let announcer = match &self.scenario {
-            Some(file) => announcer.of_scenario(file, &network.scenario, was_modelled),
+            Some(file) => announcer.of_scenario(file, &network.scenario, network.seeds, was_modelled),
             None => announcer,
         };
         let hosted = match self.stage {
@@ -270,11 +267,10 @@ impl Up {
         let session_kept = session_kept.unwrap_or_else(|| KeptSession::new(&session, history, digest.clone()));
         observers.push(Box::new(digest));
         let pace = kept.as_ref().and_then(|kept| kept.pace).unwrap_or(self.pace.unwrap_or(self.speed));
-        // Whatever chains still do when the testnet has stopped is of no interest any more.
+        // The work of chains is of no interest once the testnet has stopped.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
-        let chains =
-            chains::beside(&network, &session, &self.memory, served.webhooks_beside(), beside.handle().clone());
+        let chains = chains::beside(&network, &session, served.webhooks_beside(), beside.handle().clone());
         let seed = session.seed;
         let checkpoints = kept.as_ref().map(|kept| kept.checkpoints(&plan)).transpose()?;
         let live = async {
@@ -304,7 +300,7 @@ impl Up {
                 webhooks.stop();
                 served
             });
-            // Before anybody is told that it is there.
+            // Before the testnet is announced.
             interrupts.stop(handle.clone(), printer.clone());
             let ready = announcer.ready(&network, seed, pace, &addresses, self.log.as_deref());
             let told = ready_file.as_mut().map_or(Ok(()), |file| file.write(&ready));

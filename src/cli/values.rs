@@ -1,7 +1,12 @@
 //! The values of options that the rooms below declare, as words of the command line. They stand here, so that no room below `cli`
 //! knows of clap.
 
-use crate::{check::swarm::Modelled, protocol::crypto::CryptoMode, report::trace::TraceFormat, scenario::StageKind};
+use crate::{
+    check::swarm::Modelled,
+    protocol::crypto::CryptoMode,
+    report::{bundle::Output, trace::TraceFormat},
+    scenario::StageKind,
+};
 use clap::{ValueEnum, builder::PossibleValue};
 
 /// Declares the words of a type, each with the sentence that `--help` shows.
@@ -35,6 +40,17 @@ words! {
         Always => "always", "In all runs";
         Drawn => "drawn", "In one run of four, by its seed";
         Never => "never", "In no run";
+    }
+    Output {
+        Events => "events", "events.jsonl: every event; the largest by far";
+        Rounds => "rounds", "rounds.csv and .parquet: figures by round";
+        Delegates => "delegates", "delegates.csv and .parquet: slots by round and delegate";
+        Elections => "elections", "elections.csv and .parquet: turnover of the active delegates and the spread of their votes by round";
+        Time => "time", "time.csv and .parquet: figures by time";
+        Blocks => "blocks", "blocks.csv and .parquet: the blocks of the winning chain";
+        Orphans => "orphans", "orphans.csv and .parquet: blocks beside it";
+        Links => "links", "links.csv and .parquet: the links between nodes; not of a full mesh of more than 128";
+        Report => "report", "report.html: the page with plots";
     }
     TraceFormat {
         Jsonl => "jsonl", "One JSON object a line";

@@ -11,6 +11,7 @@ const KEPT = {
   "stroke-linecap": "butt",
   "stroke-linejoin": "miter",
   "stroke-opacity": "1",
+  "paint-order": "normal",
   opacity: "1",
 };
 const KEPT_OF_TEXT = ["font-family", "font-size", "font-weight"];

@@ -37,10 +37,10 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of an open file.
+    /// Returns the identity of an open file.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not give the file's metadata.
     pub fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|found| Self::told(&found))
     }
@@ -69,8 +69,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a regular file of this program's own for appending, made for its owner alone where there is none. A link is refused:
-/// whoever may write to the folder could have it lead anywhere.
+/// Opens a regular file of this program for appending. Creates a missing file with access for its owner alone. Refuses a link, because
+/// anyone who may write to the folder could have it lead anywhere.
 ///
 /// # Errors
 /// It cannot be opened, or is a link, a folder, a pipe, a socket or a device.
@@ -79,17 +79,17 @@ pub fn open_own(path: &Path) -> io::Result<File> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => {}
         found => refuse(found?.file_type())?,
     }
-    // A file that lies there by then is opened without waiting, and looked at again.
+    // A file that exists by then is opened without waiting, and checked again.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags.bits() as i32).open(path)?;
     refuse(file.metadata()?.file_type())?;
     Ok(file)
 }
 
-/// Makes a file to write to, or empties the one that is there. Devices are written to, and pipes that somebody reads.
+/// Creates a file to write to, or empties the existing one. Accepts devices, and pipes that have a reader.
 ///
 /// # Errors
-/// It cannot be opened, or is a pipe that nobody reads.
+/// It cannot be opened, or is a pipe without a reader.
 pub fn create(path: &Path) -> io::Result<File> {
     // To open a pipe waits for its reader.
     let flags = rustix::fs::OFlags::NONBLOCK;
@@ -123,14 +123,14 @@ pub fn check_own_folder(folder: &Path) -> io::Result<()> {
             Ok(found) => {
                 refuse(found.file_type()).map_err(|why| Refused::At(path.display().to_string(), why.into()))?
             }
-            // A link that leads nowhere, or a file that has just gone, holds nobody up.
+            // A link that leads nowhere, or a file that has just gone, delays no caller.
             Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// Reads a whole file of at most so many bytes.
+/// Reads a whole file of at most `allowed` bytes.
 ///
 /// # Errors
 /// As [`open`]; or it is larger.

@@ -29,7 +29,7 @@ pub fn read_line(input: &mut impl BufRead, line: &mut String) -> io::Result<usiz
 pub struct Lines(BufReader<File>);
 
 impl Lines {
-    /// Those of the file at a path.
+    /// Opens the lines of the file at a path.
     ///
     /// # Errors
     /// As [`open`].

@@ -87,7 +87,7 @@ impl Log {
         Self::create_with(folder, SEGMENT_BYTES)
     }
 
-    /// [`Log::create`] with segments that are full after so many bytes.
+    /// [`Log::create`] with another size of a full segment, in bytes.
     ///
     /// # Errors
     /// As [`Log::create`].

@@ -15,7 +15,8 @@ pub use look::Look;
 
 use super::{
     Balance, Rules, State, Wallet,
-    rules::LedgerRules,
+    rules::{LedgerRules, VoteRule},
+    votes::VotedDelegates,
     wallet::{DelegateAttributes, Lock, MultiSignature},
 };
 use crate::protocol::{
@@ -29,6 +30,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     pub milestone: &'a Milestone,
+    /// The number of delegates that must be left after a resignation.
+    pub delegates: u32,
     pub rules: &'a Rules,
     /// The exceptions that the network tolerates.
     pub exceptions: &'a Exceptions,
@@ -73,9 +76,9 @@ pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
     }
 }
 
-/// Checks that `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in
-/// the reference's order; for claims and refunds the other way round. What the network lists as an exception, it may.
-/// Source: consensus.md 4.4, 4.5.
+/// Checks that `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in the
+/// reference's order; for claims and refunds the other way round. Accepts a transaction that the network lists as an exception. Source:
+/// consensus.md 4.4, 4.5.
 pub fn check(
     transaction: &SignedTransaction,
     sender: &Wallet,
@@ -117,7 +120,7 @@ fn check_type(
         Asset::Transfer { .. } => Ok(()),
         Asset::SecondSignature { .. } => delegates::check_second_key(sender),
         Asset::DelegateRegistration { username } => delegates::check_registration(username, sender, state),
-        Asset::Vote(vote) => delegates::check_vote(*vote, sender, state),
+        Asset::Vote(vote) => delegates::check_vote(*vote, sender, state, terms.rules.ledger.votes),
         Asset::MultiSignature { min, public_keys } => {
             delegates::check_multi_signature(transaction, *min, public_keys, state, terms)
         }
@@ -183,7 +186,7 @@ fn check_common(
 
 /// The sender's part: balance, nonce, and what the type changes in the sender's own wallet. This is all a pool
 /// applies of a pending transaction. Source: consensus.md 4.4, 5.
-pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
+pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet, votes: VoteRule) {
     let content = transaction.transaction();
     sender.public_key = Some(content.sender);
     sender.balance -= cost(transaction);
@@ -196,10 +199,7 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
         Asset::DelegateRegistration { username } => {
             sender.delegate = Some(Arc::new(DelegateAttributes::new(username.as_str().into())));
         }
-        Asset::Vote(Vote::For(key)) => {
-            (sender.vote, sender.vote_address) = (Some(*key), Some(key.address(content.network)));
-        }
-        Asset::Vote(Vote::Against(_)) => (sender.vote, sender.vote_address) = (None, None),
+        Asset::Vote(vote) => votes.cast(*vote, content.network, sender),
         Asset::Ipfs { multihash } => Arc::make_mut(sender.ipfs.get_or_insert_default()).push(multihash.clone()),
         Asset::DelegateResignation => {
             if let Some(delegate) = sender.delegate_mut() {
@@ -215,22 +215,33 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
 pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &LedgerRules, state: &mut State) {
     let (content, address) = (transaction.transaction(), transaction.sender_address());
     let sender = state.wallet_mut(address);
-    let (weight, vote) = (sender.weight(), sender.vote_address);
-    apply_to_sender(transaction, sender);
+    let (weight, voted) = (sender.weight(), sender.voted_delegates());
+    apply_to_sender(transaction, sender, rules.votes);
     let new_weight = sender.weight();
     match &content.asset {
-        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key.address(content.network), new_weight),
-        Asset::Vote(Vote::Against(key)) => {
-            state.add_vote_weight(key.address(content.network), Balance::ZERO - weight);
+        Asset::Vote(vote) => {
+            let kept = match vote {
+                // A wallet of one vote has no other before or after.
+                _ if rules.votes.most == 1 => VotedDelegates::default(),
+                Vote::For(_) => voted.clone(),
+                Vote::Against(_) => sender.voted_delegates(),
+            };
+            state.reweigh(&kept, rules.votes, weight, new_weight);
+            let change = match vote {
+                Vote::For(_) => rules.votes.weight_of(new_weight),
+                Vote::Against(_) => Balance::ZERO - rules.votes.weight_of(weight),
+            };
+            state.add_vote_weight(vote.delegate().address(content.network), change);
         }
-        Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
-        _ => add_own_weight(state, vote, new_weight - weight),
+        // The coin of a lock leaves the balance, and stays in the weight.
+        Asset::HtlcLock { amount, .. } => state.reweigh(&voted, rules.votes, weight, new_weight + *amount),
+        _ => state.reweigh(&voted, rules.votes, weight, new_weight),
     }
     match &content.asset {
-        Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into()),
+        Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into(), rules.votes),
         Asset::MultiPayment { payments } => {
             for payment in payments {
-                credit(state, payment.recipient, payment.amount.into());
+                credit(state, payment.recipient, payment.amount.into(), rules.votes);
             }
         }
         Asset::DelegateRegistration { username } => state.register_delegate(username.as_str().into(), address),
@@ -246,17 +257,11 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
             }
         }
         Asset::HtlcClaim { lock, .. } => {
-            let weighs_for = if rules.claim_weighs_for_claimant { Some(vote) } else { None };
-            htlc::claim(lock, weighs_for, state);
+            let weighs_for = rules.claim_weighs_for_claimant.then_some(voted);
+            htlc::claim(lock, weighs_for, rules.votes, state);
         }
         Asset::HtlcRefund { lock } => htlc::refund(lock, state),
         _ => {}
-    }
-}
-
-fn add_own_weight(state: &mut State, vote: Option<Address>, change: Balance) {
-    if let Some(delegate) = vote {
-        state.add_vote_weight(delegate, change);
     }
 }
 
@@ -269,10 +274,11 @@ fn found_multi_signature(key: Option<PublicKey>, min: u8, public_keys: &[PublicK
     }
 }
 
-fn credit(state: &mut State, recipient: Address, amount: Balance) {
+fn credit(state: &mut State, recipient: Address, amount: Balance, votes: VoteRule) {
     let wallet = state.wallet_mut(recipient);
     wallet.balance += amount;
-    if let Some(delegate) = wallet.vote_address {
-        state.add_vote_weight(delegate, amount);
+    if wallet.vote.is_some() {
+        let (voted, weight) = (wallet.voted_delegates(), wallet.weight());
+        state.reweigh(&voted, votes, weight - amount, weight);
     }
 }

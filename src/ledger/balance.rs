@@ -13,6 +13,11 @@ impl Balance {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
+    /// Whole arktoshi: 0 below it, and at most `u64::MAX`.
+    pub fn or_zero(self) -> u64 {
+        u64::try_from(self.0.max(0)).unwrap_or(u64::MAX)
+    }
+
     /// Returns true if it is below zero.
     pub fn is_negative(self) -> bool {
         self.0 < 0

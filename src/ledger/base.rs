@@ -3,8 +3,8 @@
 //! Where blocks have settled, no state below the cut is kept but one: that after the highest settled block, the base. All later
 //! states follow from it. A process that starts again reads the base instead of applying every block from genesis on.
 //!
-//! Thousands of full blocks may lie between the base and the tips. So a second state is read with it, which is ahead of the base,
-//! and the blocks between are not applied until somebody asks for their states.
+//! Thousands of full blocks may lie between the base and the tips. So a start reads a second state with it, ahead of the base. The
+//! blocks between are applied only when a caller asks for their states.
 
 use super::{
     BlockTree, Link,
@@ -25,7 +25,7 @@ pub struct Base {
 
 /// A state above the base, and the consequences of the blocks up to it.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct StateAbove {
     pub id: BlockId,
     pub applied: Arc<Applied>,
     /// By block: of each one above the base and not above this state, on all forks.
@@ -36,7 +36,7 @@ pub struct Ahead {
 #[derive(Debug)]
 pub struct StartStates {
     pub base: Base,
-    pub ahead: Option<Ahead>,
+    pub ahead: Option<StateAbove>,
 }
 
 saved!(struct Base { height, id, applied });
@@ -48,7 +48,7 @@ impl Base {
     }
 }
 
-impl Ahead {
+impl StateAbove {
     /// The state after a block of a tree that stands on its base. `blocks` are those of the tree that have not settled.
     pub fn of(link: &Arc<Link>, tree: &BlockTree, blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let up_to = blocks.into_iter().filter_map(|id| tree.link(&id)).filter(|one| one.height() <= link.height());
@@ -57,13 +57,13 @@ impl Ahead {
     }
 }
 
-/// Of the state ahead only the wallets that differ from those of the base are written.
+/// The state ahead is written with only those wallets that differ from the base.
 impl Saved for StartStates {
     fn save(&self, out: &mut Saver) {
         let Self { base, ahead } = self;
         base.save(out);
         ahead.is_some().save(out);
-        if let Some(Ahead { id, applied, notable }) = ahead {
+        if let Some(StateAbove { id, applied, notable }) = ahead {
             id.save(out);
             applied.state.save_since(&base.applied.state, out);
             applied.senders.save(out);
@@ -79,6 +79,6 @@ impl Saved for StartStates {
         let id = Saved::load(from)?;
         let state = State::load_since(&base.applied.state, from)?;
         let applied = Arc::new(Applied { state, senders: Saved::load(from)? });
-        Ok(Self { base, ahead: Some(Ahead { id, applied, notable: Saved::load(from)? }) })
+        Ok(Self { base, ahead: Some(StateAbove { id, applied, notable: Saved::load(from)? }) })
     }
 }

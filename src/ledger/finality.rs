@@ -14,6 +14,7 @@ mod solidified;
 
 pub use self::{last_irreversible::LastIrreversible, lisk_bft::LiskBft, solidified::Solidified};
 
+use self::last_irreversible::Counting;
 use super::{BlockTree, Link, State, round::Round, saved::saved};
 use crate::protocol::{Block, Height};
 use serde::{Deserialize, Serialize};
@@ -27,13 +28,22 @@ pub enum FinalityRule {
     None,
     /// EOS: two thirds of the delegates have confirmed that two thirds confirmed it.
     LastIrreversible,
+    /// EOS before #2718: two thirds of the delegates have forged at or above it, and blocks that they forged elsewhere do not matter.
+    #[serde(rename = "last-irreversible-2718")]
+    LastIrreversible2718,
+    /// EOS with #3835: a block confirms all since its forger's last one, also the irreversible ones, counted modulo 65,536.
+    #[serde(rename = "last-irreversible-3835")]
+    LastIrreversible3835,
     /// Tron: 70 % of the delegates have forged at or above it.
     Solidified,
     /// Lisk, LIP-0014: two thirds of the delegates have precommitted it.
     LiskBft,
+    /// Lisk with lisk-sdk #6594: the highest prevoted height falls to the final one after five rounds without prevotes of two thirds.
+    #[serde(rename = "lisk-bft-6594")]
+    LiskBft6594,
 }
 
-/// What a rule knows after a block.
+/// The state of a rule after a block.
 #[derive(Clone, Debug)]
 pub enum Finality {
     None,
@@ -45,7 +55,7 @@ pub enum Finality {
 impl FinalityRule {
     /// Blocks have to say how high their forgers have forged before.
     pub fn asks_forgers(self) -> bool {
-        matches!(self, Self::LastIrreversible | Self::LiskBft)
+        matches!(self, Self::LastIrreversible | Self::LastIrreversible3835 | Self::LiskBft | Self::LiskBft6594)
     }
 
     /// The knowledge after genesis.
@@ -53,8 +63,13 @@ impl FinalityRule {
         match self {
             Self::None => Finality::None,
             Self::LastIrreversible => Finality::LastIrreversible(Arc::default()),
+            Self::LastIrreversible2718 => Finality::LastIrreversible(Arc::new(LastIrreversible::of(Counting::Forged))),
+            Self::LastIrreversible3835 => {
+                Finality::LastIrreversible(Arc::new(LastIrreversible::of(Counting::Overlong)))
+            }
             Self::Solidified => Finality::Solidified(Arc::default()),
             Self::LiskBft => Finality::LiskBft(Arc::default()),
+            Self::LiskBft6594 => Finality::LiskBft(Arc::new(LiskBft::that_falls_back())),
         }
     }
 }
@@ -70,18 +85,26 @@ impl Finality {
         }
     }
 
-    /// What is agreed on where that decides between two chains, before their heights do.
+    /// The agreed height, where the rule of finality decides between two chains before their heights do.
     pub fn agreed(&self) -> Height {
         match self {
             Self::None | Self::Solidified(_) => Height::GENESIS,
-            Self::LastIrreversible(known) => known.height(),
+            Self::LastIrreversible(known) if known.decides_between_chains() => known.height(),
+            Self::LastIrreversible(_) => Height::GENESIS,
             Self::LiskBft(known) => known.said(),
         }
     }
 
     /// The ids of their tips decide between chains that are equal otherwise.
     pub fn decides_by_ids(&self) -> bool {
-        matches!(self, Self::LastIrreversible(_))
+        matches!(self, Self::LastIrreversible(known) if known.decides_between_chains())
+    }
+
+    /// Judges the next block of the chain, which belongs to this round. Returns the lowest height that it confirms and the highest that
+    /// its forger has confirmed before, if the block confirms again what its forger has confirmed.
+    pub fn confirmed_twice(&self, block: &Block, round: &Round) -> Option<(Height, Height)> {
+        let Self::LastIrreversible(known) = self else { return None };
+        known.confirmed_twice(block, round)
     }
 
     /// Takes in the next block of the chain, which belongs to this round.
@@ -97,17 +120,25 @@ impl Finality {
 
 /// The final blocks of all nodes of a network, which have to be on one chain.
 #[derive(Clone, Debug)]
-pub struct FinalBlocks(Arc<Link>);
+pub struct FinalBlocks {
+    highest: Arc<Link>,
+    tip: Arc<Link>,
+}
 
 impl FinalBlocks {
     /// Genesis is final everywhere.
     pub fn new(tree: &BlockTree) -> Self {
-        Self(tree.genesis().clone())
+        Self { highest: tree.genesis().clone(), tip: tree.genesis().clone() }
     }
 
     /// The highest one so far.
     pub fn highest(&self) -> &Arc<Link> {
-        &self.0
+        &self.highest
+    }
+
+    /// The tip of the chain on which that became final, when it did.
+    pub fn tip(&self) -> &Arc<Link> {
+        &self.tip
     }
 
     /// Takes in the last final block of a node's chain, by its tip and the state after that.
@@ -116,11 +147,14 @@ impl FinalBlocks {
     /// It is not on one chain with the highest one, which stays.
     pub fn take(&mut self, tip: &Arc<Link>, state: &State) -> Result<(), Arc<Link>> {
         let own = tip.ancestor(state.finality().height()).expect("what is final is on the chain");
-        let (low, high) = if own.height() < self.0.height() { (&own, &self.0) } else { (&self.0, &own) };
+        let is_higher = own.height() > self.highest.height();
+        let (low, high) = if is_higher { (&self.highest, &own) } else { (&own, &self.highest) };
         if !high.descends_from(low) {
             return Err(own);
         }
-        self.0 = high.clone();
+        if is_higher {
+            (self.highest, self.tip) = (own, tip.clone());
+        }
         Ok(())
     }
 }

@@ -15,11 +15,12 @@
 //! remembers what it found), while the blocks before are put on top. No more than three batches are in memory at a time.
 
 mod read;
-mod served;
+pub mod served;
 
 use super::{BlockRejected, BlockTree, Link};
 use crate::protocol::Height;
 use rayon::prelude::*;
+pub use read::values_of;
 use read::{Read, ReadBlock, read_line};
 use serde_json::Value;
 use served::Served;
@@ -123,7 +124,7 @@ pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
 /// The values of each line of a batch, with the length of the line.
 type Batch = Vec<(usize, Vec<Read>)>;
 
-/// Reads batch after batch, until there are no more lines, or nobody takes them any more.
+/// Reads batch after batch, until the lines end or the receiver is gone.
 fn read_ahead<L: AsRef<str> + Send + Sync>(
     tree: &BlockTree,
     mut lines: impl Iterator<Item = L>,

@@ -1,13 +1,13 @@
 //! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1 to 1.4.
 //!
 //! 1. A segment of heights begins where a milestone changes the number n of active delegates.
-//! 2. Within a segment every n blocks are a round; rounds are numbered on from segment to segment. Blocks count, not slots. Where
-//!    a rule gives each delegate a turn of more than one slot, so many times n blocks are a round.
+//! 2. Within a segment every n blocks are a round; rounds are numbered on from segment to segment. Blocks count, not slots. Where a
+//!    rule gives each delegate a turn of t slots, t·n blocks are a round.
 //! 3. The block that ends a round makes the next one, from the state after it (`state.rs`).
 //! 4. Its members are the n delegates of the greatest vote weight, equal ones by their public keys. That is the ranking.
 //! 5. The forging order is the ranking shuffled by SHA256 of the round's number. It skips every fifth place (Q24).
-//! 6. A slot belongs to the member at (slot number / slots of a turn, mod n) of that order. Slots count from the epoch, so a missed slot moves
-//!    nobody's turn, and a round with missed slots has some members forge twice.
+//! 6. A slot belongs to the member at (slot number / slots of a turn, mod n) of that order. Slots count from the epoch, so a missed
+//!    slot does not move any turn, and in a round with missed slots some members forge twice.
 
 use super::{Balance, rules::Shuffle};
 use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle};
@@ -101,7 +101,7 @@ pub struct Round {
 
 impl Round {
     /// The round at a position with these members, which are in ranking order.
-    pub(super) fn new(position: RoundPosition, members: Vec<Member>, rule: Shuffle) -> Self {
+    pub fn new(position: RoundPosition, members: Vec<Member>, rule: Shuffle) -> Self {
         let order = match rule {
             Shuffle::Reference => shuffle::forging_order(position.round, members.len()),
             Shuffle::EveryPlace => shuffle::forging_order_of_every_place(position.round, members.len()),

@@ -17,9 +17,13 @@ mod or_off;
 mod overrides;
 mod pool;
 
-pub use crate::ledger::finality::FinalityRule;
+pub use crate::ledger::{
+    election::ElectionRule,
+    finality::FinalityRule,
+    votes::{VoteRule, VoteShare},
+};
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use named::{NAMED, Named};
+pub use named::{FAULTY, NAMED, Named, REPAIRED, all};
 pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, ForkChoiceRule, NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};
@@ -55,12 +59,13 @@ pub enum Gossip {
     /// The reference's: 100 %, 75 %, 50 %, 25 % of the peers by the number of times the block was seen, each after
     /// half a second. Source: consensus.md 6.
     Reference,
+    /// Each node that has the block tells its peers so. A peer asks the first one that tells it for the block, and gets it then.
+    Announce,
 }
 
 impl Rules {
-    /// The reference node 2.6.57 with the `testnet` configuration. Of its quirks those are on that consensus.md 8 marks
-    /// "keep" or "switch", save one (Q1) that makes a node's state depend on the node's history; those it marks "fix"
-    /// are off and can be turned on.
+    /// The reference node 2.6.57 with the `testnet` configuration. Quirks that consensus.md 8 marks "keep" or "switch" are on, except
+    /// Q1, which makes a node's state depend on the node's history. Quirks that it marks "fix" are off and can be turned on.
     pub fn reference() -> Self {
         Self {
             minimum_network_reach: Some(5),
@@ -72,8 +77,8 @@ impl Rules {
         }
     }
 
-    /// The same node with its bugs mended: what consensus.md 8 marks "switch" is off too. What it wants kept, because
-    /// the chain or its clients rest on it, is as in [`Rules::reference`].
+    /// The same node with its bugs fixed: quirks that consensus.md 8 marks "switch" are off, too. Quirks that it marks "keep", because
+    /// the chain or its clients rely on them, are as in [`Rules::reference`].
     pub fn corrected() -> Self {
         Self {
             ledger: LedgerRules::corrected(),
@@ -87,7 +92,28 @@ impl Rules {
 impl Rules {
     /// Nodes choose their chains as the reference does, which is what the model of a node and the proofs of causes know.
     pub fn is_of_the_reference(&self) -> bool {
-        self.node.fork_choice == ForkChoiceRule::Reference && self.ledger.finality == FinalityRule::None
+        let (node, pool, corrected) = (&self.node, &self.pool, Self::corrected());
+        self.ledger.finality == FinalityRule::None
+            && self.gossip != Gossip::Announce
+            && (node.fork_choice, node.second_block_rolls_back, node.forges_on_another_tip)
+                == (
+                    ForkChoiceRule::Reference,
+                    corrected.node.second_block_rolls_back,
+                    corrected.node.forges_on_another_tip,
+                )
+            && [
+                pool.rollback_empties_pool,
+                pool.rival_empties_sender,
+                pool.makes_room_first,
+                pool.forging_drops_misfits,
+            ] == [true; 4]
+    }
+
+    /// Returns true if a known fault of a protocol is planted that lets a delegate forget or miscount what it has forged.
+    pub fn has_known_fault(&self) -> bool {
+        let faulty =
+            [FinalityRule::LastIrreversible2718, FinalityRule::LastIrreversible3835, FinalityRule::LiskBft6594];
+        self.node.forgets_forged || faulty.contains(&self.ledger.finality)
     }
 
     /// The number of peers that a node must reach before its delegate forges: 0 where it needs none. A minimum of 0 is read

@@ -7,8 +7,8 @@
 //!   block       of the tree: its id; any other: all of it
 //! ```
 //!
-//! `saved!` takes every field and every variant apart by name, so a new one that is not written does not compile. Blocks of
-//! the tree are not written: whoever reads has a tree that holds them, and knows the keys that forge.
+//! `saved!` takes every field and every variant apart by name, so a new one that is not written does not compile. Blocks of the tree
+//! are not written: the reader has a tree that holds them, and knows the keys of the forgers.
 
 mod chain;
 mod values;
@@ -124,7 +124,7 @@ impl Saver {
         self.bytes.push(number as u8);
     }
 
-    /// Appends a list of so many elements.
+    /// Appends a list of `length` elements.
     pub fn list<'a, T: Saved + 'a>(&mut self, length: usize, all: impl IntoIterator<Item = &'a T>) {
         self.number(length as u64);
         all.into_iter().for_each(|one| one.save(self));
@@ -160,7 +160,7 @@ impl Loader {
         }
     }
 
-    /// So many bytes.
+    /// Takes the next `length` bytes.
     ///
     /// # Errors
     /// There are fewer.
@@ -180,6 +180,13 @@ impl Loader {
         let bytes = self.bytes[self.at..end].try_into().expect("as many as the array has");
         self.at = end;
         Ok(bytes)
+    }
+
+    /// Passes over the next byte if it is this one, and returns true then.
+    pub fn skip(&mut self, byte: u8) -> bool {
+        let is_next = self.bytes.get(self.at) == Some(&byte);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     /// A number.
@@ -236,8 +243,8 @@ impl Loader {
     }
 }
 
-/// Writes and reads a record or an enumeration field by field. What stands behind a semicolon is not written and has this
-/// value when it is read.
+/// Writes and reads a record or an enumeration field by field. A field behind a semicolon is not written, and has this value after
+/// reading.
 ///
 /// ```text
 /// saved!(struct Lock { amount, recipient; memo = OnceLock::new() });
@@ -309,11 +316,11 @@ pub use saved;
 
 impl<T: Shared + ?Sized + 'static> Saved for Arc<T> {
     fn save(&self, out: &mut Saver) {
-        // Who shares it decides nothing.
+        // Sharing does not affect any decision.
         if out.ahead.is_some() {
             return T::save_shared(self, out);
         }
-        // Whoever is written down holds it, so nothing else can come to lie there meanwhile.
+        // The value that is being saved holds it, so its address cannot be reused meanwhile.
         let place = Arc::as_ptr(self).cast::<()>() as u64;
         if let Some(known) = out.shared.get(&place) {
             return out.number(*known);

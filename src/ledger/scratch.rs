@@ -53,15 +53,27 @@ impl<'a> Scratch<'a> {
         terms: &Terms<'_>,
     ) -> Result<(), ApplyError> {
         let address = transaction.sender_address();
-        let mut sender = match self.wallet(&address) {
-            Some(wallet) => wallet.clone(),
-            None => Wallet::cold(address, 0),
-        };
+        let mut sender = self.sender(address);
         apply::check(transaction, &sender, self, terms)?;
-        apply::apply_to_sender(transaction, &mut sender);
+        apply::apply_to_sender(transaction, &mut sender, terms.rules.ledger.votes);
         self.wallets.insert(address, sender);
         self.apply_to_others(transaction, address, block);
         Ok(())
+    }
+
+    /// Checks a transaction on top of those before.
+    ///
+    /// # Errors
+    /// The first precondition that does not hold.
+    pub fn check(&self, transaction: &SignedTransaction, terms: &Terms<'_>) -> Result<(), ApplyError> {
+        apply::check(transaction, &self.sender(transaction.sender_address()), self, terms)
+    }
+
+    fn sender(&self, address: Address) -> Wallet {
+        match self.wallet(&address) {
+            Some(wallet) => wallet.clone(),
+            None => Wallet::cold(address, 0),
+        }
     }
 
     fn apply_to_others(&mut self, transaction: &SignedTransaction, sender: Address, block: Timestamp) {

@@ -1,7 +1,7 @@
 //! Blocks so deep that no node can leave them, kept outside memory.
 //!
-//! Every node's chain goes through these blocks: one chain from genesis up to the top, which only ever grows at its end.
-//! Whoever keeps them answers with copies: a link that is read again stands alone, without parent, jump and state.
+//! Every node's chain goes through these blocks: one chain from genesis up to the top, which only ever grows at its end. The store
+//! answers with copies: a link that it reads stands alone, without parent, jump and state.
 
 use super::Link;
 use crate::protocol::{BlockExcerpt, BlockId, Height, TransactionId};
@@ -17,8 +17,8 @@ pub struct SettledError {
 }
 
 impl SettledError {
-    /// Unwinds to whoever hosts the run, as a panic does, but without a message: whoever catches it says what is wrong with
-    /// which file. Nobody below could answer in another way and be right.
+    /// Unwinds to the host of the run, as a panic does, but without a message: the host reports the error and the file. No code below
+    /// could give another answer that is right.
     ///
     /// # Panics
     /// Always.

@@ -7,30 +7,33 @@
 //!    The first that fails refuses the block.
 //! 3. Supply grows by the reward. The generator gets reward and fees, and so does the weight of the delegate it votes for.
 //! 4. The owners of the empty slots since the block before are noted, by this block's round, one round of them at most.
-//! 5. If the next height begins a round: members without a block in this round are noted, all delegates are ranked, and the
-//!    first of them become the round, with its forging order (`round.rs`). Too few of them refuse the block.
-//! 6. What is final follows (`finality.rs`). What was noted goes with the block, for events and figures. Most blocks have nothing to note.
+//! 5. The rule of finality follows (`finality.rs`).
+//! 6. If the next height begins a round: members without a block in this round are noted, all delegates are ranked, and the
+//!    rule of election (`election.rs`) chooses the round's members, who have its forging order (`round.rs`). Too few delegates refuse
+//!    the block. Notes go with the block, for events and figures. Most blocks have none.
 //!
-//! There is no revert: a rollback moves a node's tip to an older block, whose state is at hand or computed again (`tree.rs`).
+//! There is no revert: a rollback moves a node's tip to an older block, whose state is in memory or computed again (`tree.rs`).
 
 mod saved;
 
 use super::{
     Balance, Wallet,
     apply::{self, ApplyError, Terms},
+    election::Election,
     finality::Finality,
     round::{Member, Round, RoundPosition, RoundSchedule},
-    rules::{LedgerRules, MissedBlocks},
+    rules::{LedgerRules, MissedBlocks, VoteRule},
+    votes::VotedDelegates,
     wallet::{DelegateAttributes, LastBlock, Lock},
     wallets::Wallets,
 };
 use crate::protocol::{
-    Address, Arktoshi, Block, BlockError, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber,
-    SignedTransaction, Slot, Timestamp, TransactionId, hashing::IdHash, slots::Slots,
+    Address, Arktoshi, Block, BlockError, BlockId, Height, NetworkConfig, PublicKey, SignedTransaction, Slot,
+    Timestamp, TransactionId, hashing::IdHash, slots::Slots,
 };
 use imbl::OrdMap;
 use indexmap::IndexSet;
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 /// The knowledge of every honest node after a block. Cheap to clone: successive states share all that did not change.
 #[derive(Clone, Debug)]
@@ -52,7 +55,9 @@ pub struct State {
     round: Arc<Round>,
     /// Blocks of the round so far, one number a member.
     forged_in_round: Vec<u16>,
-    /// What is final, by the network's rule.
+    /// The state of the network's rule of election.
+    election: Election,
+    /// The state of the network's rule of finality.
     finality: Finality,
     /// Coin in circulation: genesis plus all rewards. Source: consensus.md 1.6.
     supply: Balance,
@@ -61,7 +66,7 @@ pub struct State {
     network_byte: u8,
 }
 
-/// A state, and what is to be known of the block that led to it as long as the state is at hand.
+/// A state, and data of its block that is needed while the state is in memory.
 #[derive(Debug)]
 pub struct Applied {
     pub state: State,
@@ -111,6 +116,8 @@ pub enum BlockRejected {
     NotApplicable { id: BlockId, height: Height, transaction: TransactionId, source: ApplyError },
     #[error("block {id} at height {height} ends a round: expected to find {expected} delegates but only found {found}")]
     TooFewDelegates { id: BlockId, height: Height, expected: usize, found: usize },
+    #[error("block {id} at height {height} confirms the blocks below it from height {from} on, and its forger has confirmed up to {own}")]
+    ConfirmsTwice { id: BlockId, height: Height, from: Height, own: Height },
 }
 
 fn texts(errors: &[BlockError]) -> String {
@@ -138,6 +145,7 @@ impl State {
             businesses: imbl::Vector::new(),
             round: Arc::new(Round::new(position, Vec::new(), rules.shuffle)),
             forged_in_round: Vec::new(),
+            election: rules.election.begin(),
             finality: rules.finality.begin(),
             supply: Balance::from(block.header.total_amount) + config.milestones.at(Height::GENESIS).reward,
             transactions: block.transactions.len() as u64,
@@ -150,7 +158,7 @@ impl State {
         let wallet = state.wallet_mut(generator.address(state.network_byte));
         wallet.public_key = Some(generator);
         wallet.balance += Balance::from(header.reward) + header.total_fee;
-        state.weigh_anew();
+        state.weigh_anew(rules.votes);
         state.begin_round(block, position, rules)?;
         // A round of one delegate is over with the genesis block.
         let next = schedule.at(Height::GENESIS.next());
@@ -162,7 +170,7 @@ impl State {
 
     /// Vote weights and the number of live delegates from the wallets alone: in a given genesis block a vote may stand
     /// before the registration it is for.
-    fn weigh_anew(&mut self) {
+    fn weigh_anew(&mut self, votes: VoteRule) {
         let delegates: Vec<Address> = self.usernames.values().copied().collect();
         self.live_delegates = 0;
         for address in delegates {
@@ -171,10 +179,13 @@ impl State {
                 self.live_delegates += usize::from(!delegate.resigned);
             }
         }
-        let votes: Vec<(Address, Balance)> =
-            self.wallets().filter_map(|wallet| Some((wallet.vote_address?, wallet.weight()))).collect();
-        for (delegate, weight) in votes {
-            self.add_vote_weight(delegate, weight);
+        let voters: Vec<(VotedDelegates, Balance)> = self
+            .wallets()
+            .filter(|wallet| wallet.vote.is_some())
+            .map(|wallet| (wallet.voted_delegates(), wallet.weight()))
+            .collect();
+        for (voted, weight) in voters {
+            self.reweigh(&voted, votes, Balance::ZERO, weight);
         }
     }
 
@@ -193,7 +204,7 @@ impl State {
         &self.round
     }
 
-    /// What is known of the final blocks of the chain.
+    /// Returns the state of the chain's rule of finality.
     pub fn finality(&self) -> &Finality {
         &self.finality
     }
@@ -342,6 +353,12 @@ impl State {
         }
     }
 
+    /// Follows a change of a voter's coin in the weights of the delegates that it backs.
+    pub(super) fn reweigh(&mut self, voted: &VotedDelegates, votes: VoteRule, before: Balance, after: Balance) {
+        let change = votes.weight_of(after) - votes.weight_of(before);
+        voted.delegates().for_each(|delegate| self.add_vote_weight(delegate, change));
+    }
+
     pub(super) fn register_delegate(&mut self, username: Arc<str>, address: Address) {
         let registered = self.usernames.len() as u32;
         if let Some(delegate) = self.wallet_mut(address).delegate_mut() {
@@ -399,14 +416,17 @@ impl State {
         state.timestamp = header.timestamp;
         state.transactions += block.transactions.len() as u64;
         state.supply += reward;
-        state.reward_generator(block, slot);
         let rules = &terms.rules.ledger;
+        state.reward_generator(block, slot, rules.votes);
         let missing = state.missing(before, slot, is_after_genesis);
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
         let owner = state.round.owner_index(slot);
         state.forged_in_round[owner] += 1;
+        if let Some((from, own)) = state.finality.confirmed_twice(block, &state.round) {
+            return Err(BlockRejected::ConfirmsTwice { id, height: header.height, from, own });
+        }
         state.finality.follow(block, &state.round);
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
@@ -420,14 +440,15 @@ impl State {
                 Ok(RoundEnd { missed, created: state.round.clone() })
             })
             .transpose()?;
+        state.prepare_election();
         let senders = block.transactions.iter().map(|transaction| transaction.sender_address()).collect();
         let is_notable = round_end.is_some() || !missing.is_empty();
         Ok((Applied { state, senders }, is_notable.then_some(Notable { missing, round_end })))
     }
 
-    fn reward_generator(&mut self, block: &Arc<Block>, slot: Slot) {
+    fn reward_generator(&mut self, block: &Arc<Block>, slot: Slot, votes: VoteRule) {
         let header = &block.header;
-        // The slot's owner, whose address is at hand, unless the block is an exception.
+        // The slot's owner, whose address is known here, unless the block is an exception.
         let owner = self.round.owner(slot);
         let address = match owner.public_key == header.generator {
             true => owner.address,
@@ -436,19 +457,17 @@ impl State {
         let gain = Balance::from(header.reward) + header.total_fee;
         let wallet = self.wallet_mut(address);
         wallet.balance += gain;
-        let vote = wallet.vote_address;
+        let (voted, weight) = (wallet.voted_delegates(), wallet.weight());
         if let Some(delegate) = wallet.delegate_mut() {
             delegate.produced_blocks += 1;
             delegate.forged_fees += header.total_fee;
             delegate.forged_rewards += header.reward;
             delegate.last_block = Some(LastBlock(block.clone()));
         }
-        if let Some(delegate) = vote {
-            self.add_vote_weight(delegate, gain);
-        }
+        self.reweigh(&voted, votes, weight - gain, weight);
     }
 
-    /// The owners of the empty slots between two blocks; the gap after genesis counts nobody.
+    /// The owners of the empty slots between two blocks. The gap after genesis has none.
     fn missing(&self, before: Slot, slot: Slot, after_genesis: bool) -> Vec<PublicKey> {
         if after_genesis {
             return Vec::new();
@@ -471,13 +490,15 @@ impl State {
         idle.map(|(member, _)| member.public_key).collect()
     }
 
-    /// Ranks all delegates by vote weight and makes the first of them the round's. Source: consensus.md 1.2.
-    fn begin_round(
-        &mut self,
-        block: &Block,
-        position: RoundPosition,
-        rules: &LedgerRules,
-    ) -> Result<(), BlockRejected> {
+    /// Takes the block into the rule of election.
+    fn prepare_election(&mut self) {
+        let (mut election, last_final) = (mem::replace(&mut self.election, Election::AtOnce), self.finality.height());
+        election.follow(self.height, self.timestamp, last_final, &self.round.members, || self.ranking());
+        self.election = election;
+    }
+
+    /// All delegates that have not resigned, by vote weight. Source: consensus.md 1.2.
+    fn ranking(&self) -> Vec<Member> {
         let mut ranking: Vec<Member> = self
             .delegates()
             .filter_map(|wallet| {
@@ -487,28 +508,38 @@ impl State {
             })
             .collect();
         ranking.sort_by(|a, b| b.vote_balance.cmp(&a.vote_balance).then(a.public_key.cmp(&b.public_key)));
+        ranking
+    }
+
+    /// Ranks all delegates, and begins a round of the members that the rule of election chooses. Source: consensus.md 1.2.
+    fn begin_round(
+        &mut self,
+        block: &Block,
+        position: RoundPosition,
+        rules: &LedgerRules,
+    ) -> Result<(), BlockRejected> {
+        let ranking = self.ranking();
         let expected = position.delegates as usize;
         if ranking.len() < expected {
             let (id, height) = (block.id, block.header.height);
             return Err(BlockRejected::TooFewDelegates { id, height, expected, found: ranking.len() });
         }
         for (index, member) in ranking.iter().enumerate() {
-            self.rank(member, index as u32 + 1, (index < expected).then_some(position.round));
-        }
-        self.unrank_resigned(ranking.len());
-        ranking.truncate(expected);
-        self.forged_in_round = vec![0; expected];
-        self.round = Arc::new(Round::new(position, ranking, rules.shuffle));
-        Ok(())
-    }
-
-    fn rank(&mut self, member: &Member, rank: u32, round: Option<RoundNumber>) {
-        if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
-            delegate.rank = Some(rank);
-            if let Some(round) = round {
-                delegate.round = round.0;
+            if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
+                delegate.rank = Some(index as u32 + 1);
             }
         }
+        self.unrank_resigned(ranking.len());
+        let (time, last_final) = (block.header.timestamp, self.finality.height());
+        let members = self.election.elect(&ranking, &self.round.members, expected, time, last_final);
+        for member in &members {
+            if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
+                delegate.round = position.round.0;
+            }
+        }
+        self.forged_in_round = vec![0; expected];
+        self.round = Arc::new(Round::new(position, members, rules.shuffle));
+        Ok(())
     }
 
     fn unrank_resigned(&mut self, ranked: usize) {

@@ -25,8 +25,8 @@
 //!   settled, on disk ◄─┤ seam ◄── · ◄── · ◄── seam ◄── · ◄── · ◄── tip      BlockTree::settle moves the cut to a later seam
 //! ```
 //!
-//! All nodes with the same rules share one tree; a node with deviant rules has its own. What is memoised is a function
-//! of the block alone, so it does not matter which node asks first.
+//! All nodes with the same rules share one tree; a node with deviant rules has its own. Every memoised value is a function of the block
+//! alone, so it does not matter which node asks first.
 
 mod again;
 mod link;
@@ -57,13 +57,13 @@ use std::{
     sync::{Arc, Mutex, OnceLock, Weak, atomic::AtomicU32},
 };
 
-/// Blocks below the newest whose states are kept at hand: more than the reference ever rolls back at random (102).
+/// Blocks below the newest whose states stay in memory: more than the reference ever rolls back at random (102).
 const STATES_KEPT: u32 = 128;
-/// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
-/// any more are among the first to go.
+/// The number of states that the tree keeps for all forks together, the most recently used ones. States of abandoned forks are among
+/// the first to go.
 pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
-/// Every so many blocks there is a seam. The state below a seam is kept once it is computed, so that an old one is recomputed from not too
-/// far.
+/// The distance between seams, in blocks. The tree keeps the state below a seam once it is computed, which limits the work to recompute
+/// an old state.
 pub const SPAN: u32 = 1_000;
 
 /// All blocks, by id; what is shared by the nodes of one network.
@@ -76,14 +76,14 @@ pub struct BlockTree {
     /// The blocks that hold a transaction, one for each fork it is on.
     transactions: DashMap<TransactionId, SmallVec<[Arc<Link>; 2]>, IdHash>,
     genesis: Arc<Link>,
-    /// Every so many blocks there is a seam.
+    /// The distance between seams, in blocks.
     span: u32,
     /// The blocks that have settled, if any ever do. They are in neither of the maps.
     settled: ArcSwapOption<Arc<dyn Settled>>,
     cut: AtomicU32,
     /// The state after the block at the cut; `None` where nothing has settled, or the run went back.
     base: ArcSwapOption<Base>,
-    /// Blocks whose states are at hand, in the order in which they were computed.
+    /// Blocks whose states are in memory, in the order in which they were computed.
     with_state: Mutex<VecDeque<Weak<Link>>>,
 }
 
@@ -96,7 +96,7 @@ impl BlockTree {
         Self::with_span(config, rules, SPAN)
     }
 
-    /// [`BlockTree::new`] with a seam every so many blocks, in place of [`SPAN`].
+    /// [`BlockTree::new`] with a seam every `span` blocks, in place of [`SPAN`].
     ///
     /// # Errors
     /// As [`BlockTree::new`].
@@ -206,8 +206,8 @@ impl BlockTree {
         self.genesis.applied.load_full().expect("the state of genesis is never dropped")
     }
 
-    /// The state after a block and what led to it. Recent ones are at hand, older ones are computed again, from at most
-    /// a thousand blocks below.
+    /// The state after a block and what led to it. Recent ones are in memory, older ones are computed again, from at most a thousand
+    /// blocks below.
     pub fn applied(&self, link: &Arc<Link>) -> Arc<Applied> {
         if let Some(applied) = link.applied.load_full() {
             return applied;
@@ -218,8 +218,8 @@ impl BlockTree {
         applied
     }
 
-    /// Puts a block on top of another: verifies it, applies it, remembers it. Asked again for the same block, it
-    /// answers from memory. The clock is not looked at; a caller checks [`BlockTree::check_time`].
+    /// Puts a block on top of another: verifies it, applies it, remembers it. Asked again for the same block, it answers from memory.
+    /// It does not read the clock; a caller checks [`BlockTree::check_time`].
     ///
     /// # Errors
     /// Why the block cannot follow `parent`, by the first rule of consensus.md 3.3 that it breaks.
@@ -379,10 +379,7 @@ impl BlockTree {
     fn check_versions_and_nonces(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
         let (id, height) = (block.id, block.header.height);
         let mut nonces = BTreeMap::new();
-        let mut kinds = block.transactions.iter().map(|transaction| transaction.transaction().version);
-        let first_is_two =
-            matches!(block.transactions.first().map(|first| first.transaction().version), Some(Version::Two(_)));
-        if kinds.any(|version| matches!(version, Version::Two(_)) != first_is_two) {
+        if block.mixes_versions() {
             return Err(BlockRejected::MixedVersions { id, height });
         }
         for transaction in &block.transactions {
@@ -418,8 +415,15 @@ impl BlockTree {
 
     /// The rules that judge transactions on top of a block of this height.
     pub fn terms(&self, tip: Height) -> Terms<'_> {
+        let milestone = self.milestone_after(tip);
+        let later = self.config.milestones.all().iter().filter(|later| later.height > tip);
+        let most = later.map(|later| later.active_delegates).max().filter(|_| {
+            // The reference looks at none of them.
+            !self.rules.ledger.resignations_ignore_later_milestones
+        });
         Terms {
-            milestone: self.milestone_after(tip),
+            milestone,
+            delegates: milestone.active_delegates.max(most.unwrap_or(0)),
             rules: &self.rules,
             exceptions: &self.config.exceptions,
             blocktime: self.slots.blocktime(),
@@ -446,7 +450,7 @@ impl BlockTree {
         self.links.insert(link.id(), link.clone());
     }
 
-    /// The number of states at hand, without those kept for good; for tests and benches.
+    /// The number of states in memory, without the permanent ones; for tests and benches.
     pub fn states_at_hand(&self) -> usize {
         let with_state = self.with_state.lock().expect("nobody panics while holding it");
         let links = with_state.iter().filter_map(Weak::upgrade);
@@ -457,7 +461,7 @@ impl BlockTree {
         heights.len()
     }
 
-    /// Enters a block whose state is at hand; in turn the state that was computed longest ago goes.
+    /// Enters a block whose state is in memory, and drops the state that was computed longest ago.
     fn remember_state(&self, link: &Arc<Link>) {
         let mut with_state = self.with_state.lock().expect("nobody panics while holding it");
         with_state.push_back(Arc::downgrade(link));

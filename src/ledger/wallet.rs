@@ -1,6 +1,6 @@
 //! A wallet and its attributes. Source: consensus.md 4.1.
 
-use super::Balance;
+use super::{Balance, votes::LaterVote};
 use crate::protocol::{
     Address, Arktoshi, Asset, Block, Height, Nonce, PublicKey, SignedTransaction, Timestamp, TransactionId,
     transaction::Expiration,
@@ -36,10 +36,12 @@ pub(super) struct SharedAttributes(pub(super) Option<Arc<Attributes>>);
 /// Parts of a wallet that most wallets lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// The delegate voted for.
+    /// The delegate voted for; the first one, if there are several.
     pub vote: Option<PublicKey>,
     /// The address of that delegate, which costs a hash to compute.
     pub(super) vote_address: Option<Address>,
+    /// Further votes, oldest first. `None` without any.
+    pub(super) later_votes: Option<Arc<Vec<LaterVote>>>,
     pub second_public_key: Option<PublicKey>,
     pub multi_signature: Option<Arc<MultiSignature>>,
     pub delegate: Option<Arc<DelegateAttributes>>,
@@ -54,6 +56,7 @@ pub struct Attributes {
 static NO_ATTRIBUTES: Attributes = Attributes {
     vote: None,
     vote_address: None,
+    later_votes: None,
     second_public_key: None,
     multi_signature: None,
     delegate: None,
@@ -110,7 +113,7 @@ impl Wallet {
         self.delegate.as_deref().map(|delegate| &*delegate.username)
     }
 
-    /// The wallet's contribution to the vote weight of the delegate it votes for: balance plus locked balance.
+    /// The wallet's coin, of which its votes have a part each: balance plus locked balance.
     pub fn weight(&self) -> Balance {
         self.balance + self.locked_balance()
     }

@@ -5,11 +5,10 @@
 //!         Numbers, shared      four branches each, a state's own where it differs
 //! ```
 //!
-//! All states of a network share one table of numbers, and a state is a trie by number. Changing a wallet copies the
-//! nodes on its path. Wallets that are made one after the other are neighbours, so a new one costs the same however many
-//! there are: its path was copied just before. A copy counts its reference to each child: those counts may lie far apart
-//! in memory, so the nodes are narrow, and all counts are looked at before the first is changed, which lets the machine
-//! fetch them at the same time instead of one after the other.
+//! All states of a network share one table of numbers, and a state is a trie by number. Changing a wallet copies the nodes on its path.
+//! Wallets that are made one after the other are neighbours, so a new one costs the same however many there are: its path was copied
+//! just before. A copy counts its reference to each child: those counts may lie far apart in memory, so the nodes are narrow, and all
+//! counts are read before the first is changed, which lets the machine fetch them at the same time instead of one after the other.
 
 mod numbers;
 
@@ -103,7 +102,7 @@ impl Wallets {
     }
 
     /// Those that are not the same in `before`, an earlier state or one of a fork, new ones included, in the order of
-    /// [`Wallets::iter`]. Wallets of `before` alone are not among them. What the two share is not looked at.
+    /// [`Wallets::iter`]. Leaves out wallets of `before` alone, and skips shared branches.
     pub fn changed_since(&self, before: &Self) -> Vec<&Arc<Wallet>> {
         if !Arc::ptr_eq(&self.numbers, &before.numbers) {
             return self.iter().filter(|wallet| before.get(&wallet.address) != Some(wallet)).collect();
@@ -177,7 +176,7 @@ impl Drop for Node {
     }
 }
 
-/// Returns the branch that leads to a number, so many levels above the wallets.
+/// Returns the branch that leads to a number, `level` levels above the wallets.
 fn branch(number: u32, level: u32) -> usize {
     (number >> (BITS * level)) as usize % BRANCHES
 }
@@ -258,7 +257,7 @@ mod tests {
                 };
                 prop_assert_eq!(one.changed_since(&kept), changed(&kept));
                 prop_assert_eq!(one.changed_since(&foreign), changed(&foreign));
-                // Two forks may make the same of a wallet apart from one another: only then more is told.
+                // Two forks may change a wallet in the same way independently: only then the list is longer.
                 let (one_since, other_since) = (one.changed_since(&forked), one.changed_since(&wallets));
                 for (since, other) in [(one_since, &forked), (other_since, &wallets)] {
                     let told = since.iter().filter(|now| other.get(&now.address) != Some(now)).copied();

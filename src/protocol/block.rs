@@ -18,7 +18,7 @@ pub use error::BlockDecodeError;
 pub use forge::BlockDraft;
 pub use id::BlockId;
 
-use super::{Arktoshi, Height, PublicKey, SignedTransaction, Timestamp};
+use super::{Arktoshi, Height, PublicKey, SignedTransaction, Timestamp, transaction::Version};
 use std::sync::{Arc, OnceLock};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,13 @@ impl Block {
 
     pub fn height(&self) -> Height {
         self.header.height
+    }
+
+    /// Returns true if some of its transactions are of version 1 and others of version 2.
+    pub fn mixes_versions(&self) -> bool {
+        let is_two = |one: &Arc<SignedTransaction>| matches!(one.transaction().version, Version::Two(_));
+        let count = self.transactions.iter().filter(|one| is_two(one)).count();
+        count > 0 && count < self.transactions.len()
     }
 }
 

@@ -1,11 +1,11 @@
-//! What the reference's language makes of a JSON value where it computes with it. Source: protocol.md 5.5.
+//! The conversion of JSON values in arithmetic, as in the reference's language. Source: protocol.md 5.5.
 //!
 //! The reference reads the files of a network without a schema. A value of another kind than the official files have
 //! means there what JavaScript turns it into, and files of other networks rely on that: `"reward": "0"`.
 
 use serde_json::Value;
 
-/// The value in arithmetic and comparisons; `None` is a missing member. What is no number is NaN.
+/// The value in arithmetic and comparisons; `None` is a missing member. Any other value is NaN.
 pub fn number(value: Option<&Value>) -> f64 {
     match value {
         None => f64::NAN,

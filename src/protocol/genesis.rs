@@ -17,7 +17,7 @@ pub use super::network::Genesis;
 /// The distribution of coin at height 1.
 #[derive(Clone, Debug)]
 pub struct GenesisPlan {
-    /// Its `nethash` is not looked at: it follows from the block, see [`NetworkConfig::from_plan`].
+    /// Its `nethash` is ignored: it follows from the block, see [`NetworkConfig::from_plan`].
     pub network: Network,
     pub milestones: Milestones,
     /// Owns everything for a moment, sends it out and signs the block. Its balance is then below 0 by the total. The
@@ -74,8 +74,8 @@ fn transfers(plan: &GenesisPlan) -> Result<Vec<(Address, Arktoshi)>, GenesisErro
     let rest = total.checked_sub(accounts).ok_or(overspent)? as u64;
     let mut transfers = plan.accounts.clone();
     match plan.delegates.len() as u64 {
-        0 if rest > 0 => return Err(GenesisError::NoDelegates { rest: amount(rest) }),
-        0 => {}
+        _ if rest == 0 => {}
+        0 => return Err(GenesisError::NoDelegates { rest: amount(rest) }),
         count => {
             let (share, remainder) = (rest / count, rest % count);
             transfers.extend(plan.delegates.iter().zip(1..).map(|((_, keys), place)| {

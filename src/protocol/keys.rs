@@ -35,7 +35,7 @@ pub struct KeyPair {
     private: PrivateKey,
     public: PublicKey,
     crypto: CryptoMode,
-    /// The network an address was first asked for, and the address there.
+    /// The network of the first request for an address, and the address there.
     address: OnceLock<(u8, Address)>,
 }
 
@@ -148,7 +148,7 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// From 66 hex digits, upper or lower case. Whether the point exists is not looked at.
+/// Reads 66 hex digits, upper or lower case. Does not check that the point is on the curve.
 impl FromStr for PublicKey {
     type Err = KeyError;
 

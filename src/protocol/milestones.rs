@@ -1,7 +1,7 @@
 //! Parameters that change with height. Source: protocol.md 5.2.
 //!
-//! A list of milestones is read once, each merged over its predecessors; afterwards [`Milestones::at`] is a binary
-//! search that returns a reference. What the list may not say is refused with the height and the key at fault.
+//! A list of milestones is read once, each merged over its predecessors; afterwards [`Milestones::at`] is a binary search that returns
+//! a reference. An invalid list is refused with the height and the key at fault.
 
 mod date;
 mod merge;
@@ -52,7 +52,7 @@ pub struct Milestones {
     merged: Vec<Milestone>,
     /// Their heights: the one in force is looked up with every message that brings a block.
     heights: Vec<Height>,
-    /// Those of them that nodes announce, see [`Milestones::is_milestone`].
+    /// The heights that nodes announce, see [`Milestones::is_milestone`].
     announced: Vec<Height>,
     epoch_ms: i64,
 }

@@ -77,7 +77,7 @@ impl Arktoshi {
         if value <= Self::MAX.0 { Some(Self(value)) } else { None }
     }
 
-    /// The amount of so many whole coins; saturates at [`Arktoshi::MAX`].
+    /// The amount of `coins` whole coins; saturates at [`Arktoshi::MAX`].
     pub const fn coins(coins: u64) -> Self {
         match coins.checked_mul(100_000_000) {
             Some(value) if value <= Self::MAX.0 => Self(value),

@@ -7,9 +7,9 @@
 //!   bytes ──decode───┘        split, schema, id ─────┘
 //! ```
 //!
-//! [`Transaction`] is the value (illegal states are not representable), [`SignedTransaction`] the value with its wire
-//! bytes and id, made by a builder, from bytes or from JSON. What a transaction may say at a height is in a
-//! [`TransactionContext`]; whether its signature holds is [`SignedTransaction::verified`].
+//! [`Transaction`] is the value (illegal states are not representable), [`SignedTransaction`] the value with its wire bytes and id,
+//! made by a builder, from bytes or from JSON. A [`TransactionContext`] has the limits of a transaction at a height.
+//! [`SignedTransaction::verified`] checks the signatures.
 
 mod builder;
 mod context;

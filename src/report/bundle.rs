@@ -2,17 +2,23 @@
 
 use super::{
     metrics::{Figures, Totals},
+    page,
     rounds::{DelegateSlots, RoundReport, totals},
     sheet::{Cell, Column, Kind, Sheet, SheetError, column, write_whole},
 };
 use crate::{
+    actors::NodeId,
     ledger::BlockTree,
     protocol::{Height, Slot},
     scenario::{Ended, Halt, Verdict},
+    sim::{
+        ActiveSet,
+        network::{Links, MessageNetwork},
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{fs, io, path::Path};
 
 /// The description of a run, and of how to repeat it.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +37,7 @@ pub struct About {
     pub delivered: u64,
     /// The end of the run.
     pub ended: Ended,
-    /// It was ended before its end: nobody knows how it would have gone on, and the digest is that of what was played.
+    /// The run was stopped before its end, so its outcome is unknown. The digest is that of the played part.
     pub censored: bool,
     /// Its user ended it: nothing is asserted.
     pub interrupted: bool,
@@ -52,8 +58,8 @@ pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
     command
 }
 
-/// A file as a report names it. Whoever is handed a report learns nothing of the folders of the machine: a file below the folder in
-/// which the program runs has the way from there, any other its name.
+/// A file as a report names it. A report must not reveal the folders of the machine: a file below the program's working folder has its
+/// relative path, any other only its name.
 pub fn shown(file: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let shown = match file.strip_prefix(&here) {
@@ -73,6 +79,40 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// The most nodes of a full mesh whose links are written. Their number grows with the square of the nodes.
+const MESH_LIMIT: usize = 128;
+
+/// A part of what a run leaves, by the name of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    Events,
+    Rounds,
+    Delegates,
+    Elections,
+    Time,
+    Blocks,
+    Orphans,
+    Links,
+    Report,
+}
+
+impl Output {
+    /// Its files, each in the order in which it is compared with that of a repetition.
+    pub fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::Events => &["events.jsonl"],
+            Self::Rounds => &["rounds.csv", "rounds.parquet"],
+            Self::Delegates => &["delegates.csv", "delegates.parquet"],
+            Self::Elections => &["elections.csv", "elections.parquet"],
+            Self::Time => &["time.csv", "time.parquet"],
+            Self::Blocks => &["blocks.csv", "blocks.parquet"],
+            Self::Orphans => &["orphans.csv", "orphans.parquet"],
+            Self::Links => &["links.csv", "links.parquet"],
+            Self::Report => &["report.html"],
+        }
+    }
+}
+
 /// A whole run.
 pub struct Bundle<'a> {
     pub about: &'a About,
@@ -80,6 +120,12 @@ pub struct Bundle<'a> {
     /// The verdicts on the scenario's assertions.
     pub verdicts: &'a [Verdict],
     pub tree: &'a BlockTree,
+    /// The network of the run as it began, without faults.
+    pub network: &'a MessageNetwork,
+    /// The metadata of the Parquet files.
+    pub metadata: &'a [(String, String)],
+    /// Outputs that are not wanted.
+    pub without: &'a [Output],
 }
 
 /// `summary.json`.
@@ -94,16 +140,27 @@ struct Summary<'a> {
 }
 
 impl Bundle<'_> {
-    /// Writes summary and tables. A trace writer has written `events.jsonl` while the run went on.
+    /// Writes summary, tables and page. A trace writer has written `events.jsonl` while the run went on.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), SheetError> {
-        self.rounds(folder)?;
-        self.delegates(folder)?;
-        self.time(folder)?;
-        self.blocks(folder)?;
-        self.orphans(folder)?;
+        type Table<'a> = (Output, fn(&Bundle<'a>, &Path) -> Result<(), SheetError>);
+        let tables: [Table<'_>; 7] = [
+            (Output::Rounds, Self::rounds),
+            (Output::Delegates, Self::delegates),
+            (Output::Elections, Self::elections),
+            (Output::Time, Self::time),
+            (Output::Blocks, Self::blocks),
+            (Output::Orphans, Self::orphans),
+            (Output::Links, Self::links),
+        ];
+        for (_, table) in tables.iter().filter(|(output, _)| !self.without.contains(output)) {
+            table(self, folder)?;
+        }
+        if !self.without.contains(&Output::Report) {
+            page::run::write(self, folder)?;
+        }
         write_whole(&folder.join("summary.json"), pretty(&self.summary()).as_bytes())
     }
 
@@ -132,7 +189,7 @@ impl Bundle<'_> {
         columns.push(column("transactions_per_second", Kind::Number));
         columns.push(column("pool_mean", Kind::Number));
         columns.push(column("pool_max", Kind::Count));
-        let mut sheet = Sheet::create(folder, "rounds", columns)?;
+        let mut sheet = Sheet::create(folder, "rounds", columns, self.metadata)?;
         for figures in &self.figures.rounds {
             let chain = self.figures.chain.iter().find(|round| round.round == figures.round);
             let of_chain = |count: fn(&RoundReport) -> u32| Cell::from(chain.map(count));
@@ -171,6 +228,15 @@ impl Bundle<'_> {
         sheet.finish()
     }
 
+    fn sheet<const N: usize>(
+        &self,
+        folder: &Path,
+        name: &str,
+        columns: [(&'static str, Kind); N],
+    ) -> Result<Sheet, SheetError> {
+        Sheet::create(folder, name, columns.map(|(name, kind)| column(name, kind)).to_vec(), self.metadata)
+    }
+
     fn delegates(&self, folder: &Path) -> Result<(), SheetError> {
         let columns = [
             ("round", Kind::Count),
@@ -180,7 +246,7 @@ impl Bundle<'_> {
             ("forged", Kind::Count),
             ("missed", Kind::Count),
         ];
-        let mut sheet = Sheet::create(folder, "delegates", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        let mut sheet = self.sheet(folder, "delegates", columns)?;
         for round in &self.figures.chain {
             for delegate in &round.delegates {
                 sheet.row(vec![
@@ -192,6 +258,36 @@ impl Bundle<'_> {
                     delegate.missed.into(),
                 ])?;
             }
+        }
+        sheet.finish()
+    }
+
+    fn elections(&self, folder: &Path) -> Result<(), SheetError> {
+        let columns = [
+            ("round", Kind::Count),
+            ("members", Kind::Count),
+            ("weight", Kind::Count),
+            ("weight_least", Kind::Count),
+            ("weight_greatest", Kind::Count),
+            ("turnover", Kind::Count),
+            ("gini", Kind::Number),
+            ("nakamoto", Kind::Count),
+            ("captured", Kind::Count),
+        ];
+        let mut sheet = self.sheet(folder, "elections", columns)?;
+        for round in &self.figures.chain {
+            let ActiveSet { members, weight, least, greatest, turnover, gini, nakamoto, captured } = round.active_set;
+            sheet.row(vec![
+                round.round.into(),
+                members.into(),
+                weight.into(),
+                least.into(),
+                greatest.into(),
+                turnover.into(),
+                gini.into(),
+                nakamoto.into(),
+                captured.into(),
+            ])?;
         }
         sheet.finish()
     }
@@ -212,7 +308,7 @@ impl Bundle<'_> {
             ("pool_max", Kind::Count),
             ("transactions", Kind::Count),
         ];
-        let mut sheet = Sheet::create(folder, "time", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        let mut sheet = self.sheet(folder, "time", columns)?;
         for row in &self.figures.time {
             let at = u64::from(self.tree.slots().start(Slot(row.first_slot)).0) * 1_000_000;
             sheet.row(vec![
@@ -234,7 +330,7 @@ impl Bundle<'_> {
         sheet.finish()
     }
 
-    /// The winning chain, without the block of genesis, which nobody forged.
+    /// The winning chain without the genesis block, which has no forger.
     fn blocks(&self, folder: &Path) -> Result<(), SheetError> {
         let columns = [
             ("height", Kind::Count),
@@ -245,7 +341,7 @@ impl Bundle<'_> {
             ("transactions", Kind::Count),
             ("fees", Kind::Count),
         ];
-        let mut sheet = Sheet::create(folder, "blocks", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        let mut sheet = self.sheet(folder, "blocks", columns)?;
         let tip = &self.figures.tip;
         let first = self.figures.chain.first().map_or(1, |round| round.first_height).max(Height::GENESIS.0 + 1);
         for height in (first..=tip.height().0).map(Height) {
@@ -273,7 +369,7 @@ impl Bundle<'_> {
             ("node", Kind::Count),
             ("transactions", Kind::Count),
         ];
-        let mut sheet = Sheet::create(folder, "orphans", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        let mut sheet = self.sheet(folder, "orphans", columns)?;
         for orphan in &self.figures.orphans {
             sheet.row(vec![
                 orphan.height.into(),
@@ -283,6 +379,37 @@ impl Bundle<'_> {
                 orphan.node.into(),
                 orphan.transactions.into(),
             ])?;
+        }
+        sheet.finish()
+    }
+
+    /// Each link once, by the numbers of its nodes.
+    fn links(&self, folder: &Path) -> Result<(), SheetError> {
+        let (network, links) = (self.network, self.network.links());
+        if matches!(links, Links::Mesh(all) if all.len() > MESH_LIMIT) {
+            // A reader would take those of an earlier run for this one's.
+            for file in Output::Links.files().iter().map(|name| folder.join(name)) {
+                match fs::remove_file(&file) {
+                    Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                        return Err(SheetError::Io { file, source });
+                    }
+                    _ => {}
+                }
+            }
+            return Ok(());
+        }
+        let columns =
+            [("from", Kind::Count), ("to", Kind::Count), ("latency_us", Kind::Count), ("latency_back_us", Kind::Count)];
+        let mut sheet = self.sheet(folder, "links", columns)?;
+        for from in (0..self.figures.nodes as u32).map(NodeId) {
+            for to in links.of(from).into_iter().filter(|to| *to > from) {
+                sheet.row(vec![
+                    from.0.into(),
+                    to.0.into(),
+                    network.fixed_latency(from, to).into(),
+                    network.fixed_latency(to, from).into(),
+                ])?;
+            }
         }
         sheet.finish()
     }

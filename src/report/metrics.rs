@@ -249,6 +249,7 @@ impl Account {
         let blocks = (tip.height().0 + 1).saturating_sub(self.book.first_height.0);
         let seconds = end.seconds_since(SimTime::from_seconds(self.slots.start(self.book.start)));
         let slots = &self.total;
+        let last = chain.last().map(|round| round.active_set).unwrap_or_default();
         Totals {
             height: tip.height().0,
             rounds: chain.len() as u32,
@@ -264,9 +265,10 @@ impl Account {
             fork_depth_max: slots.fork_depth_max,
             down_max: slots.down_max,
             rollbacks: self.rollbacks.count,
-            rollback_depth_max: self.rollbacks.depth_max,
+            rollback_depth_max: self.rollbacks.depth_max(),
             rollback_depth_mean: self.rollbacks.depth_mean(),
             rollbacks_by_cause: self.rollbacks.by_cause.clone(),
+            rollbacks_by_depth: self.rollbacks.by_depth.clone(),
             blocks_refused: self.rollbacks.refused,
             blocks_disregarded: self.rollbacks.disregarded,
             forging_suspended: self.rollbacks.suspended,
@@ -275,6 +277,10 @@ impl Account {
             propagation_all_ms: self.propagation.all(),
             gossip_ms: self.propagation.gossip(),
             gossip_all_ms: self.propagation.gossip_all(),
+            turnover: chain.iter().filter_map(|round| round.active_set.turnover).sum(),
+            gini_end: last.gini,
+            nakamoto_end: last.nakamoto,
+            captured_end: last.captured,
             transactions: self.traffic.total,
             transactions_per_second: if seconds > 0.0 { self.traffic.total as f64 / seconds } else { 0.0 },
             transaction_latency_ms: self.traffic.latency(),

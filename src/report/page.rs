@@ -22,13 +22,17 @@ const LIBRARY: [&str; 2] = [include_str!("page/common.js"), include_str!("page/r
 /// A page of this title that shows `data` by a script, which finds it in `data`.
 fn page(title: &str, data: &Value, script: &str) -> String {
     // In a script element only `</` and `<!` mean something to HTML, and JSON may write `<` otherwise.
-    let data = data.to_string().replace('<', "\\u003c");
+    assembled(&escape(title), &data.to_string().replace('<', "\\u003c"), script)
+}
+
+/// The template with its parts: title and data as they stand in it.
+fn assembled(title: &str, data: &str, script: &str) -> String {
     let parts = [
-        ("{{title}}", escape(title)),
-        ("{{style}}", drawing::STYLE.to_owned() + STYLE),
+        ("{{title}}", title),
+        ("{{style}}", &style()),
         ("{{data}}", data),
-        ("{{library}}", bare(&(drawing::SCRIPTS.concat() + &LIBRARY.concat()))),
-        ("{{script}}", bare(script)),
+        ("{{library}}", &library()),
+        ("{{script}}", &bare(script)),
     ];
     let mut page = String::new();
     let mut rest = TEMPLATE;
@@ -36,11 +40,40 @@ fn page(title: &str, data: &Value, script: &str) -> String {
         page.push_str(before);
         let (name, after) = at.split_once("}}").expect("the template closes what it opens");
         let part = parts.iter().find(|(part, _)| part.trim_matches(['{', '}']) == name);
-        page.push_str(&part.expect("the template names these parts only").1);
+        page.push_str(part.expect("the template names these parts only").1);
         rest = after;
     }
     page.push_str(rest);
     page
+}
+
+fn style() -> String {
+    drawing::STYLE.to_owned() + STYLE
+}
+
+fn library() -> String {
+    bare(&(drawing::SCRIPTS.concat() + &LIBRARY.concat()))
+}
+
+/// A page of this program, taken apart.
+pub struct PageParts<'a> {
+    /// The data as JSON.
+    pub data: &'a str,
+    /// The scripts, in the order in which the page runs them; the last is `None` if no page of this program is the same but for title and data.
+    pub scripts: Option<[String; 2]>,
+    pub style: String,
+}
+
+/// Takes a page apart. Returns `None` if the text is no page of a report, of this or another version.
+pub fn parts(text: &str) -> Option<PageParts<'_>> {
+    const DATA: &str = "<script id=\"data\" type=\"application/json\">";
+    let (head, rest) = text.split_once(DATA)?;
+    let (data, _) = rest.split_once("</script>")?;
+    let (_, title) = head.split_once("<title>")?;
+    let (title, _) = title.split_once("</title>")?;
+    let script =
+        [run::SCRIPT, sweep::SCRIPT, explain::SCRIPT].into_iter().find(|script| assembled(title, data, script) == text);
+    Some(PageParts { data, scripts: script.map(|script| [library(), bare(script)]), style: style() })
 }
 
 /// A script without comments of whole lines and without what lines begin with: an eighth less. No text of the scripts goes

@@ -27,7 +27,7 @@ pub const FAULTY: Range<u32> = 660..740;
 /// Slots at the end of a run in which the chain must grow by half as many blocks, for a network that goes on.
 const LAST: u32 = 84;
 
-/// What goes wrong in a run.
+/// The disturbance of a run.
 pub struct Situation {
     pub name: &'static str,
     pub what: &'static str,
@@ -80,7 +80,7 @@ struct Played {
     missed: u32,
     rollbacks: u32,
     deepest: u32,
-    /// Of each slot, how far the last final block lies below the winning tip; empty where no rule makes blocks final.
+    /// For each slot, the distance of the last final block from the winning tip; empty without a rule of finality.
     below: Vec<u32>,
     conflict: bool,
     united: bool,
@@ -108,8 +108,8 @@ pub struct Row {
     pub united: u32,
 }
 
-/// Plays every situation under every set of rules with each of these seeds, on so many threads. `None` if `stop` was set before
-/// the end. `progress` hears how many runs are over.
+/// Plays every situation under every set of rules with each of these seeds, on `jobs` threads. `None` if `stop` was set before the end.
+/// `progress` receives the number of finished runs.
 ///
 /// # Panics
 /// A run panics.

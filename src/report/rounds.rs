@@ -7,11 +7,12 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
     protocol::{BlockId, Height, PublicKey, Slot},
-    sim::{NetworkEvent, Observer, Plan, Tips},
+    sim::{ActiveSet, NetworkEvent, Observer, Plan, Tips},
 };
 use serde::Serialize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    iter,
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -38,7 +39,7 @@ pub struct Gap {
 }
 
 /// One round.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundReport {
     pub round: u32,
     pub first_height: u32,
@@ -47,6 +48,9 @@ pub struct RoundReport {
     pub blocks: u32,
     pub missed_slots: u32,
     pub gaps: Vec<Gap>,
+    /// The figures of its members.
+    #[serde(skip)]
+    pub active_set: ActiveSet,
     /// Slots left empty after the last block of the chain, in the round that they belong to.
     #[serde(skip)]
     pub empty_at_end: u32,
@@ -57,7 +61,7 @@ pub struct RoundReport {
     pub turns: Vec<Turn>,
 }
 
-/// Rounds of which every slot is told.
+/// The number of rounds whose slots are all listed.
 pub const ROUNDS_IN_TURNS: usize = 120;
 
 /// One slot of a round.
@@ -87,6 +91,8 @@ pub struct RoundBook {
     /// The first height that the run makes a block for.
     pub(super) first_height: Height,
     first: Arc<RoundInfo>,
+    /// The delegates of each group of agents.
+    groups: Vec<BTreeSet<PublicKey>>,
     /// By the block that ended the round before.
     begun: BTreeMap<BlockId, Arc<RoundInfo>>,
 }
@@ -96,7 +102,9 @@ impl RoundBook {
     pub fn new(plan: &Plan) -> Self {
         let first = plan.tree.applied(&plan.tip).state.round().clone();
         let start = plan.tree.slots().slot(plan.start.seconds());
-        Self { tree: plan.tree.clone(), start, first_height: plan.tip.height().next(), first, begun: BTreeMap::new() }
+        let (tree, groups, first_height) =
+            (plan.tree.clone(), plan.delegates_of_groups.clone(), plan.tip.height().next());
+        Self { tree, start, first_height, first, groups, begun: BTreeMap::new() }
     }
 
     /// Follows an event of any node.
@@ -121,10 +129,11 @@ impl RoundBook {
             Some(delegate) => delegate.username.to_string(),
             None => key.to_string(),
         };
-        walk.rounds
-            .iter()
-            .filter(|round| round.counts.iter().any(|counts| *counts != (0, 0)))
-            .map(|round| round.report(&username))
+        let before = iter::once(None).chain(walk.rounds.iter().map(|round| Some(&*round.round)));
+        let rounds = walk.rounds.iter().zip(before);
+        rounds
+            .filter(|(round, _)| round.counts.iter().any(|counts| *counts != (0, 0)))
+            .map(|(round, before)| round.report(&username, ActiveSet::of(&round.round, before, &self.groups)))
             .collect()
     }
 
@@ -212,7 +221,7 @@ impl OneRound {
         Self { last_height, gaps: Vec::new(), empty_at_end: 0, blocks: 0, counts, turns: Vec::new(), round }
     }
 
-    fn report(&self, username: &impl Fn(&PublicKey) -> String) -> RoundReport {
+    fn report(&self, username: &impl Fn(&PublicKey) -> String, active_set: ActiveSet) -> RoundReport {
         let mut delegates: Vec<DelegateSlots> = self
             .round
             .members
@@ -240,6 +249,7 @@ impl OneRound {
             blocks: self.blocks,
             missed_slots: self.counts.iter().map(|(_, missed)| missed).sum(),
             gaps: self.gaps.clone(),
+            active_set,
             empty_at_end: self.empty_at_end,
             delegates,
             turns: self.turns.iter().map(turn).collect(),

@@ -46,7 +46,7 @@ pub struct Session {
     pub seed: u64,
     /// The text of the scenario, with what it includes and with values that were replaced: files may move.
     pub scenario: String,
-    /// Of a loaded network: its folder, the file of passphrases, the chain it began on.
+    /// The folder of a loaded network. The next two are its file of passphrases and the chain on which it began.
     pub network_dir: Option<PathBuf>,
     pub secrets: Option<PathBuf>,
     pub chain: Option<PathBuf>,

@@ -9,6 +9,7 @@ use parquet::{
     data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type},
     errors::ParquetError,
     file::{
+        metadata::KeyValue,
         properties::WriterProperties,
         writer::{SerializedFileWriter, SerializedRowGroupWriter},
     },
@@ -128,18 +129,25 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SheetError> {
 }
 
 impl Sheet {
-    /// Begins the table of this name in a folder.
+    /// Begins the table of this name in a folder. `about` comes into the metadata of the Parquet file, as keys and values.
     ///
     /// # Errors
     /// A file cannot be created.
-    pub fn create(folder: &Path, name: &str, columns: Vec<Column>) -> Result<Self, SheetError> {
+    pub fn create(
+        folder: &Path,
+        name: &str,
+        columns: Vec<Column>,
+        about: &[(String, String)],
+    ) -> Result<Self, SheetError> {
         let stem = folder.join(name);
         let open = |file: PathBuf| {
             Pending::create(&file).map(BufWriter::new).map_err(|source| SheetError::Io { file, source })
         };
         let mut csv = csv::Writer::from_writer(open(stem.with_extension("csv"))?);
         csv.write_record(columns.iter().map(|column| &column.name)).map_err(|source| csv_error(&stem, source))?;
-        let properties = Arc::new(WriterProperties::builder().set_created_by("dposlab".to_owned()).build());
+        let about = about.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+        let properties = WriterProperties::builder().set_created_by("dposlab".to_owned());
+        let properties = Arc::new(properties.set_key_value_metadata(Some(about)).build());
         let out = open(stem.with_extension("parquet"))?;
         let schema = schema(&columns).map_err(|source| parquet_error(&stem, source))?;
         let parquet = SerializedFileWriter::new(out, schema, properties);
@@ -344,7 +352,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let columns = [("count", Kind::Count), ("number", Kind::Number), ("text", Kind::Text), ("flag", Kind::Flag)];
         let columns = columns.map(|(name, kind)| column(name, kind)).to_vec();
-        let mut sheet = Sheet::create(folder.path(), "all", columns).expect("the folder is there");
+        let mut sheet = Sheet::create(folder.path(), "all", columns, &[("of".to_owned(), "what".to_owned())])
+            .expect("the folder is there");
         let rows = GROUP as u64 + 3;
         for index in 0..rows {
             let number = (index % 2 == 0).then_some(index as f64 / 4.0);
@@ -356,6 +365,8 @@ mod tests {
         let file = File::open(folder.path().join("all.parquet")).expect("it is there");
         let reader = SerializedFileReader::new(file).expect("it is a Parquet file");
         assert_eq!(reader.num_row_groups(), 2);
+        let about = reader.metadata().file_metadata().key_value_metadata().expect("it has some");
+        assert_eq!(about, &vec![KeyValue::new("of".to_owned(), "what".to_owned())]);
         let mut read = 0;
         for (index, row) in reader.into_iter().enumerate() {
             let row = row.expect("every row is whole");

@@ -5,7 +5,7 @@ use crate::statistics::{Interval, interval};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Histograms count whole numbers: a unit is so many of theirs.
+/// The number of histogram units in one unit of a figure, because histograms count whole numbers.
 const SCALE: f64 = 1e6;
 
 /// The share of runs in which something was so.
@@ -54,7 +54,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of a share of decided runs beside so many others; `None` of no runs.
+    /// The bounds of a share of decided runs with `open` undecided ones; `None` without runs.
     pub fn of(Share { of, so }: Share, open: u64) -> Option<Self> {
         let least = Share { of: of + open, so }.report()?;
         let most = Share { of: of + open, so: so + open }.report()?;
@@ -82,7 +82,7 @@ pub struct DistributionReport {
     pub mean: f64,
     /// Student's interval of the mean; empty of a single value, and where all are equal.
     pub confidence: Option<Interval>,
-    /// If all values are equal, the greatest share of other values that could still be missing from so many, by the exact bound.
+    /// If all values are equal, the greatest share of other values that a sample of this size could still miss, by the exact bound.
     /// Empty if they differ.
     pub differ_at_most: Option<f64>,
     pub deviation: f64,
@@ -90,8 +90,14 @@ pub struct DistributionReport {
     pub p5: f64,
     pub p25: f64,
     pub p50: f64,
+    /// The ends of the median's interval; empty where there are too few values for one.
+    pub p50_low: Option<f64>,
+    pub p50_high: Option<f64>,
     pub p75: f64,
     pub p95: f64,
+    /// The same of this quantile.
+    pub p95_low: Option<f64>,
+    pub p95_high: Option<f64>,
     pub max: f64,
 }
 
@@ -122,6 +128,18 @@ impl Distribution {
         let deviation = if self.count > 1 { (self.squares / (self.count - 1) as f64).sqrt() } else { 0.0 };
         let differ = (self.min == self.max).then(|| interval::clopper_pearson(0, self.count).high);
         let at = |share| (self.values.value_at_quantile(share) as f64 / SCALE).clamp(self.min, self.max);
+        let between = |share| {
+            let (low, high) = interval::ranks_of_quantile(share, self.count);
+            // Half a rank less, because rounding could make it the next one.
+            let share_of = |rank: u64| (rank as f64 - 0.5) / self.count as f64;
+            // Rounding makes an interval wider.
+            let least = |rank| {
+                let value = self.values.value_at_quantile(share_of(rank));
+                (self.values.lowest_equivalent(value) as f64 / SCALE).clamp(self.min, self.max)
+            };
+            (low.map(least), high.map(|rank| at(share_of(rank))))
+        };
+        let ((p50_low, p50_high), (p95_low, p95_high)) = (between(0.5), between(0.95));
         Some(DistributionReport {
             count: self.count,
             mean: self.mean,
@@ -132,8 +150,12 @@ impl Distribution {
             p5: at(0.05),
             p25: at(0.25),
             p50: at(0.5),
+            p50_low,
+            p50_high,
             p75: at(0.75),
             p95: at(0.95),
+            p95_low,
+            p95_high,
             max: self.max,
         })
     }
@@ -196,9 +218,14 @@ mod tests {
         assert!(close(confidence.low, 3.3341) && close(confidence.high, 7.6659), "{report:?}");
         assert!((report.p50 - 5.0).abs() < 0.01 && (report.p95 - 10.0).abs() < 0.02, "{report:?}");
         assert_eq!((report.min, report.max), (1.0, 10.0));
+        // The second and the ninth of ten values bound the median: the chance of fewer than two heads of ten is 11 in 1,024.
+        let near = |found: Option<f64>, value: f64| found.is_some_and(|found| (found - value).abs() < 0.01);
+        assert!(near(report.p50_low, 2.0) && near(report.p50_high, 9.0), "{report:?}");
+        assert!(near(report.p95_low, 8.0) && report.p95_high.is_none(), "{report:?}");
         let mut one = Distribution::new();
         one.add(0.25);
         let report = one.report().expect("of something");
         assert_eq!((report.confidence, report.p5, report.p95), (None, 0.25, 0.25));
+        assert_eq!((report.p50_low, report.p50_high, report.p95_low, report.p95_high), (None, None, None, None));
     }
 }

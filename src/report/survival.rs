@@ -11,8 +11,8 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
 
-/// Times are whole milliseconds, of which four digits count: so many different ones there are at most, and a size that does
-/// not grow with the number of runs.
+/// Times are whole milliseconds with this number of significant digits. This bounds the number of different times, so the size does not
+/// grow with the number of runs.
 const DIGITS: u32 = 4;
 
 /// Times in seconds, to a millisecond or to four digits.
@@ -52,7 +52,7 @@ pub struct Estimate {
 }
 
 impl Survival {
-    /// One more run, watched for so many seconds, from 0 on; whether it saw the event at the end of them.
+    /// Adds a run that was watched for `seconds` seconds, from 0 on. `seen` is true if it saw the event at their end.
     pub fn add(&mut self, seconds: f64, seen: bool) {
         let millis = (seconds * 1e3).round().clamp(0.0, 1e15) as u64;
         let unit = 10_u64.pow((millis.checked_ilog10().unwrap_or(0) + 1).saturating_sub(DIGITS));
@@ -92,7 +92,7 @@ impl Survival {
         self.steps(self.counts.values().map(|(seen, censored)| seen + censored).sum())
     }
 
-    /// One for each time at which one of so many runs saw the event, ascending.
+    /// Returns an estimate for each time at which one of `runs` runs saw the event, ascending.
     fn steps(&self, runs: u64) -> Vec<Estimate> {
         let z = Normal::standard().inverse_cdf(0.5 + CONFIDENCE / 2.0);
         let (mut at_risk, mut share, mut variance) = (runs, 1.0_f64, 0.0_f64);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each figure is that of the list of times: whoever is censored at a time is still watched then.
+        /// Each figure is that of the list of times: a run that is censored at a time is still watched then.
         #[test]
         fn figures_are_those_of_the_list_of_times(times in prop::collection::vec((0..60_u32, any::<bool>()), 1..40)) {
             let mut all = Survival::default();

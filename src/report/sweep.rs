@@ -10,8 +10,8 @@
 //! Another program may deal the runs out to machines without a common disk: `engine::hand_over` plays some, and `handed` makes
 //! their rows lines of text, and of lines rows.
 //!
-//! A run's row has its own place in `rows.bin`, guarded by a checksum, so that an interrupted sweep goes on where it was,
-//! nothing is counted twice, and results are read in one order whoever played them. Neither playing nor reading keeps
+//! A run's row has its own place in `rows.bin`, guarded by a checksum, so that an interrupted sweep goes on where it was, no run is
+//! counted twice, and results are read in one order, independent of the threads that played them. Neither playing nor reading keeps
 //! rows in memory.
 
 pub mod columns;
@@ -27,15 +27,19 @@ pub mod rows;
 pub mod summary;
 pub mod until;
 
-use super::bundle;
+use super::{
+    bundle,
+    provenance::{self, KeptCommand, KeptStudy, Provenance, ProvenanceError, SweepStudy},
+};
 use crate::{
     files::{self, CHAIN_LIMIT},
     protocol::crypto::sha256,
-    scenario::{Override, Scenario, ScenarioError, Variation, overrides::OverrideError},
+    scenario::{Override, Scenario, ScenarioError, ScenarioFiles, Variation, overrides::OverrideError},
 };
 use points::Points;
 use rows::{Rows, RowsError};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -120,7 +124,7 @@ impl From<Seeds> for String {
     }
 }
 
-/// One of several parts, from 1: every so many-th run.
+/// One of `of` parts, from 1: it has every `of`-th run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
@@ -161,6 +165,12 @@ pub struct Sweep {
     pub manifest: Manifest,
     /// Each combination of varied values.
     pub cells: Vec<Cell>,
+    /// The files that the scenario was read from.
+    pub files: ScenarioFiles,
+    /// How its results are computed.
+    pub study: SweepStudy,
+    /// The command that plays it, word by word.
+    pub command: Vec<String>,
     /// The number of seeds for which `rows.bin` has places, if that is more than there are.
     seeds_with_places: Option<u64>,
 }
@@ -199,8 +209,8 @@ pub enum SweepError {
     Twice(String),
     #[error("--points {0}")]
     Points(#[from] points::PointsError),
-    #[error("point {number} ({values}): {source}")]
-    Point { number: usize, values: String, source: ScenarioError },
+    #[error("{point} ({values}): {source}")]
+    Point { point: String, values: String, source: ScenarioError },
     #[error("{}: {source}", file.display())]
     Io { file: PathBuf, source: io::Error },
     #[error("{}: is no sweep's: {why}", file.display())]
@@ -232,6 +242,8 @@ pub enum SweepError {
     Rows(#[from] RowsError),
     #[error(transparent)]
     Sheet(#[from] super::sheet::SheetError),
+    #[error(transparent)]
+    Provenance(#[from] ProvenanceError),
 }
 
 impl SweepError {
@@ -239,6 +251,7 @@ impl SweepError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Rows(error) => matches!(error.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::NotFound),
+            Self::Provenance(error) => error.is_bad_input(),
             other => !matches!(other, Self::Io { .. } | Self::Sheet(_)),
         }
     }
@@ -256,6 +269,21 @@ impl Sweep {
         varied: Varied<'_>,
         shard: Option<Shard>,
     ) -> Result<Self, SweepError> {
+        Self::of_files(ScenarioFiles::read(file)?, seeds, set, varied, shard)
+    }
+
+    /// The same of files that were read before.
+    ///
+    /// # Errors
+    /// As [`Sweep::new`].
+    pub fn of_files(
+        files: ScenarioFiles,
+        seeds: Seeds,
+        set: &[Override],
+        varied: Varied<'_>,
+        shard: Option<Shard>,
+    ) -> Result<Self, SweepError> {
+        let file = &files.file;
         let Varied { vary: vary_given, points } = varied;
         let vary: Vec<Variation> =
             vary_given.iter().map(|vary| vary.parse()).collect::<Result<_, _>>().map_err(SweepError::Vary)?;
@@ -263,7 +291,7 @@ impl Sweep {
         let of_vary = vary.iter().map(|vary| vary.values[0].path());
         let paths: Vec<String> = of_points[0].iter().map(Override::path).chain(of_vary).collect();
         for (index, path) in paths.iter().enumerate() {
-            // What is set comes first, so a part of it may be varied; the other way round what is set would be lost.
+            // `set` comes first, so a part of its value may be varied. The other way round `set` would overwrite the varied value.
             let hides_set = set.iter().any(|set| is_within(&set.path(), path));
             if hides_set || paths[..index].iter().any(|other| is_within(path, other) || is_within(other, path)) {
                 return Err(SweepError::Twice(path.clone()));
@@ -277,15 +305,17 @@ impl Sweep {
         if let Some((what, found, allowed)) =
             counts.into_iter().find(|(_, found, allowed)| *found > u128::from(*allowed))
         {
-            return Err(SweepError::TooMany { scenario: file.to_path_buf(), what, found, allowed });
+            return Err(SweepError::TooMany { scenario: file.clone(), what, found, allowed });
         }
-        let base = Scenario::load_with(file, set);
+        let base = Scenario::load_from(&files, set);
         let mut cells = Vec::new();
         for (number, point) in (1..).zip(&of_points) {
             for varied in combinations(point, &vary) {
                 let overrides: Vec<Override> = set.iter().chain(&varied).cloned().collect();
-                let scenario = Scenario::load_with(file, &overrides).map_err(|source| match points {
-                    Some(_) => SweepError::Point { number, values: in_words(&varied), source },
+                let scenario = Scenario::load_from(&files, &overrides).map_err(|source| match points {
+                    Some(points) => {
+                        SweepError::Point { point: points.place(number), values: in_words(&varied), source }
+                    }
                     None => source.into(),
                 })?;
                 cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
@@ -293,7 +323,7 @@ impl Sweep {
         }
         // A file may need a varied value to be whole.
         let mut described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
-        described.push_str(&of_files(&cells)?);
+        described.push_str(&digests_of_files(&cells, &files)?);
         let manifest = Manifest {
             sweep: VERSION,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -306,13 +336,15 @@ impl Sweep {
             shard,
             columns: columns::names(&cells),
         };
-        Ok(Self { manifest, cells, seeds_with_places: None })
+        let study = SweepStudy { scenario: bundle::shown(file), ..SweepStudy::default() };
+        let command = Vec::new();
+        Ok(Self { manifest, cells, files, study, command, seeds_with_places: None })
     }
 
-    /// The sweep that a folder holds, and its rows, for this process alone. Its scenario must be where it was, and as it was.
+    /// The sweep that a folder holds, and its rows, for this process alone. Its scenario is read from the folder.
     ///
     /// # Errors
-    /// The folder holds none, the scenario has changed, the rows are another sweep's, or another process works there.
+    /// The folder holds none, a file of the scenario is missing or has changed there, the rows are another sweep's, or another process works there.
     pub fn of(folder: &Path) -> Result<(Self, Rows), SweepError> {
         let file = folder.join(MANIFEST);
         if fs::symlink_metadata(&file).is_err() {
@@ -324,15 +356,56 @@ impl Sweep {
         if rows.sweep()?.is_some_and(|sweep| sweep != manifest.digest()) {
             return Err(SweepError::OtherRows { folder: folder.to_path_buf() });
         }
-        Ok((Self::described(&manifest, folder)?, rows))
+        let sweep = Self::described(&manifest, &Provenance::read(folder)?, folder)?;
+        manifest.check_same(&sweep.manifest, folder)?;
+        Ok((sweep, rows))
     }
 
-    fn described(manifest: &Manifest, folder: &Path) -> Result<Self, SweepError> {
+    /// The sweep that a folder says it is of, by the files that it keeps. Its manifest is the one that this program would write.
+    ///
+    /// # Errors
+    /// The folder is not a sweep's, or a file of the scenario is missing or has changed there.
+    pub fn described(manifest: &Manifest, provenance: &Provenance, folder: &Path) -> Result<Self, SweepError> {
         let set = manifest.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>()?;
-        let file = PathBuf::from(&manifest.scenario);
-        let sweep = Self::new(&file, manifest.seeds, &set, manifest.varied(), manifest.shard)?;
-        manifest.check_same(&sweep.manifest, folder)?;
-        Ok(sweep)
+        let files = provenance.files(folder)?;
+        let KeptStudy::Sweep(study) = &provenance.study else {
+            let why = "is of a run, and no sweep's".to_owned();
+            return Err(ProvenanceError::Malformed { file: folder.join(provenance::PROVENANCE), why }.into());
+        };
+        let sweep = Self::of_files(files, manifest.seeds, &set, manifest.varied(), manifest.shard)?;
+        Ok(Self { study: study.clone(), ..sweep })
+    }
+
+    /// Makes the folder this sweep's, for this process alone, answers its rows, and keeps there what repeats the sweep.
+    ///
+    /// # Errors
+    /// As [`Manifest::claim`] and [`Sweep::keep`].
+    pub fn claim(&self, folder: &Path) -> Result<Rows, SweepError> {
+        let rows = self.manifest.claim(folder)?;
+        self.keep(folder, Vec::new())?;
+        Ok(rows)
+    }
+
+    /// Keeps in its folder what repeats the sweep. `earlier` are the commands that have played parts of it elsewhere.
+    ///
+    /// # Errors
+    /// A file that the scenario names cannot be read, one cannot be written, or the folder holds a run or a damaged `provenance.json`.
+    pub fn keep(&self, folder: &Path, earlier: Vec<KeptCommand>) -> Result<(), SweepError> {
+        let earlier = [Provenance::played_in(folder)?, earlier].concat();
+        let mut study = self.study.clone();
+        if let Some(KeptStudy::Sweep(before)) = Provenance::read(folder).ok().map(|before| before.study) {
+            study.max_time |= before.max_time;
+        }
+        let (study, names) = (KeptStudy::Sweep(study), names_of_files(&self.cells));
+        Provenance::keep(folder, study, &self.files, &names, earlier, self.command.clone())?;
+        Ok(())
+    }
+
+    /// The metadata of the sweep's Parquet files: nothing of the part, and the scenario as reports name it.
+    pub(super) fn metadata(&self) -> Vec<(String, String)> {
+        let scenario = self.study.scenario.clone();
+        let study: Value = json!(Manifest { scenario, shard: None, ..self.manifest.clone() });
+        provenance::metadata(&study, &self.files)
     }
 
     /// Sees that there are combinations of values to compare.
@@ -380,7 +453,7 @@ impl Sweep {
         run / self.manifest.shard.map_or(1, |shard| shard.of)
     }
 
-    /// The same with so many of its seeds, the first ones.
+    /// Keeps the first `seeds` of its seeds.
     pub fn end_after(&mut self, seeds: u64) {
         self.seeds_with_places.get_or_insert(self.manifest.seeds.end - self.manifest.seeds.first);
         self.manifest.seeds.end = self.manifest.seeds.first + seeds;
@@ -402,7 +475,7 @@ impl Sweep {
     }
 }
 
-/// What is varied in a sweep: the values of each point, with every combination of those of each path.
+/// The varied values of a sweep: those of each point, with every combination of the values of each path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Varied<'a> {
     /// `path=value,value`, one for each path.
@@ -411,7 +484,7 @@ pub struct Varied<'a> {
 }
 
 impl Manifest {
-    /// What is varied.
+    /// Returns the varied values.
     pub fn varied(&self) -> Varied<'_> {
         Varied { vary: &self.vary, points: self.points.as_ref() }
     }
@@ -472,7 +545,11 @@ impl Manifest {
         sha256(&serde_json::to_vec(self).expect("it is made of what JSON can hold"))
     }
 
-    fn check_same(&self, expected: &Self, folder: &Path) -> Result<(), SweepError> {
+    /// Checks that two describe one sweep.
+    ///
+    /// # Errors
+    /// They do not: the first key in which they differ.
+    pub fn check_same(&self, expected: &Self, folder: &Path) -> Result<(), SweepError> {
         let text = |manifest: &Self| {
             let shard = manifest.shard.map_or("none".to_owned(), String::from);
             [
@@ -497,15 +574,19 @@ impl Manifest {
     }
 }
 
-/// Returns a digest of the files that the scenarios name.
-fn of_files(cells: &[Cell]) -> Result<String, SweepError> {
-    let names: BTreeSet<&str> = cells.iter().flat_map(|cell| cell.scenario.files()).collect();
+/// The names of the files that the scenarios name.
+fn names_of_files(cells: &[Cell]) -> BTreeSet<&str> {
+    cells.iter().flat_map(|cell| cell.scenario.files()).collect()
+}
+
+/// Returns digests of the files that the scenarios name.
+fn digests_of_files(cells: &[Cell], files: &ScenarioFiles) -> Result<String, SweepError> {
     let of = |name: &str| {
-        let file = PathBuf::from(name);
+        let file = files.place(name).to_path_buf();
         let bytes = files::read(&file, CHAIN_LIMIT).map_err(|source| SweepError::Io { file, source })?;
         Ok(format!("{name}: {}\n", hex::encode(sha256(&bytes))))
     };
-    names.into_iter().map(of).collect()
+    names_of_files(cells).into_iter().map(of).collect()
 }
 
 /// Returns true if a path is another one, or leads to something in what that one leads to.

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod line;
 pub mod perfetto;
 
+use super::provenance::compare::Against;
 use crate::{
     actors::{Event, NodeId, SimTime},
     files,
@@ -57,7 +58,7 @@ struct Writer {
     out: Out,
     slots: Slots,
     events: u64,
-    /// The blocks of which it was told that a round begins after them.
+    /// The blocks after which a round begins, as reported so far.
     rounds: BTreeSet<BlockId>,
     /// The first that went wrong; nothing is written after it.
     broken: Option<io::Error>,
@@ -85,6 +86,23 @@ impl TraceWriter {
         let wrong = |source| TraceError { file: file.to_path_buf(), source };
         let out = BufWriter::with_capacity(BUFFER, files::create(file).map_err(wrong)?);
         Self::to(out, file, format, header, plan).map_err(wrong)
+    }
+
+    /// A trace that goes nowhere but is compared with that of a file, line by line; the first difference comes into `found`. The first
+    /// line of another version of this program is passed over.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read.
+    pub fn against(
+        file: &Path,
+        passes_first: bool,
+        found: Arc<Mutex<Option<String>>>,
+        header: &Header,
+        plan: &Plan,
+    ) -> Result<Self, TraceError> {
+        let wrong = |source| TraceError { file: file.to_path_buf(), source };
+        let out = Against::new(file, passes_first, found).map_err(wrong)?;
+        Self::to(BufWriter::with_capacity(BUFFER, out), file, TraceFormat::Jsonl, header, plan).map_err(wrong)
     }
 
     fn to(

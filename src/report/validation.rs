@@ -1,21 +1,28 @@
-//! What others have published or computed of protocols of this family, held against what comes out here.
+//! Published figures of protocols of this family, compared with simulated ones.
 //!
 //! Each study plays a network, or a rule alone where the network has no such thing, once for each of its seeds. Each claim is a
 //! number that its source gives for exactly that set-up. Sources: docs/validation.md.
 
 use super::statistics::{Distribution, DistributionReport};
 use crate::{
+    actors::{Event, NodeId, SimTime},
     ledger::{Link, finality::drawn},
-    protocol::{Height, Slot},
-    scenario::Scenario,
-    sim::SeedTree,
+    protocol::{BlockId, Height, Slot},
+    scenario::{Override, Scenario},
+    sim::{Observer, SeedTree},
     statistics::Interval,
     threads::on_threads,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
-use std::{collections::BTreeMap, fmt::Write, path::Path, sync::Arc, sync::atomic::AtomicBool};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    path::Path,
+    sync::atomic::AtomicBool,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// One set-up, and what is known of it.
 pub struct Study {
@@ -27,10 +34,10 @@ pub struct Study {
     claims: &'static [Claim],
 }
 
-/// A number that somebody else gives.
+/// A number from another source.
 pub struct Claim {
     figure: &'static str,
-    /// Who gives it.
+    /// The source of the number.
     source: &'static str,
     expected: f64,
     /// How far off the number itself may be: half of its last digit; 0 if it is exact.
@@ -42,7 +49,7 @@ const fn claim(figure: &'static str, source: &'static str, expected: f64, within
 }
 
 /// All of them.
-pub static STUDIES: [Study; 14] = [
+pub static STUDIES: [Study; 17] = [
     Study {
         what: "EOS, 21 delegates, turns of 12",
         seeds: 2,
@@ -126,6 +133,16 @@ pub static STUDIES: [Study; 14] = [
         ],
     },
     Study {
+        what: "Lisk's 101 seats where 44 % of the coins vote",
+        seeds: 2,
+        play: lisk_votes,
+        claims: &[
+            claim("seats of one owner of 22.1 %, 101 votes a wallet", "LIP-0021, LIP-0023", 101.0, 0.0),
+            claim("of one owner of 21.8 %", "closed form", 0.0, 0.0),
+            claim("of 51 wallets with 22.1 %, one vote a wallet", "closed form", 51.0, 0.0),
+        ],
+    },
+    Study {
         what: "51 delegates, each place of a round shuffled",
         seeds: 1,
         play: |seed| gaps("lisk", seed),
@@ -152,6 +169,46 @@ pub static STUDIES: [Study; 14] = [
         play: |seed| vec![vec![missed(51, 0.0128, 60, seed)]],
         claims: &[claim("share of slots missed", "ARK's main net, 2017 to 2020", 0.0128, 0.000_05)],
     },
+    Study {
+        what: "SimBlock's defaults",
+        seeds: 12,
+        play: |seed| vec![arrivals(&[], seed).to_vec()],
+        claims: &[
+            claim("milliseconds until half of the nodes have a block, mean of blocks", SIMBLOCK, 906.0, 45.0),
+            claim("until nine in ten have it", SIMBLOCK, 2_137.0, 107.0),
+            claim("until 99 in 100 have it", SIMBLOCK, 3_728.0, 186.0),
+        ],
+    },
+    Study {
+        what: "SimBlock without compact blocks, Internet of 2015 and of 2019",
+        seeds: 12,
+        play: |seed| {
+            let whole = "network.compact.share=0";
+            let [of_2019, of_2015] =
+                [arrivals(&[whole], seed), arrivals(&[&[whole], &INTERNET_2015[..]].concat(), seed)];
+            vec![[&of_2015[..], &of_2019[..], &[100.0 * (1.0 - of_2019[1] / of_2015[1])]].concat()]
+        },
+        claims: &[
+            claim("2015: milliseconds until half of the nodes have a block, mean of blocks", SIMBLOCK, 6_313.0, 316.0),
+            claim("2015: until nine in ten have it", SIMBLOCK, 11_490.0, 575.0),
+            claim("2015: until 99 in 100 have it", SIMBLOCK, 17_200.0, 860.0),
+            claim("2019: until half have it", SIMBLOCK, 2_480.0, 124.0),
+            claim("2019: until nine in ten have it", SIMBLOCK, 4_555.0, 228.0),
+            claim("2019: until 99 in 100 have it", SIMBLOCK, 7_276.0, 364.0),
+            claim("less time for nine in ten in 2019 than in 2015, in percent", SIMBLOCK, 60.4, 1.0),
+        ],
+    },
+];
+
+/// The source of the figures of SimBlock. They are of one network that was drawn, so they may be off by 5 %.
+const SIMBLOCK: &str = "SimBlock's code";
+/// The Internet of 2015 in place of that of 2019: latencies in milliseconds, bytes per second, and shares of the nodes by region.
+const INTERNET_2015: [&str; 4] = [
+    "network.regions.latency_ms=[[36,119,255,310,154,208],[119,12,221,242,266,350],[255,221,137,347,256,269],\
+     [310,242,347,99,172,278],[154,266,256,172,9,163],[208,350,269,278,163,22]]",
+    "network.downlink=[3125000,3000000,812500,1250000,2187500,1750000]",
+    "network.uplink=[587500,1012500,225000,662500,425000,650000]",
+    "network.regions.shares=[0.3869,0.5159,0.0113,0.0574,0.0119,0.0166]",
 ];
 
 /// A claim, and what came out.
@@ -173,7 +230,7 @@ pub struct Held {
     pub holds: bool,
 }
 
-/// Plays every study, on so many threads. `None` if `stop` was set before the end. `progress` hears how many of [`runs`] are over.
+/// Plays every study, on `jobs` threads. `None` if `stop` was set before the end. `progress` receives the number of finished [`runs`].
 ///
 /// # Panics
 /// A run panics.
@@ -236,7 +293,7 @@ fn healthy<T>(
     seen
 }
 
-/// How far the last final block lies below the tip after each of so many rounds of slots, the last ones: mean, least and greatest.
+/// The distance of the last final block from the tip after each of the last `rounds` rounds of slots: mean, least and greatest.
 fn below(rules: &str, delegates: u32, turn: u32, rounds: u32, seed: u64) -> Vec<Vec<f64>> {
     let round = (delegates * turn) as usize;
     // By then blocks have become final for several rounds.
@@ -263,7 +320,7 @@ fn tron_in_slots(missed: f64, seed: u64) -> Vec<f64> {
     seen[before as usize..].iter().copied().flatten().collect()
 }
 
-/// How many blocks after each block it became final: the mean of each of so many parts, of so many rounds.
+/// The number of blocks after which a block became final: the mean of each of `parts` parts of `rounds` rounds.
 fn delays(delegates: u32, parts: u32, rounds: u32, seed: u64) -> Vec<Vec<f64>> {
     let (first, part) = (4 * delegates, rounds * delegates);
     let mut before = Height::GENESIS;
@@ -280,6 +337,44 @@ fn delays(delegates: u32, parts: u32, rounds: u32, seed: u64) -> Vec<Vec<f64>> {
     of_parts.iter().map(|delays| vec![mean(delays)]).collect()
 }
 
+/// Owners that vote for delegates that stand by, where all other voters vote for those that are active.
+fn lisk_votes(seed: u64) -> Vec<Vec<f64>> {
+    // 44 % of 125 million coins are 55 million.
+    let full = "most = 101";
+    vec![vec![
+        seats(full, (1, 27_600_000), (10, 27_400_000), seed),
+        seats(full, (1, 27_300_000), (10, 27_400_000), seed),
+        seats("most = 1", (51, 27_600_000), (400, 27_400_000), seed),
+    ]]
+}
+
+/// The seats of 101 that the delegates of a cartel have once all votes count. Voters and their coins are those of the cartel and the others.
+fn seats(votes: &str, (owners, stake): (u32, u32), (others, rest): (u32, u32), seed: u64) -> f64 {
+    const SEATS: u32 = 101;
+    // Too few coins to matter, and enough to be active before the others.
+    let own: String = (0..2 * SEATS).map(|place| if place < SEATS { "2000000000," } else { "1000000000," }).collect();
+    let text = format!(
+        "version = 1\nrounds = 100\ncrypto = \"modelled\"\n[network]\ndelegates = {SEATS}\nstandby = {SEATS}\ngossip = \"once\"\n\
+         vote_weights = {{ list = [{own}] }}\n[rules]\nledger.votes = {{ {votes} }}\n[[agents]]\nkind = \"cartel\"\nvoters = {owners}\n\
+         stake = {stake}\ndelegates = {{ from = {SEATS}, to = {} }}\n[[agents]]\nkind = \"apathy\"\nvoters = {others}\nstake = {rest}\n",
+        2 * SEATS - 1
+    );
+    let scenario = Scenario::parse(&text, Path::new("study")).expect("the studies are scenarios");
+    let seeds = SeedTree::new(seed);
+    let testnet = scenario.testnet(seeds);
+    let plan = scenario.plan(&testnet, seeds);
+    let cartel: BTreeSet<_> = testnet.delegates[SEATS as usize..].iter().map(|one| *one.keys.public()).collect();
+    let mut captured = 0;
+    scenario.play_inline(&plan, Vec::new(), |stage| {
+        let tip = stage.world().tips().winning();
+        let round = plan.tree.applied(tip).state.round().clone();
+        captured = round.members.iter().filter(|member| cartel.contains(&member.public_key)).count();
+        // All vote in the second and third round.
+        tip.height().0 < 3 * SEATS
+    });
+    captured as f64
+}
+
 fn lisk(seed: u64) -> Vec<Vec<f64>> {
     let all = drawn::lisk(101, 2, 250, 0.0, seed);
     let firsts = all.iter().filter(|(height, _)| (height.0 - 2) % 103 == 0);
@@ -288,7 +383,7 @@ fn lisk(seed: u64) -> Vec<Vec<f64>> {
     vec![vec![mean(&firsts), mean(&any)]]
 }
 
-/// The slots between two of one delegate, in parts of so many rounds.
+/// The slots between two slots of one delegate, in parts of some rounds.
 fn gaps(rules: &str, seed: u64) -> Vec<Vec<f64>> {
     let (delegates, parts, rounds) = (51, 12, 20);
     let mut last = BTreeMap::new();
@@ -298,7 +393,7 @@ fn gaps(rules: &str, seed: u64) -> Vec<Vec<f64>> {
     });
     for (place, (forger, slot)) in seen.into_iter().enumerate() {
         let before = last.insert(forger, slot).filter(|before| *before != slot);
-        // In the first round nobody has forged before.
+        // In the first round no delegate has forged before.
         let part = place.checked_sub(delegates as usize).map(|place| place / (rounds * delegates) as usize);
         if let (Some(before), Some(gaps)) = (before, part.and_then(|part| of_parts.get_mut(part))) {
             gaps.push(f64::from(slot.0 - before.0));
@@ -318,6 +413,44 @@ fn missed(delegates: u32, share: f64, rounds: u32, seed: u64) -> f64 {
     let seen = healthy("reference", delegates, &off, rounds * delegates, seed, |tip, _, slot| (tip.height().0, slot.0));
     let (first, last) = (seen[0], seen[seen.len() - 1]);
     1.0 - f64::from(last.0 - first.0) / f64::from(last.1 - first.1)
+}
+
+/// The milliseconds until half, nine in ten and 99 in 100 of SimBlock's nodes have a block on their chains, from its forging on: the means
+/// of 60 blocks.
+fn arrivals(set: &[&str], seed: u64) -> [f64; 3] {
+    let set: Vec<Override> = set.iter().map(|one| one.parse().expect("the studies are scenarios")).collect();
+    let text = include_str!("../../scenarios/simblock.toml");
+    let scenario = Scenario::parse_with(text, Path::new("study"), &set).expect("the studies are scenarios");
+    let seeds = SeedTree::new(seed);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let seen = Arc::new(Mutex::new(BTreeMap::new()));
+    let mut slots = 0;
+    scenario.play_inline(&plan, vec![Box::new(Arrivals(seen.clone()))], |_| {
+        slots += 1;
+        slots < 60
+    });
+    let blocks = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let whole: Vec<&Vec<SimTime>> = blocks.values().filter(|times| times.len() == plan.nodes.len()).collect();
+    // Only the last blocks may be under way at the end. A mean of those that came would be of the quick ones.
+    if whole.len() < 58 {
+        return [f64::NAN; 3];
+    }
+    [0.5, 0.9, 0.99].map(|share| {
+        let place = (share * plan.nodes.len() as f64).ceil() as usize - 1;
+        let waits = whole.iter().map(|times| times[place].since(times[0]).as_secs_f64() * 1_000.0);
+        mean(&waits.collect::<Vec<_>>())
+    })
+}
+
+/// The instants at which each block came onto chains, the forger's first.
+struct Arrivals(Arc<Mutex<BTreeMap<BlockId, Vec<SimTime>>>>);
+
+impl Observer for Arrivals {
+    fn observe(&mut self, now: SimTime, _: NodeId, event: &Event) {
+        if let Event::BlockApplied(link) = event {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(link.id()).or_default().push(now);
+        }
+    }
 }
 
 /// Faults by which each delegate is off in each round with a chance.

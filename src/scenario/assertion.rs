@@ -10,10 +10,14 @@
 //! after_fault = 0
 //! ```
 
+mod condition;
+
+pub use condition::{Comparison, Condition, MemberKind, Operand, Quantifier};
+
 use crate::sim::Trigger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 /// Something that must hold of a run: one of four claims about a condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,31 +56,6 @@ pub enum Claim {
     Finally(Condition),
 }
 
-/// Something that holds of the network at an instant or does not.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Condition {
-    /// At least one node is live, and all live nodes stand on one block.
-    Converged,
-    /// All invariants hold of the winning chain, or the one of this name.
-    Invariants(Option<String>),
-    Compare {
-        metric: Metric,
-        comparison: Comparison,
-        value: f64,
-    },
-}
-
-/// The comparison of a metric with a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    Less,
-    AtMost,
-    Equal,
-    Not,
-    AtLeast,
-    More,
-}
-
 /// Declares the metrics with their names and what they are.
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:literal => $variant:ident,)*) => {
@@ -111,6 +90,10 @@ macro_rules! metrics {
 metrics! {
     /// Height of the winning chain.
     "height" => Height,
+    /// Blocks of the winning chain that were forged in the run.
+    "blocks" => Blocks,
+    /// Time between the block below the winning tip and the winning tip, in seconds.
+    "gap" => Gap,
     /// Height of the lowest live node's chain.
     "lowest-height" => LowestHeight,
     /// Round of the winning chain's next block.
@@ -141,6 +124,14 @@ metrics! {
     "suspended" => Suspended,
     /// Times a node asked its peers whether they are on its chain.
     "health-checks" => HealthChecks,
+    /// Active delegates of the winning chain's next block that were not active in the round before.
+    "turnover" => Turnover,
+    /// Gini coefficient of these active delegates' vote weights when their round began, from 0 to 1.
+    "gini" => Gini,
+    /// Least number of these active delegates that have more than half of their vote weight.
+    "nakamoto" => Nakamoto,
+    /// The most of these active delegates that belong to one group of agents.
+    "captured" => Captured,
     /// Forged transactions of the winning chain, those of its first block left out.
     "transactions" => Transactions,
     /// Pending transactions in the fullest pool of a live node.
@@ -171,6 +162,26 @@ impl Claim {
 type Misread = (&'static str, String, String);
 
 impl Assertion {
+    /// The condition holds at the end of every slot.
+    pub fn always(condition: impl Into<String>) -> Self {
+        Self { always: Some(condition.into()), ..Self::default() }
+    }
+
+    /// The condition holds at the end of at least one slot.
+    pub fn sometimes(condition: impl Into<String>) -> Self {
+        Self { sometimes: Some(condition.into()), ..Self::default() }
+    }
+
+    /// The condition holds at the end of a slot within this number of rounds' worth of slots from the start.
+    pub fn eventually(condition: impl Into<String>, within_rounds: u32) -> Self {
+        Self { eventually: Some(condition.into()), within_rounds: Some(within_rounds), ..Self::default() }
+    }
+
+    /// The condition holds when the run ends.
+    pub fn finally(condition: impl Into<String>) -> Self {
+        Self { finally: Some(condition.into()), ..Self::default() }
+    }
+
     /// Reads its claim.
     ///
     /// # Errors
@@ -223,65 +234,6 @@ impl fmt::Display for Assertion {
         match &self.after {
             Some(after) => write!(f, " after {}", serde_json::to_string(after).unwrap_or_default()),
             None => Ok(()),
-        }
-    }
-}
-
-impl Condition {
-    /// Returns the forms that an assertion can have.
-    fn allowed() -> String {
-        let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
-        format!(
-            "'converged', 'invariants', 'invariant NAME', or a metric, one of < <= == != >= > and a number; metrics are {}",
-            metrics.join(", ")
-        )
-    }
-}
-
-impl FromStr for Condition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "converged" => return Ok(Self::Converged),
-            "invariants" => return Ok(Self::Invariants(None)),
-            text => {
-                if let Some(name) = text.strip_prefix("invariant ") {
-                    return Ok(Self::Invariants(Some(name.trim().to_owned())));
-                }
-            }
-        }
-        let mut words = text.split_whitespace();
-        let metric = words.next().and_then(|name| Metric::ALL.iter().find(|metric| metric.name() == name));
-        let comparison = words.next().and_then(|sign| match sign {
-            "<" => Some(Comparison::Less),
-            "<=" => Some(Comparison::AtMost),
-            "==" => Some(Comparison::Equal),
-            "!=" => Some(Comparison::Not),
-            ">=" => Some(Comparison::AtLeast),
-            ">" => Some(Comparison::More),
-            _ => None,
-        });
-        let value = words.next().and_then(|number| number.parse::<f64>().ok()).filter(|number| number.is_finite());
-        match (metric, comparison, value, words.next()) {
-            (Some(metric), Some(comparison), Some(value), None) => {
-                Ok(Self::Compare { metric: *metric, comparison, value })
-            }
-            _ => Err(Self::allowed()),
-        }
-    }
-}
-
-impl Comparison {
-    /// Returns true if a number compares so with another.
-    pub fn holds(self, found: f64, value: f64) -> bool {
-        match self {
-            Self::Less => found < value,
-            Self::AtMost => found <= value,
-            Self::Equal => found == value,
-            Self::Not => found != value,
-            Self::AtLeast => found >= value,
-            Self::More => found > value,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The end of a run: with its last round, or before it.
 //!
-//! A run that is ended before its end, by the stall rule or the time limit, is *censored*: nobody knows how it would have
-//! gone on, so it has neither succeeded nor failed. A run that has *halted* is no guess: it is proved that no block can
-//! ever be made again.
+//! A run that is ended before its end, by the stall rule or the time limit, is *censored*: its further course is unknown, so it has
+//! neither succeeded nor failed. A run has *halted* if it is proved that no block can ever be made again.
 
 use super::{Scenario, stall::Stall};
 use crate::{
@@ -24,6 +23,10 @@ pub enum Ended {
     Stalled,
     /// The time limit ended it: censored.
     Time,
+    /// It has had as many events as its scenario allows: censored.
+    Events,
+    /// It has taken as much real time as its command allows: censored.
+    RealTime,
     /// Its user ended it.
     Interrupted,
 }
@@ -46,13 +49,15 @@ impl Ended {
             Self::Halted(_) => "halted",
             Self::Stalled => "stalled",
             Self::Time => "time",
+            Self::Events => "max-events",
+            Self::RealTime => "max-time",
             Self::Interrupted => "interrupted",
         }
     }
 
-    /// Returns true if it was ended before its end, so that nobody knows how it would have gone on.
+    /// Returns true if the run was stopped before its end, so that its further course is unknown.
     pub fn is_censored(self) -> bool {
-        matches!(self, Self::Stalled | Self::Time | Self::Interrupted)
+        !matches!(self, Self::Complete | Self::Halted(_))
     }
 
     /// Returns true if nothing that was not seen could still happen: what has not come to hold never will. A network in
@@ -61,7 +66,7 @@ impl Ended {
         match self {
             Self::Complete => true,
             Self::Halted(halt) => halt.cause == HaltCause::NoNodeLive,
-            Self::Stalled | Self::Time | Self::Interrupted => false,
+            Self::Stalled | Self::Time | Self::Events | Self::RealTime | Self::Interrupted => false,
         }
     }
 
@@ -75,15 +80,18 @@ impl Ended {
 
     /// Returns a sentence about the end, without its full stop.
     pub fn in_words(self, reached: Height, wanted: Height) -> String {
+        let censored = |by: &str| {
+            format!(
+                "censored: {by} ended it at height {reached} of {wanted}, so nobody knows how it would have gone on"
+            )
+        };
         match self {
             Self::Complete => format!("complete: the last round ended at height {reached}"),
             Self::Halted(halt) => format!("halted for good at height {reached} of {wanted}: {}", halt.in_words()),
-            Self::Stalled => format!(
-                "censored: the stall rule ended it at height {reached} of {wanted}, so nobody knows how it would have gone on"
-            ),
-            Self::Time => format!(
-                "censored: the time limit ended it at height {reached} of {wanted}, so nobody knows how it would have gone on"
-            ),
+            Self::Stalled => censored("the stall rule"),
+            Self::Time => censored("the time limit"),
+            Self::Events => censored("the limit of events"),
+            Self::RealTime => censored("the limit of real time"),
             Self::Interrupted => format!("interrupted at height {reached} of {wanted}"),
         }
     }
@@ -130,13 +138,21 @@ pub struct Closing {
     last: Height,
     seats: u32,
     slots: u32,
+    max_events: Option<u64>,
 }
 
 impl Closing {
     /// Before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let (stall, halt) = (Stall::new(scenario, plan), HaltWatch::default());
-        Self { stall, halt, last: scenario.last_height(), seats: scenario.round_slots(), slots: 0 }
+        Self {
+            stall,
+            halt,
+            last: scenario.last_height(),
+            seats: scenario.round_slots(),
+            slots: 0,
+            max_events: scenario.max_events,
+        }
     }
 
     /// At the end of a slot: whether the run is over, and how. One that is not `wanted` any more is interrupted.
@@ -151,7 +167,8 @@ impl Closing {
         }
         let ends_round = self.slots.is_multiple_of(self.seats);
         let halted = ends_round.then(|| self.halt.look(end, world)).flatten().map(Ended::Halted);
-        halted.or_else(|| self.stall.look(end, height))
+        let is_full = self.max_events.is_some_and(|most| world.events() >= most);
+        halted.or_else(|| self.stall.look(end, height)).or_else(|| is_full.then_some(Ended::Events))
     }
 }
 

@@ -2,6 +2,7 @@
 //! allowed. `load.rs` reads files, and `limits.rs` checks them.
 
 use super::{
+    agents::Agents,
     assertion::{Assertion, Condition},
     overrides::OverrideError,
     script::Action,
@@ -22,8 +23,8 @@ pub struct Scenario {
     /// One line on what the run shows.
     #[serde(default)]
     pub description: String,
-    /// Other files, relative to this one, whose keys hold where this one says nothing; their faults, workloads and
-    /// assertions come before this one's.
+    /// Other files, relative to this one, whose keys hold where this one says nothing; their faults, workloads, agents
+    /// and assertions come before this one's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
     /// Rounds to play, the one of the genesis block included.
@@ -36,6 +37,9 @@ pub struct Scenario {
     /// the rounds take when no slot is missed, and 24 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_seconds: Option<u32>,
+    /// The number of events after which a run is ended, censored: with the slot in which it is reached. By default there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_events: Option<u64>,
     /// The treatment of signatures: "real" (the default), "every-node" or "modelled".
     #[serde(default)]
     pub crypto: CryptoMode,
@@ -54,6 +58,9 @@ pub struct Scenario {
     /// The sources of transactions.
     #[serde(default, rename = "workload", skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<Workload>,
+    /// Groups of voters and delegates that decide at round ends, each by a policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Agents>,
     /// The assertions. A run in which one does not hold has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
@@ -116,8 +123,9 @@ impl Scenario {
 
     /// The stall rule in force.
     pub fn stall_rule(&self) -> StallRule {
-        let converged =
-            |assertion: &Assertion| assertion.claim().is_ok_and(|claim| *claim.condition() == Condition::Converged);
+        let converged = |assertion: &Assertion| {
+            assertion.claim().is_ok_and(|claim| claim.condition().parts().contains(&&Condition::Converged))
+        };
         let default = if self.assertions.iter().any(converged) { StallRule::Off } else { StallRule::Rounds(4) };
         self.stall.unwrap_or(default)
     }

@@ -22,13 +22,13 @@ pub enum Thing {
     /// A node that forges.
     Delegate,
     Fault,
-    /// An owner of a shared wallet that has so many.
+    /// An owner of a shared wallet, with the number of its owners.
     Owner {
         of: u32,
     },
 }
 
-/// The things that there are in a run. Whatever a scenario names by a number or a name is held against it here, and nowhere else.
+/// The things that there are in a run. This module alone checks every number and name that a scenario uses.
 pub struct Ground<'a> {
     pub nodes: u32,
     /// The number of nodes that forge; these are the first ones.
@@ -45,7 +45,7 @@ pub struct Ground<'a> {
 
 /// The delegates' usernames.
 pub enum Usernames<'a> {
-    /// `genesis_1` and so on: so many.
+    /// This number of names: `genesis_1` and so on.
     Numbered(u32),
     /// These, in the order of their nodes.
     Listed(&'a [String]),
@@ -128,13 +128,17 @@ impl Ground<'_> {
         fault.kind.said().iter().try_for_each(|(name, said)| self.check_said(&join(key, name), said))
     }
 
-    /// Checks a statement of a fault beside its lists of nodes, under its key.
-    fn check_said(&self, key: &str, said: &Said<'_>) -> Checked {
+    /// Checks a statement of a fault or a policy beside its lists of nodes, under its key.
+    pub fn check_said(&self, key: &str, said: &Said<'_>) -> Checked {
         match said {
             Said::Number(number, allowed) => within(key, *number, allowed.clone()),
             Said::Part(part) => ratio(key, *part),
             Said::Rate(per_second) => rate(key, *per_second),
             Said::Amount(amount) => amount_of(key, *amount, 0),
+            Said::Durations(durations) => match durations.wrong() {
+                Some((found, allowed)) => Err(Mistake::new(key, found, allowed)),
+                None => Ok(()),
+            },
             Said::Rounds(rounds) => self.check_rounds(key, rounds),
             Said::LaterRound(round) => within(key, *round, 2..=self.rounds),
             Said::Accounts(count) => within(key, *count, 1..=self.accounts),
@@ -252,7 +256,7 @@ impl Ground<'_> {
     }
 
     /// The numbers of nodes that are named, of a share none.
-    fn numbers_of(&self, nodes: &Nodes) -> Vec<u32> {
+    pub fn numbers_of(&self, nodes: &Nodes) -> Vec<u32> {
         match nodes {
             Nodes::List(list) => list.iter().filter_map(|node| self.number_of(node)).collect(),
             Nodes::Span(span) => match (self.number_of(&span.from), self.number_of(&span.to)) {

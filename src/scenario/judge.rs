@@ -1,20 +1,28 @@
 //! Watches a run and says which of its scenario's assertions hold.
 
+mod counts;
+mod members;
+
 use super::{
     Ended, Scenario,
-    assertion::{Claim, Condition, Metric},
+    assertion::{Claim, Condition, Metric, Operand},
 };
 use crate::{
     actors::{ActorId, Event, NodeId, SimTime},
-    ledger::{BlockTree, Link},
-    protocol::{Height, Slot},
+    ledger::{BlockTree, Link, RoundInfo},
+    protocol::{Height, PublicKey, Slot},
     sim::{
-        Act, Fault, NetworkEvent, Observer, Outlook, Plan, Tips, Trigger, Weights,
+        Act, ActiveSet, Fault, NetworkEvent, Observer, Outlook, Plan, Tips, Trigger, Weights,
         fault::{EventKind, NodeRef},
     },
 };
+use counts::Counts;
+use members::{Asked, Member, Shares};
 use serde::Serialize;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
 
 /// An observer that watches a run beside the judge and knows its invariants.
 pub trait Expert: Observer {
@@ -109,28 +117,22 @@ struct Case {
     /// The greatest height that any node has applied.
     best: Height,
     weights: Weights,
-    pools: Vec<i64>,
-    counts: Counts,
+    /// The delegates of each group of agents.
+    groups: Vec<BTreeSet<PublicKey>>,
+    /// The counts of each node.
+    counts: Vec<Counts>,
     expert: Option<Box<dyn Expert>>,
     /// The slot at whose end the network is looked at next.
     slot: Slot,
     assertions: Vec<Watched>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    forged: u64,
-    refused: u64,
-    reverted: u64,
-    rollbacks: u64,
-    rollback_depth: u32,
-    suspended: u64,
-    health_checks: u64,
-    rejected: u64,
-    expired: u64,
-    evicted: u64,
-    peers_removed: u64,
-    longest_gap: u32,
+    /// The active set that was looked at last, with its round.
+    active_set: Option<(Arc<RoundInfo>, ActiveSet)>,
+    /// The metrics of whose change something is asserted, as they were at the end of the slot before, and of the one before that.
+    before: [BTreeMap<Metric, Option<f64>>; 2],
+    /// The shares of the delegates in the winning chain.
+    shares: Option<Shares>,
+    /// The conditions on blocks that were asked.
+    asked: Vec<Asked>,
 }
 
 /// An assertion and what is known of it.
@@ -205,11 +207,15 @@ impl Judge {
             tips: Tips::new(plan.nodes.len(), &plan.tip),
             best: plan.tip.height(),
             weights: Weights::new(plan),
-            pools: vec![0; plan.nodes.len()],
-            counts: Counts::default(),
+            groups: plan.delegates_of_groups.clone(),
+            counts: vec![Counts::default(); plan.nodes.len()],
             expert,
             slot: slots.slot(plan.start.seconds()),
             assertions: watched.collect(),
+            active_set: None,
+            before: [BTreeMap::new(), BTreeMap::new()],
+            shares: None,
+            asked: Vec::new(),
             tree: plan.tree.clone(),
         };
         let judge = Self(Arc::new(Mutex::new(case)));
@@ -234,7 +240,15 @@ impl Judge {
     pub fn verdicts(&self, end: SimTime, ended: Ended) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);
+        // A run ends with a slot. There the change is that of its last slot, and not that of none.
+        let is_with_slot = end == SimTime::from_seconds(case.tree.slots().start(case.slot));
+        if is_with_slot {
+            case.before.swap(0, 1);
+        }
         case.look(true);
+        if is_with_slot {
+            case.before.swap(0, 1);
+        }
         case.assertions.iter().map(|watched| watched.verdict(ended.is_decided())).collect()
     }
 
@@ -266,7 +280,7 @@ impl Observer for Judge {
             expert.observe(now, node, event);
         }
         case.tips.follow(node, event);
-        case.count(node, event);
+        case.counts[node.0 as usize].follow(event);
         case.event_passed(node, event);
         if let Event::BlockApplied(link) = event {
             case.best = case.best.max(link.height());
@@ -286,7 +300,7 @@ impl Observer for Judge {
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
-            NetworkEvent::PoolLost { node } => case.pools[node.0 as usize] = 0,
+            NetworkEvent::PoolLost { node } => case.counts[node.0 as usize].pool = 0,
             _ => {}
         }
     }
@@ -339,7 +353,7 @@ impl Case {
                 Claim::Finally(_) if !at_end => continue,
                 claim => claim.condition(),
             };
-            let (holds, found) = self.judge(condition, end);
+            let (holds, found) = self.judge(condition, end, None);
             let deadline = watched.within_rounds.map(|rounds| since.0.saturating_add(rounds * self.slots_per_round));
             let when = || format!("{found} in slot {} at height {}", self.slot, self.tips.winning().height());
             watched.decided = match (&watched.claim, holds) {
@@ -353,12 +367,19 @@ impl Case {
             };
             watched.last = when();
         }
+        let open = assertions.iter().filter(|watched| watched.decided.is_none() && !at_end);
+        let changes: BTreeSet<Metric> = open.flat_map(|watched| watched.claim.condition().changes()).collect();
+        let now = changes.into_iter().map(|metric| (metric, self.metric(metric, end))).collect();
+        if !at_end {
+            let before = std::mem::replace(&mut self.before[0], now);
+            self.before[1] = before;
+        }
         self.assertions = assertions;
     }
 
-    /// Judges a condition now, where slot `end` begins, and says what was found. `None` where it is about a figure
-    /// that is not defined, for no node is live.
-    fn judge(&mut self, condition: &Condition, end: Slot) -> (Option<bool>, String) {
+    /// Judges a condition now, where slot `end` begins, of a member or of the network, and says what was found. `None` where it is about
+    /// a figure that is not defined, for no node is live, or for a change, in the first slot.
+    fn judge(&mut self, condition: &Condition, end: Slot, of: Option<&Member>) -> (Option<bool>, String) {
         match condition {
             Condition::Converged => {
                 let holds = self.tips.is_converged();
@@ -370,18 +391,73 @@ impl Case {
                 let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(now, &tree, &tip, name));
                 (Some(result.is_ok()), result.err().unwrap_or_else(|| "all hold".to_owned()))
             }
-            Condition::Compare { metric, comparison, value } => match self.metric(*metric, end) {
-                Some(found) => {
-                    (Some(comparison.holds(found, *value)), format!("{} is {}", metric.name(), short(found)))
+            Condition::Compare { figure, comparison, value } => {
+                let name = figure.to_string();
+                match self.figure(*figure, end, of) {
+                    Ok(found) => (Some(comparison.holds(found, *value)), format!("{name} is {}", short(found))),
+                    Err(why) => (None, format!("{name} is not defined, {why}")),
                 }
-                None => (None, format!("{} is not defined, no node is live", metric.name())),
-            },
+            }
+            Condition::Each { quantifier, group, part } => self.judge_each(condition, *quantifier, *group, part),
+            Condition::All(parts) => self.judge_all(parts, end, of, false),
+            Condition::Any(parts) => self.judge_all(parts, end, of, true),
+            Condition::Not(part) => {
+                let (holds, found) = self.judge(part, end, of);
+                (holds.map(|holds| !holds), found)
+            }
         }
     }
 
+    /// Judges the parts of a joined condition. A part with the result `decides` decides. Returns the findings of the parts that decide, or of
+    /// all parts.
+    fn judge_all(
+        &mut self,
+        parts: &[Condition],
+        end: Slot,
+        of: Option<&Member>,
+        decides: bool,
+    ) -> (Option<bool>, String) {
+        let judged: Vec<_> = parts.iter().map(|part| self.judge(part, end, of)).collect();
+        let is_decided = judged.iter().any(|(holds, _)| *holds == Some(decides));
+        let told = judged.iter().filter(|(holds, _)| !is_decided || *holds == Some(decides));
+        let found: Vec<&str> = told.map(|(_, found)| found.as_str()).collect();
+        let open = judged.iter().any(|(holds, _)| holds.is_none());
+        let holds = if is_decided { Some(decides) } else { (!open).then_some(!decides) };
+        (holds, found.join(", "))
+    }
+
+    /// The active set of the winning chain. It is made once a round.
+    fn active_set(&mut self) -> ActiveSet {
+        let applied = self.tree.applied(self.tips.winning());
+        let round = applied.state.round();
+        match &self.active_set {
+            Some((of, found)) if Arc::ptr_eq(of, round) => *found,
+            _ => {
+                let found = ActiveSet::after(&self.tree, self.tips.winning(), &self.groups);
+                self.active_set = Some((round.clone(), found));
+                found
+            }
+        }
+    }
+
+    /// A figure of a member or of the network; why it is not defined, if it is not.
+    fn figure(&mut self, figure: Operand, end: Slot, of: Option<&Member>) -> Result<f64, &'static str> {
+        match (figure, of) {
+            (Operand::Now(metric), Some(member)) => Ok(self.metric_of(member, metric)),
+            (Operand::Now(metric), None) => self.metric(metric, end).ok_or("no node is live"),
+            (Operand::Change(metric), _) => {
+                let before = *self.before[0].get(&metric).ok_or("no slot is before")?;
+                let now = self.metric(metric, end);
+                let change = now.ok_or("no node is live")? - before.ok_or("no node was live")?;
+                // Shares differ by what is rounded.
+                Ok((change * 1e9).round() / 1e9)
+            }
+        }
+    }
+
+    /// A metric of the network.
     fn metric(&mut self, metric: Metric, end: Slot) -> Option<f64> {
-        let (counts, winning) = (&self.counts, self.tips.winning());
-        let count = |count: u64| Some(count as f64);
+        let winning = self.tips.winning();
         match metric {
             Metric::Height => Some(winning.height().0.into()),
             Metric::LowestHeight => self.tips.heights().map(|(least, _)| least.0.into()),
@@ -390,67 +466,38 @@ impl Case {
             Metric::VoteAgreement => self.weights.agreement(&self.tips),
             Metric::Chains => Some(self.tips.branches().branches.into()),
             Metric::Down => Some(self.tips.down().into()),
-            Metric::Missed => {
-                let (slots, blocks) = (end.0 - self.start.0, winning.height().0.saturating_sub(self.first.height().0));
-                Some(slots.saturating_sub(blocks).into())
-            }
-            Metric::LongestGap => Some(counts.longest_gap.into()),
-            Metric::BlocksForged => count(counts.forged),
-            Metric::BlocksRefused => count(counts.refused),
-            Metric::BlocksReverted => count(counts.reverted),
-            Metric::Rollbacks => count(counts.rollbacks),
-            Metric::RollbackDepth => Some(counts.rollback_depth.into()),
-            Metric::Suspended => count(counts.suspended),
-            Metric::HealthChecks => count(counts.health_checks),
+            Metric::Blocks => Some(self.blocks().into()),
+            Metric::Gap => Some(members::gap(winning).into()),
+            Metric::Missed => Some((end.0 - self.start.0).saturating_sub(self.blocks()).into()),
+            Metric::Turnover => Some(self.active_set().turnover.unwrap_or(0).into()),
+            Metric::Gini => Some(self.active_set().gini),
+            Metric::Nakamoto => Some(self.active_set().nakamoto.into()),
+            Metric::Captured => Some(self.active_set().captured.into()),
             Metric::Transactions => Some(winning.transactions() as f64 - self.first.transactions() as f64),
             Metric::Pool => {
-                self.tips.of_live().map(|(node, _)| self.pools[node.0 as usize]).max().map(|pool| pool as f64)
+                self.tips.of_live().map(|(node, _)| self.counts[node.0 as usize].pool).max().map(|pool| pool as f64)
             }
-            Metric::Rejected => count(counts.rejected),
-            Metric::Expired => count(counts.expired),
-            Metric::Evicted => count(counts.evicted),
-            Metric::PeersRemoved => count(counts.peers_removed),
+            Metric::RollbackDepth | Metric::LongestGap => {
+                self.counts.iter().filter_map(|counts| counts.of(metric)).max().map(|most| most as f64)
+            }
+            Metric::BlocksForged
+            | Metric::BlocksRefused
+            | Metric::BlocksReverted
+            | Metric::Rollbacks
+            | Metric::Suspended
+            | Metric::HealthChecks
+            | Metric::Rejected
+            | Metric::Expired
+            | Metric::Evicted
+            | Metric::PeersRemoved => {
+                Some(self.counts.iter().filter_map(|counts| counts.of(metric)).sum::<i64>() as f64)
+            }
         }
     }
 
-    fn count(&mut self, node: NodeId, event: &Event) {
-        let counts = &mut self.counts;
-        let pool = &mut self.pools[node.0 as usize];
-        match event {
-            Event::BlockForged(_) => counts.forged += 1,
-            Event::BlockRefused(_) => counts.refused += 1,
-            Event::BlockApplied(link) => {
-                if let Some(parent) = link.parent() {
-                    let (before, after) = (parent.block().header.timestamp.0, link.block().header.timestamp.0);
-                    counts.longest_gap = counts.longest_gap.max(after.saturating_sub(before));
-                }
-            }
-            Event::BlockReverted(_) => counts.reverted += 1,
-            Event::RolledBack { from, to, .. } => {
-                counts.rollbacks += 1;
-                counts.rollback_depth = counts.rollback_depth.max(from.height().0.saturating_sub(to.height().0));
-            }
-            Event::ForgingSuspended { .. } => counts.suspended += 1,
-            Event::HealthChecked { .. } => counts.health_checks += 1,
-            Event::PoolAdded(added) => *pool += added.len() as i64,
-            Event::PoolRejected(rejected) => counts.rejected += rejected.len() as u64,
-            Event::PoolRemoved(_) | Event::PoolPurged(_) => *pool -= 1,
-            Event::PoolExpired(_) => {
-                counts.expired += 1;
-                *pool -= 1;
-            }
-            Event::PoolEvicted(_) => {
-                counts.evicted += 1;
-                *pool -= 1;
-            }
-            Event::PoolReplaced(held) => *pool = held.len() as i64,
-            Event::PeerRemoved(_) => counts.peers_removed += 1,
-            Event::BlockReceived(_)
-            | Event::BlockDisregarded(_)
-            | Event::PeerAdded(_)
-            | Event::ForgerStarted { .. }
-            | Event::ForgerFailed { .. } => {}
-        }
+    /// The blocks of the winning chain that were forged in the run.
+    fn blocks(&self) -> u32 {
+        self.tips.winning().height().0.saturating_sub(self.first.height().0)
     }
 
     // From when assertions count.

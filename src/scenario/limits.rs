@@ -2,17 +2,26 @@
 
 use super::{
     Scenario,
+    agents::{Agents, PAY_ROUNDS_LIMIT, STAKE_LIMIT, VOTERS_LIMIT},
     assertion::Assertion,
     file::StallRule,
     ground::{Ground, Thing, Usernames},
     mistake::{Checked, Mistake, amount, join, rate, ratio, within},
     script::Action,
-    testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT},
+    testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT, spare},
+    vote_weights::{EXPONENT_LIMIT, VoteWeights},
     workload::{WALLETS_LIMIT, Workload, WorkloadKind},
 };
 use crate::{
     ledger::Rules,
-    sim::{Fault, Latency, network::topology::TopologyError},
+    sim::{
+        Fault, Latency,
+        fault::Nodes,
+        network::{
+            AccessRate, Compact, Regions, RegionsError, Sharing, latency::LATENCY_LIMIT_MS, topology::TopologyError,
+        },
+        processor::{Processor, ProcessorPlan},
+    },
 };
 use std::collections::BTreeMap;
 
@@ -20,12 +29,18 @@ use std::collections::BTreeMap;
 const VERSION: u32 = 1;
 /// Rounds a scenario can run.
 const ROUNDS_LIMIT: u32 = 100_000;
-/// Nodes a scenario can have.
-pub const NODES_LIMIT: u32 = 10_000;
+/// The largest number of relays. Each takes some 8 KiB, and a block to all of them takes seconds.
+pub const RELAYS_LIMIT: u32 = 1_000_000;
 /// The greatest reward of a block: a million coins \[arktoshi\].
 const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// Milliseconds that a clock can be wrong by, or that a message can be late: eleven days.
 const MILLISECONDS_LIMIT: u32 = 1_000_000_000;
+/// The largest `network.block_bytes`.
+const BLOCK_BYTES_LIMIT: u32 = 1_000_000_000;
+/// The largest number of each part of the time for a block, in microseconds or nanoseconds.
+const WORK_LIMIT: u32 = 1_000_000_000;
+/// The largest number of cores of a node.
+const CORES_LIMIT: u32 = 1_024;
 /// Blocks that a lock can last beyond the shortest time.
 const BLOCKS_LIMIT: u32 = 1_000_000;
 /// Payments of a multipayment: more cannot be written.
@@ -33,13 +48,34 @@ const PAYMENTS_LIMIT: u32 = 65_535;
 /// Seconds a duration can last: a century.
 const TIME_LIMIT: u32 = 3_200_000_000;
 
+fn check_compact(compact: &Compact) -> Checked {
+    within("network.compact.bytes", compact.bytes, 1..=BLOCK_BYTES_LIMIT)?;
+    ratio("network.compact.share", compact.share)?;
+    for (index, nodes) in compact.nodes.iter().enumerate() {
+        let at = |part| format!("network.compact.nodes[{index}].{part}");
+        ratio(&at("share"), nodes.share)?;
+        ratio(&at("lacks"), nodes.lacks)?;
+        nodes.missing.iter().try_for_each(|(share, _)| ratio(&at("missing"), *share))?;
+        if nodes.missing.iter().all(|(_, weight)| *weight == 0) {
+            return Err(Mistake::new(at("missing"), format!("{:?}", nodes.missing), "a weight above 0"));
+        }
+    }
+    let sum: f64 = compact.nodes.iter().map(|nodes| nodes.share).sum();
+    match (sum - 1.0).abs() < 1e-6 {
+        true => Ok(()),
+        false => {
+            Err(Mistake::new("network.compact.nodes", format!("shares of {sum} together"), "shares of 1 together"))
+        }
+    }
+}
+
 impl Scenario {
     /// Returns true if a file that says this could be played: a scenario made or changed in code may name what there is not.
     pub fn is_allowed(&self) -> bool {
         self.check().is_ok()
     }
 
-    /// Everything that can be said without playing it.
+    /// Makes all checks that do not need a run.
     pub fn check(&self) -> Checked {
         within("version", self.version, VERSION..=VERSION)?;
         within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
@@ -55,6 +91,8 @@ impl Scenario {
         for (index, workload) in self.workloads.iter().enumerate() {
             self.check_workload(&format!("workload[{index}]"), workload)?;
         }
+        self.check_agents()?;
+        self.check_vote_weights()?;
         for (index, assertion) in self.assertions.iter().enumerate() {
             let key = format!("assert[{index}]");
             self.check_assertion(&key, assertion)?;
@@ -85,7 +123,11 @@ impl Scenario {
             Some(StallRule::Seconds(seconds)) => within("stall.seconds", seconds, 1..=TIME_LIMIT)?,
             Some(StallRule::Off) | None => {}
         }
-        self.time_limit_seconds.map_or(Ok(()), |seconds| within("time_limit_seconds", seconds, 1..=TIME_LIMIT))
+        self.time_limit_seconds.map_or(Ok(()), |seconds| within("time_limit_seconds", seconds, 1..=TIME_LIMIT))?;
+        match self.max_events {
+            Some(0) => Err(Mistake::new("max_events", 0, "1 or more")),
+            _ => Ok(()),
+        }
     }
 
     fn check_network(&self) -> Checked {
@@ -93,7 +135,7 @@ impl Scenario {
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
         within("network.block_time_s", network.block_time_s, 1..=3_600)?;
         within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
-        within("network.relays", network.relays, 0..=NODES_LIMIT)?;
+        within("network.relays", network.relays, 0..=RELAYS_LIMIT)?;
         if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
             return Err(Mistake::new("network.reward", reward, format!("0 to {REWARD_LIMIT} arktoshi")));
         }
@@ -117,6 +159,7 @@ impl Scenario {
         if model.bandwidth == Some(0) {
             return Err(Mistake::new("network.bandwidth", 0, "at least 1 byte a second"));
         }
+        self.check_access()?;
         model.topology.check(nodes).map_err(|TopologyError { part, found, allowed }| {
             Mistake::new(format!("network.topology.{part}"), found, allowed)
         })?;
@@ -129,18 +172,58 @@ impl Scenario {
             return Err(Mistake::new("network.latency", "it beside 'network.regions'", "one or the other"));
         }
         let Some(regions) = &model.regions else { return Ok(()) };
-        let (count, key) = (regions.shares.len(), "network.regions.latency_ms");
-        if count == 0 || regions.shares.iter().any(|share| !(share.is_finite() && *share > 0.0)) {
-            return Err(Mistake::new("network.regions.shares", format!("{:?}", regions.shares), "positive numbers"));
+        if !regions.bandwidth.is_empty() && model.bandwidth.is_some() {
+            return Err(Mistake::new("network.bandwidth", "it beside 'network.regions.bandwidth'", "one or the other"));
         }
-        if regions.latency_ms.len() != count || regions.latency_ms.iter().any(|row| row.len() != count) {
-            let rows: Vec<usize> = regions.latency_ms.iter().map(Vec::len).collect();
-            return Err(Mistake::new(key, format!("rows of {rows:?}"), format!("{count} rows of {count} numbers")));
+        if !regions.bandwidth.is_empty() && model.sharing == Sharing::Fair {
+            let found = "it beside 'network.regions.bandwidth'";
+            return Err(Mistake::new("network.sharing", found, "'fifo' or 'one-at-a-time'"));
         }
-        if let Some(ms) = regions.latency_ms.iter().flatten().find(|ms| !(0.0..=600_000.0).contains(*ms)) {
-            return Err(Mistake::new(key, ms, "0 to 600000"));
+        regions.check(nodes).map_err(|RegionsError { part, found, allowed }| {
+            Mistake::new(format!("network.regions.{part}"), found, allowed)
+        })
+    }
+
+    /// Checks uplinks, downlinks and processors.
+    fn check_access(&self) -> Checked {
+        let model = &self.network.model;
+        for (key, rate) in [("network.uplink", &model.uplink), ("network.downlink", &model.downlink)] {
+            let Some(rate) = rate else { continue };
+            if rate.named().contains(&0) {
+                return Err(Mistake::new(key, 0, "at least 1 byte a second"));
+            }
+            let AccessRate::Regions(rates) = rate else { continue };
+            self.check_regional(key, rates.len(), "number")?;
         }
-        ratio("network.regions.spread", regions.spread)
+        if model.sharing != Sharing::default() && model.uplink.is_none() && model.downlink.is_none() {
+            let found = "it without 'network.uplink' and 'network.downlink'";
+            return Err(Mistake::new("network.sharing", found, "it beside one of them"));
+        }
+        within("network.block_bytes", model.block_bytes, 0..=BLOCK_BYTES_LIMIT)?;
+        if let Some(overhead) = &model.overhead {
+            within("network.overhead.block_ms", overhead.block_ms, 0..=LATENCY_LIMIT_MS)?;
+            within("network.overhead.other_ms", overhead.other_ms, 0..=LATENCY_LIMIT_MS)?;
+        }
+        model.compact.as_ref().map_or(Ok(()), check_compact)?;
+        match &model.processor {
+            None => Ok(()),
+            Some(ProcessorPlan::All(processor)) => check_processor("network.processor", processor),
+            Some(ProcessorPlan::Regions(all)) => {
+                self.check_regional("network.processor", all.len(), "processor")?;
+                let named = (0..).zip(all);
+                named.into_iter().try_for_each(|(at, one)| check_processor(&format!("network.processor[{at}]"), one))
+            }
+        }
+    }
+
+    /// Checks the length of a list with an entry for each region.
+    fn check_regional(&self, key: &str, found: usize, entry: &str) -> Checked {
+        let allowed = match self.network.model.regions.as_ref().map(Regions::count) {
+            Some(regions) if regions == found => return Ok(()),
+            Some(regions) => format!("one {entry}, or a list of {regions}, the number of 'network.regions'"),
+            None => format!("one {entry}, for there are no 'network.regions'"),
+        };
+        Err(Mistake::new(key, format!("a list of {found}"), allowed))
     }
 
     /// Each direction of a link of the topology has one latency of its own at most.
@@ -200,7 +283,7 @@ impl Scenario {
     }
 
     fn check_rules(&self) -> Checked {
-        use crate::ledger::rules::RulesError;
+        use crate::ledger::rules::{Gossip, RulesError};
         let rules = Rules::from_toml(&self.rules).map_err(|error| match error {
             RulesError::Unknown { key, allowed } => Mistake::new(format!("rules.{key}"), "no such rule", allowed),
             RulesError::NotAllowed { key, found, allowed } => Mistake::new(format!("rules.{key}"), found, allowed),
@@ -211,7 +294,11 @@ impl Scenario {
             let allowed = "no other number of delegates where rules.ledger.slots_a_turn is more than 1";
             return Err(Mistake::new(key, self.network.milestones[index].delegates.unwrap_or_default(), allowed));
         }
-        // Whoever waits so long and must have so much left never forges.
+        if self.network.model.compact.is_some() && self.network.gossip.unwrap_or(rules.gossip) != Gossip::Announce {
+            let found = "it beside a gossip that pushes blocks";
+            return Err(Mistake::new("network.compact", found, "it beside network.gossip = \"announce\""));
+        }
+        // A delegate that waits this long and needs this much time left never forges.
         let node = &rules.node;
         let (found, least) = (self.network.block_time_s, node.settling_s.saturating_add(node.least_seconds_left));
         if found < least {
@@ -296,6 +383,53 @@ impl Scenario {
         }
     }
 
+    /// Checks each group of agents, what they have together, and that no delegate is in two groups.
+    fn check_agents(&self) -> Checked {
+        let ground = self.ground();
+        let (mut voters, mut stake, mut group_of) = (0_u32, 0_u32, BTreeMap::new());
+        for (index, agents) in self.agents.iter().enumerate() {
+            let at = |part: &str| format!("agents[{index}].{part}");
+            within(&at("voters"), agents.voters, 0..=VOTERS_LIMIT - voters)?;
+            within(&at("stake"), agents.stake, 0..=STAKE_LIMIT - stake)?;
+            (voters, stake) = (voters + agents.voters, stake + agents.stake);
+            check_group(&ground, &at, agents)?;
+            for node in agents.delegates.iter().flat_map(|delegates| ground.numbers_of(delegates)) {
+                if let Some(before) = group_of.insert(node, index) {
+                    let found = format!("node {node}, which is in agents[{before}]");
+                    return Err(Mistake::new(at("delegates"), found, "each delegate in one group"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the delegates' vote weights are one for each, and that there are as many coins.
+    fn check_vote_weights(&self) -> Checked {
+        let delegates = (self.network.delegates + self.network.standby) as usize;
+        match &self.network.vote_weights {
+            VoteWeights::Equal => Ok(()),
+            VoteWeights::Zipf(exponent) => match (0.0..=EXPONENT_LIMIT).contains(exponent) {
+                true => Ok(()),
+                false => Err(Mistake::new("network.vote_weights.zipf", exponent, format!("0 to {EXPONENT_LIMIT}"))),
+            },
+            VoteWeights::List(weights) => {
+                let (key, spare) = ("network.vote_weights.list", spare(&self.agents));
+                let sum: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
+                if weights.len() != delegates {
+                    let found = format!("{} weights", weights.len());
+                    return Err(Mistake::new(key, found, format!("{delegates}, one for each delegate")));
+                }
+                match (1..=u128::from(spare)).contains(&sum) {
+                    true => Ok(()),
+                    false => {
+                        let allowed = format!("1 to {spare}, the coins that accounts and agents leave");
+                        Err(Mistake::new(key, format!("{sum} arktoshi in all"), allowed))
+                    }
+                }
+            }
+        }
+    }
+
     /// Returns the things that its faults can name.
     fn ground(&self) -> Ground<'static> {
         let network = &self.network;
@@ -309,4 +443,46 @@ impl Scenario {
             last_height: self.last_height().0,
         }
     }
+}
+
+fn check_processor(key: &str, processor: &Processor) -> Checked {
+    within(&format!("{key}.cores"), processor.cores, 1..=CORES_LIMIT)?;
+    let kinds = [("validate", processor.validate), ("forge", processor.forge), ("serve", processor.serve)];
+    for (kind, work) in kinds {
+        let at = |part| format!("{key}.{kind}.{part}");
+        within(&at("block_us"), work.block_us, 0..=WORK_LIMIT)?;
+        within(&at("transaction_us"), work.transaction_us, 0..=WORK_LIMIT)?;
+        within(&at("signature_us"), work.signature_us, 0..=WORK_LIMIT)?;
+        within(&at("byte_ns"), work.byte_ns, 0..=WORK_LIMIT)?;
+    }
+    Ok(())
+}
+
+/// Checks a group of agents alone. `at` gives the path of a key.
+fn check_group(ground: &Ground<'_>, at: &dyn Fn(&str) -> String, agents: &Agents) -> Checked {
+    if (agents.voters == 0) != (agents.stake == 0) {
+        let found = format!("{} beside {} voters", agents.stake, agents.voters);
+        return Err(Mistake::new(at("stake"), found, "coins for at least one voter, or neither"));
+    }
+    agents.spread.check(&at("spread"))?;
+    if agents.spread.most() <= 0.0 {
+        return Err(Mistake::new(at("spread"), "nothing but 0", "numbers above 0"));
+    }
+    ratio(&at("share"), agents.share)?;
+    within(&at("pay_rounds"), agents.pay_rounds, 1..=PAY_ROUNDS_LIMIT)?;
+    match &agents.delegates {
+        // The delegates of a share depend on the seed: two groups could draw one delegate.
+        Some(Nodes::Share(share)) => {
+            let found = format!("a share of {}", share.share);
+            return Err(Mistake::new(at("delegates"), found, "a list, or from and to"));
+        }
+        Some(delegates) => ground.check_nodes(&at("delegates"), delegates, Thing::Delegate)?,
+        None if agents.share > 0.0 => return Err(Mistake::new(at("share"), agents.share, "0 without 'delegates'")),
+        None => {}
+    }
+    if let Some(nodes) = &agents.nodes {
+        ground.check_nodes(&at("nodes"), nodes, Thing::Node)?;
+        Ground::check_somebody(&at("nodes"), nodes)?;
+    }
+    agents.policy.said().iter().try_for_each(|(name, said)| ground.check_said(&at(name), said))
 }

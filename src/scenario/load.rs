@@ -4,6 +4,8 @@
 //! [`Sources::place`] the file and line that it came from, or the value that replaced it.
 
 mod culprit;
+pub mod kept;
+mod lists;
 mod sources;
 
 use super::{
@@ -14,8 +16,9 @@ use super::{
 };
 use crate::sim::Fault;
 use culprit::deserialize;
+use kept::ScenarioFiles;
 use sources::{NO_FILES, Sources};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::{Table, Value};
 
 impl Scenario {
@@ -35,12 +38,12 @@ impl Scenario {
         load(file, None, overrides, None)
     }
 
-    /// The files that a scenario is made of: its own first, then those that it includes.
+    /// [`Scenario::load_with`] of files that were read before; none is read again but those that the scenario names.
     ///
     /// # Errors
-    /// A file cannot be read or is not TOML.
-    pub fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
-        files_of(file)
+    /// As [`Scenario::load_with`].
+    pub fn load_from(files: &ScenarioFiles, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        finish(Sources::given(&files.texts), &files.file, None, overrides, |scenario| files.redirect(scenario))
     }
 
     /// [`Scenario::load_with`] on the text of a file; `file` is named in errors.
@@ -80,29 +83,41 @@ fn load(
     overrides: &[Override],
     files: Option<&[&str]>,
 ) -> Result<Scenario, ScenarioError> {
-    let mut sources = if files.is_some() { Sources::alone() } else { Sources::default() };
+    let sources = if files.is_some() { Sources::alone() } else { Sources::default() };
+    finish(sources, file, text, overrides, |scenario| files.map_or(Ok(()), |files| check_named(scenario, files)))
+}
+
+/// Reads the table of these sources as a scenario and checks it; `named` looks at the files that it names first.
+fn finish(
+    mut sources: Sources<'_>,
+    file: &Path,
+    text: Option<&str>,
+    overrides: &[Override],
+    named: impl FnOnce(&mut Scenario) -> Result<(), Mistake>,
+) -> Result<Scenario, ScenarioError> {
     let mut table = sources.read(file, text)?;
     for set in overrides {
         set.apply(&mut table).map_err(|source| ScenarioError::Unfitting { file: file.to_path_buf(), source })?;
     }
-    let scenario: Scenario = match deserialize(&table) {
+    let refused = |sources: &Sources<'_>, Mistake { key, found, allowed }: Mistake| {
+        let place = sources.place(&split(&key), file, overrides);
+        ScenarioError::NotAllowed { place, key, found, allowed }
+    };
+    lists::check_read(&mut table).map_err(|mistake| refused(&sources, mistake))?;
+    let mut scenario: Scenario = match deserialize(&table) {
         Ok(scenario) => scenario,
         Err((path, message)) => {
             let key = Some(join(&path)).filter(|key| !key.is_empty());
             return Err(ScenarioError::Malformed { place: sources.place(&path, file, overrides), key, message });
         }
     };
-    let named = files.map_or(Ok(()), |files| check_named(&scenario, files));
-    named.and_then(|()| scenario.check()).map_err(|Mistake { key, found, allowed }| {
-        let place = sources.place(&split(&key), file, overrides);
-        ScenarioError::NotAllowed { place, key, found, allowed }
-    })?;
+    named(&mut scenario).and_then(|()| scenario.check()).map_err(|mistake| refused(&sources, mistake))?;
     Ok(scenario)
 }
 
 /// Checks that a scenario names no other files than these. To look at one would tell whether it is there.
 fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
-    // Of a value that was set: a text that includes files is not read at all.
+    // The error of a value that was set: a text that includes files is not read at all.
     if let [first, ..] = &*scenario.include {
         let (key, found) = ("include".to_owned(), format!("'{first}'"));
         return Err(Mistake { key, found, allowed: NO_FILES.to_owned() });
@@ -116,13 +131,6 @@ fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
         }
     }
     Ok(())
-}
-
-/// The files that a scenario is made of: its own, then those that are included, each as it was found.
-fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
-    let mut sources = Sources::default();
-    sources.read(file, None)?;
-    Ok(sources.into_files())
 }
 
 /// The fault in a value of JSON, by the rules of a scenario file but for what it names.

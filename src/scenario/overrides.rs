@@ -1,10 +1,11 @@
 //! One value of a scenario replaced from outside, for `--set` and `--vary`: `network.latency.max_ms=200`.
 //!
-//! A path is the keys of the file joined by points, a list's entry by its index in brackets: `fault[0].rounds`. A value
+//! A path is the keys of the file joined by points, a list's entry by its index in brackets: `fault[0].rounds`. `fault[+]` is a new
+//! entry at the end of the list. A value
 //! is written as in the file; text that is no TOML value stands for itself, so `network.gossip=reference` needs no quotes
 //! that a shell would eat.
 
-use super::path::{PathStep, join};
+use super::path::{FORMS, PathStep, join};
 use std::{fmt, str::FromStr};
 use toml::{Table, Value};
 
@@ -33,12 +34,14 @@ const PATH_LIMIT: usize = 32;
 pub enum OverrideError {
     #[error("'{0}' sets nothing: give PATH=VALUE, such as network.latency.max_ms=200")]
     NoValue(String),
-    #[error("'{0}' is no path: give keys joined by points, an entry of a list by its index: fault[0].rounds")]
+    #[error("'{0}' is no path: give keys joined by points, an entry of a list by its index, a new one by [+]: fault[0].rounds, fault[+]")]
     BadPath(String),
     #[error("'{0}...' is no path: allowed are {PATH_LIMIT} keys and indexes")]
     LongPath(String),
     #[error("'{path}': '{at}' is no table, so it has no key '{key}'")]
     NoTable { path: String, at: String, key: String },
+    #[error("'{path}': '{at}' is no list, so it takes no new entry")]
+    NoList { path: String, at: String },
     #[error("'{path}': '{at}' has {found} entries, so there is no [{index}]")]
     NoEntry { path: String, at: String, index: usize, found: usize },
 }
@@ -94,8 +97,8 @@ impl Override {
         }
     }
 
-    /// Puts the value into the table of a file. Tables on the way that are not there yet are made; entries of lists must
-    /// be there. Whether the key means anything is for the reader of the table to say.
+    /// Puts the value into the table of a file. Tables and lists on the way that are not there yet are made; entries of lists must
+    /// be there, but for new ones. Whether the key means anything is for the reader of the table to say.
     ///
     /// # Errors
     /// The path goes through something that is no table, or past the end of a list.
@@ -114,13 +117,31 @@ impl Override {
             let here = || join(&self.path[..depth]);
             at = match step {
                 PathStep::Key(key) => match at {
-                    Value::Table(table) => table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new())),
+                    Value::Table(table) => {
+                        let is_form = depth.checked_sub(1).is_some_and(
+                            |above| matches!(&self.path[above], PathStep::Key(key) if FORMS.contains(&key.as_str())),
+                        );
+                        if is_form && !table.contains_key(key) {
+                            table.clear();
+                        }
+                        let is_list = self.path.get(depth + 1) == Some(&PathStep::Next);
+                        table.entry(key.clone()).or_insert_with(|| match is_list {
+                            true => Value::Array(Vec::new()),
+                            false => Value::Table(Table::new()),
+                        })
+                    }
                     _ => return Err(OverrideError::NoTable { path: self.path(), at: here(), key: key.clone() }),
                 },
                 PathStep::Index(index) => {
                     let found = at.as_array().map_or(0, Vec::len);
                     let missing = OverrideError::NoEntry { path: self.path(), at: here(), index: *index, found };
                     at.as_array_mut().and_then(|list| list.get_mut(*index)).ok_or(missing)?
+                }
+                PathStep::Next => {
+                    let missing = OverrideError::NoList { path: self.path(), at: here() };
+                    let list = at.as_array_mut().ok_or(missing)?;
+                    list.push(Value::Table(Table::new()));
+                    list.last_mut().expect("one was added")
                 }
             };
         }
@@ -154,7 +175,10 @@ fn parse_path(text: &str) -> Result<Vec<PathStep>, OverrideError> {
         let mut rest = indexes;
         while !rest.is_empty() {
             let (index, after) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).ok_or_else(bad)?;
-            path.push(PathStep::Index(index.parse().map_err(|_| bad())?));
+            path.push(match index {
+                "+" => PathStep::Next,
+                index => PathStep::Index(index.parse().map_err(|_| bad())?),
+            });
             if path.len() > PATH_LIMIT {
                 return Err(OverrideError::LongPath(text.chars().take(40).collect()));
             }
@@ -164,10 +188,12 @@ fn parse_path(text: &str) -> Result<Vec<PathStep>, OverrideError> {
     Ok(path)
 }
 
-/// A TOML value, or the text itself.
+/// A TOML value, or the text itself. A comment is no part of a value, so a text with one behind it is none: it would hide the bracket.
 fn parse_value(text: &str) -> Value {
-    let document: Result<Table, _> = toml::from_str(&format!("value = {text}"));
-    let parsed = document.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
+    let is_alone = toml::from_str::<Table>(&format!("value = [{text}]")).is_ok();
+    let document =
+        toml::from_str::<Table>(&format!("value = {text}")).ok().filter(|table| table.len() == 1 && is_alone);
+    let parsed = document.and_then(|mut table| table.remove("value"));
     parsed.unwrap_or_else(|| Value::String(text.trim().to_owned()))
 }
 
@@ -218,6 +244,17 @@ mod tests {
     }
 
     #[test]
+    fn a_new_entry_comes_after_those_of_the_list() {
+        let faults = "[[fault]]\nrounds = 1\n";
+        let added = set("fault[+].rounds=2", faults).expect("it fits");
+        assert_eq!(added, table("[[fault]]\nrounds = 1\n[[fault]]\nrounds = 2\n"));
+        assert_eq!(set("assert[+]={ finally = 'missed == 0' }", ""), Ok(table("[[assert]]\nfinally = 'missed == 0'")));
+        assert_eq!(set("a[+]=3", "a = [1, 2]"), Ok(table("a = [1, 2, 3]")));
+        assert_eq!(set("a[+][+]=3", "a = []").unwrap_err(), "'a[+][+]': 'a[+]' is no list, so it takes no new entry");
+        assert_eq!(set("a[+]=1", "a = 3").unwrap_err(), "'a[+]': 'a' is no list, so it takes no new entry");
+    }
+
+    #[test]
     fn an_override_is_shown_as_it_can_be_given_again() {
         for (text, shown) in [
             ("a=reference", "a=reference"),
@@ -227,7 +264,11 @@ mod tests {
             ("a=\"true\"", "a=\"true\""),
             ("a=\" padded \"", "a=\" padded \""),
             ("a=\"two\\nlines\"", "a=two\nlines"),
+            ("a=2 # three", "a=2 # three"),
+            ("a=\"2 # three\"", "a=2 # three"),
+            ("a=2,", "a=2,"),
             ("a[1].b=[\"7\", 7]", "a[1].b=[\"7\", 7]"),
+            ("a[+].b=7", "a[+].b=7"),
         ] {
             let first: Override = text.parse().expect("well formed");
             assert_eq!(first.to_string(), shown, "{text}");

@@ -5,7 +5,12 @@
 pub(super) enum PathStep {
     Key(String),
     Index(usize),
+    /// The entry after the last one, which is not there yet.
+    Next,
 }
+
+/// Tables that are one of several forms, of which each is one key: another form replaces the one that is there.
+pub(super) const FORMS: [&str; 2] = ["topology", "vote_weights"];
 
 /// Writes a path: `fault[2].share`.
 pub(super) fn join(path: &[PathStep]) -> String {
@@ -18,6 +23,7 @@ pub(super) fn join(path: &[PathStep]) -> String {
                 joined.push_str(key);
             }
             PathStep::Index(index) => joined.push_str(&format!("[{index}]")),
+            PathStep::Next => joined.push_str("[+]"),
         }
     }
     joined

@@ -4,6 +4,7 @@ use super::{
     ending::{Closing, Ended},
     file::Scenario,
     script::{Parties, Script},
+    section::NetworkSection,
     testnet::Testnet,
 };
 use crate::{
@@ -47,9 +48,16 @@ pub struct Outcome {
 }
 
 impl Scenario {
+    /// All that [`Scenario::testnet`] reads of it, as a text: scenarios with the same text have the same keys and genesis block.
+    pub fn origin(&self) -> String {
+        let NetworkSection { delegates, standby, block_time_s, reward, milestones, vote_weights, .. } = &self.network;
+        let section = (delegates, standby, block_time_s, reward, milestones, vote_weights);
+        format!("{section:?} {:?} {:?}", self.crypto, self.agents)
+    }
+
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::of(seeds, &self.network, self.crypto)
+        Testnet::of(seeds, &self.network, self.crypto, &self.agents)
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give, unless the file names
@@ -66,14 +74,24 @@ impl Scenario {
     }
 
     /// Returns notes on what a reader of the file would not expect: nodes forge with fewer peers than the rules demand, because
-    /// the topology gives them no more, or nodes cannot forge, because the file demands more.
-    pub fn notes(&self) -> Vec<String> {
-        let (model, nodes) = (&self.network.model, self.network.nodes());
-        // The number of neighbours of a node does not depend on the seed.
-        let least = model.topology.links(nodes, SeedTree::new(0)).least_degree();
-        let Some(asked) = self.rules_of_file().minimum_network_reach.filter(|asked| *asked > least) else {
-            return Vec::new();
+    /// the topology gives them no more, or nodes cannot forge, because the file demands more. `seeds` are those of the run; `None` of runs
+    /// with several seeds.
+    pub fn notes(&self, seeds: Option<SeedTree>) -> Vec<String> {
+        let Some(asked) = self.rules_of_file().minimum_network_reach else { return Vec::new() };
+        let least = self.network.model.topology.least_degree(self.network.nodes());
+        let Some(least) = least.or_else(|| seeds.map(|seeds| self.links(seeds).least_degree())) else {
+            let note = match self.names_reach() {
+                true => format!("a node with fewer neighbours than rules.minimum_network_reach, {asked}, never forges"),
+                false => format!(
+                    "minimum_network_reach is {asked}, or the neighbours of the node with the fewest; \
+                     rules.minimum_network_reach sets it"
+                ),
+            };
+            return vec![format!("the seed decides how many neighbours a node has: {note}")];
         };
+        if asked <= least {
+            return Vec::new();
+        }
         let has = match least {
             1 => "1 neighbour".to_owned(),
             _ => format!("{least} neighbours"),
@@ -117,8 +135,13 @@ impl Scenario {
     /// [`LedgerRules::slots_a_turn`](crate::ledger::rules::LedgerRules), without reading rules that cannot say it: it is asked for after
     /// every slot.
     pub fn slots_a_turn(&self) -> u32 {
-        if self.rules.keys().any(|key| key.starts_with("ledger")) {
-            return self.rules_of_file().ledger.slots_a_turn;
+        let says_it = |(key, value): (&String, &toml::Value)| match key.as_str() {
+            "ledger" => value.get("slots_a_turn").is_some(),
+            key => key == "ledger.slots_a_turn",
+        };
+        if self.rules.iter().any(says_it) {
+            // Some checks ask before the rules themselves are checked.
+            return Rules::from_toml(&self.rules).map_or(1, |rules| rules.ledger.slots_a_turn);
         }
         let base = self.rules.get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE);
         Rules::named(base).map_or(1, |rules| rules.ledger.slots_a_turn)
@@ -175,14 +198,14 @@ impl Scenario {
         links: Links,
     ) -> Plan {
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-        // Of a loaded network perhaps no delegate's key is known.
+        // Perhaps no delegate's key of a loaded network is known.
         let relays = iter::repeat(None);
         let nodes =
             forgers.chain(relays).take(self.network.nodes() as usize).map(|forger| NodePlan { forger }).collect();
         let start = SimTime::from_seconds(tree.slots().start(first));
         let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(self.network.model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
-        plan.sources = self.sources(&plan, testnet);
+        (plan.sources, plan.delegates_of_groups) = self.sources(&plan, testnet);
         self.act(&mut plan, testnet);
         plan
     }

@@ -1,7 +1,7 @@
 //! The format of scenario files as a JSON Schema, and what that allows beside a key.
 
 use super::{Scenario, assertion::Metric, path::PathStep};
-use crate::ledger::{Rules, rules::NAMED};
+use crate::ledger::{Rules, rules};
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -11,9 +11,10 @@ impl Scenario {
     pub fn schema() -> Value {
         let mut schema = schema_for!(Scenario).to_value();
         schema["title"] = "dposlab scenario".into();
-        let rules = serde_json::to_value(Rules::reference()).expect("rules are made of what JSON can hold");
-        let mut described = shape(&rules);
-        described["properties"]["base"] = json!({ "enum": NAMED.map(|named| named.name), "default": "reference" });
+        let reference = serde_json::to_value(Rules::reference()).expect("rules are made of what JSON can hold");
+        let mut described = shape(&reference);
+        described["properties"]["base"] =
+            json!({ "enum": rules::all().map(|named| named.name).collect::<Vec<_>>(), "default": "reference" });
         schema["properties"]["rules"] = described;
         let metrics: Vec<String> =
             Metric::ALL.iter().map(|metric| format!("{}: {}", metric.name(), metric.description())).collect();
@@ -33,11 +34,12 @@ pub(super) fn keys_beside(scenario: &toml::Value, path: &[PathStep]) -> BTreeSet
         let found = match step {
             PathStep::Key(key) => value.get(key.as_str()),
             PathStep::Index(index) => value.get(*index),
+            PathStep::Next => None,
         };
         let Some(found) = found else { return BTreeSet::new() };
         let below = schemas.into_iter().filter_map(|schema| match step {
             PathStep::Key(key) => schema["properties"].get(key),
-            PathStep::Index(_) => schema.get("items"),
+            PathStep::Index(_) | PathStep::Next => schema.get("items"),
         });
         schemas = below.flat_map(|schema| parts(&root, schema, found)).collect();
         value = found;

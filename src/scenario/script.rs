@@ -191,7 +191,7 @@ impl Script {
         unsigned.finish()
     }
 
-    /// Signs by the owners that the action names, or by the first so many.
+    /// Signs by the owners that the action names, or by the required number of first ones.
     fn signed_by_owners(
         &self,
         mut unsigned: UnsignedTransaction,

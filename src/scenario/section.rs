@@ -1,5 +1,6 @@
 //! The section of a scenario file on its network.
 
+use super::vote_weights::VoteWeights;
 use crate::{
     ledger::rules::Gossip,
     sim::{NetworkModel, fault::is_zero},
@@ -16,6 +17,9 @@ pub struct NetworkSection {
     /// Registered delegates beyond those: they follow in the numbering, and forge when they are voted in.
     #[serde(skip_serializing_if = "is_zero")]
     pub standby: u32,
+    /// The vote weights of all delegates at genesis.
+    #[serde(skip_serializing_if = "VoteWeights::is_equal")]
+    pub vote_weights: VoteWeights,
     /// The length of a slot, in seconds.
     #[serde(skip_serializing_if = "is_usual")]
     pub block_time_s: u32,
@@ -61,6 +65,7 @@ impl Default for NetworkSection {
         Self {
             delegates: 51,
             standby: 0,
+            vote_weights: VoteWeights::Equal,
             block_time_s: BLOCK_TIME,
             reward: None,
             milestones: Vec::new(),
@@ -77,7 +82,7 @@ impl NetworkSection {
         self.delegates + self.standby + self.relays
     }
 
-    /// The first height of a round, and its number of blocks, where each delegate owns so many slots in a row. Round 1 begins with
+    /// The first height of a round, and its number of blocks, where each delegate owns `turn` slots in a row. Round 1 begins with
     /// height 1.
     pub fn round(&self, round: u32, turn: u32) -> (u32, u32) {
         let (mut first, mut seats, mut before) = (1, self.delegates, 1);

@@ -1,6 +1,7 @@
 //! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
 
 use super::{
+    agents::{Agents, Voter},
     script::DerivedKeys,
     section::{Change, NetworkSection},
 };
@@ -34,6 +35,8 @@ pub struct Testnet {
     /// `genesis_1`, `genesis_2`, … in this order.
     pub delegates: Vec<NamedDelegate>,
     pub accounts: Vec<Account>,
+    /// The voters of each group of agents.
+    pub voters: Vec<Arc<[Voter]>>,
     /// Keys of wallets that scripts name.
     pub(super) others: Arc<DerivedKeys>,
 }
@@ -58,12 +61,12 @@ pub struct Account {
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32, crypto: CryptoMode) -> Self {
-        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() }, crypto)
+        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() }, crypto, &[])
     }
 
     /// The network of a seed that a scenario describes: active delegates and registered ones after them in name and
-    /// rank, what a forged block pays, and what changes with height.
-    pub fn of(seeds: SeedTree, section: &NetworkSection, crypto: CryptoMode) -> Self {
+    /// rank, what a forged block pays, and what changes with height. The genesis block pays the stakes of the voters of `agents`.
+    pub fn of(seeds: SeedTree, section: &NetworkSection, crypto: CryptoMode, agents: &[Agents]) -> Self {
         let NetworkSection { delegates: active, standby, block_time_s, reward, milestones: changes, .. } = section;
         let (active, standby) = (*active, *standby);
         let network = Network::testnet();
@@ -81,13 +84,25 @@ impl Testnet {
                 Account { passphrase, address: keys.public().address(network_byte), keys, balance: ACCOUNT_BALANCE }
             })
             .collect();
+        let voters = Voter::of(agents, seeds, crypto, network_byte);
         let (_, premine) = secret(seeds, "keys/premine", crypto);
-        let leaders = if standby > 0 { active as usize } else { 0 };
-        let lead = delegates.iter().take(leaders).map(|delegate| (delegate.keys.public().address(network_byte), LEAD));
+        let leaders = if standby > 0 && section.vote_weights.is_equal() { active as usize } else { 0 };
+        let address = |delegate: &NamedDelegate| delegate.keys.public().address(network_byte);
+        let lead = delegates.iter().take(leaders).map(|delegate| (address(delegate), LEAD));
         let mut funded: Vec<(Address, Arktoshi)> =
             accounts.iter().map(|account| (account.address, account.balance)).chain(lead).collect();
-        // The premine wallet pays itself what cannot be divided evenly: a delegate with more would always rank first.
-        let kept = indivisible(&funded, delegates.len());
+        let stakes = voters.iter().flat_map(|group| group.iter()).map(|voter| (voter.address, voter.stake));
+        funded.extend(stakes.filter(|(_, stake)| *stake > Arktoshi::ZERO));
+        let spare = left_of(&funded);
+        let kept = match section.vote_weights.divide(delegates.len(), spare.value()) {
+            // The premine wallet pays itself what cannot be divided evenly: a delegate with more would always rank first.
+            None => part(spare.value() % delegates.len() as u64),
+            Some(weights) => {
+                let weighed = delegates.iter().map(address).zip(weights.into_iter().map(part));
+                funded.extend(weighed.filter(|(_, weight)| *weight > Arktoshi::ZERO));
+                left_of(&funded)
+            }
+        };
         if kept > Arktoshi::ZERO {
             funded.push((premine.public().address(network_byte), kept));
         }
@@ -102,13 +117,13 @@ impl Testnet {
         let config =
             NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
         let config = Arc::new(config);
-        Self { config, delegates, accounts, others: Arc::new(DerivedKeys::new(crypto)) }
+        Self { config, delegates, accounts, voters, others: Arc::new(DerivedKeys::new(crypto)) }
     }
 
-    /// A network from elsewhere, of which these delegates' keys are known, and of nobody else.
+    /// A loaded network, of which only these delegates' keys are known.
     pub fn loaded(config: Arc<NetworkConfig>, delegates: Vec<NamedDelegate>) -> Self {
         let others = Arc::new(DerivedKeys::new(config.crypto));
-        Self { config, delegates, accounts: Vec::new(), others }
+        Self { config, delegates, accounts: Vec::new(), voters: Vec::new(), others }
     }
 
     /// The block tree of this network under these rules.
@@ -120,8 +135,8 @@ impl Testnet {
     }
 }
 
-/// The reference's rules, fitted to so many nodes: where they are too few for the network reach the reference asks
-/// for, all of the others are asked for; a lone node forges as in the reference's test environment.
+/// The reference's rules, fitted to `nodes` nodes. Where these are too few for the reference's minimum network reach, all of the others
+/// are required. A lone node forges as in the reference's test environment.
 pub fn rules_for(nodes: usize) -> Rules {
     let reference = Rules::reference();
     let others = u32::try_from(nodes.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -129,10 +144,21 @@ pub fn rules_for(nodes: usize) -> Rules {
     Rules { minimum_network_reach: reach, ..reference }
 }
 
-/// The coin left once these are funded and so many delegates, at least one, have got equal whole shares.
-fn indivisible(funded: &[(Address, Arktoshi)], delegates: usize) -> Arktoshi {
+/// The coins that delegates can have, in arktoshi: all but those of the accounts and of the voters of `agents`.
+pub(super) fn spare(agents: &[Agents]) -> u64 {
+    let accounts = ACCOUNT_BALANCE.value() * u64::from(ACCOUNTS_LIMIT);
+    let stakes: u64 = agents.iter().map(|group| Arktoshi::coins(group.stake.into()).value()).sum();
+    TOTAL.value() - accounts - stakes
+}
+
+/// The coins that are left after these wallets are funded.
+fn left_of(funded: &[(Address, Arktoshi)]) -> Arktoshi {
     let paid: u64 = funded.iter().map(|(_, amount)| amount.value()).sum();
-    Arktoshi::new((TOTAL.value() - paid) % delegates as u64).expect("it is less than the number of delegates")
+    part(TOTAL.value() - paid)
+}
+
+fn part(value: u64) -> Arktoshi {
+    Arktoshi::new(value).expect("a part of the total, which is an amount")
 }
 
 /// Returns the milestones of the preset, with other numbers in each and further ones between.
@@ -154,7 +180,7 @@ fn milestones(delegates: u32, block_time_s: u32, reward: Option<u64>, changes: &
         let seats = past.iter().rev().find_map(|change| change.delegates).unwrap_or(delegates);
         milestone["activeDelegates"] = json!(seats);
         milestone["blocktime"] = json!(block_time_s);
-        // Genesis pays nobody.
+        // Genesis has no reward.
         let pays = past.iter().rev().find_map(|change| change.reward).or(reward);
         if let Some(reward) = pays.filter(|_| height != 1) {
             milestone["reward"] = json!(reward);
@@ -181,7 +207,7 @@ mod tests {
     /// The weights of all delegates at genesis, in the order of their numbers.
     fn weights(active: u32, standby: u32) -> Vec<Balance> {
         let section = NetworkSection { delegates: active, standby, ..NetworkSection::default() };
-        let testnet = Testnet::of(SeedTree::new(7), &section, CryptoMode::Real);
+        let testnet = Testnet::of(SeedTree::new(7), &section, CryptoMode::Real, &[]);
         let tree = testnet.tree(Rules::reference()).expect("a generated genesis registers as many as it needs");
         let state = tree.applied(tree.genesis()).state.clone();
         assert_eq!(testnet.config.genesis.block.header.total_amount, TOTAL, "no coin is lost");

@@ -19,7 +19,7 @@ pub enum Twice {
         events: u64,
     },
     Differ(Difference),
-    /// Nobody wanted to know any more; so many events of the second run were those of the first.
+    /// The comparison was interrupted. `same` events of the second run were those of the first.
     Interrupted {
         same: u64,
     },

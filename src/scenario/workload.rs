@@ -11,7 +11,7 @@ use super::{Scenario, testnet::Testnet};
 use crate::{
     actors::NodeId,
     ledger::{BlockTree, Link},
-    protocol::Kind,
+    protocol::{Kind, PublicKey},
     sim::{
         Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
         fault::{ByClients, Nodes},
@@ -19,10 +19,14 @@ use crate::{
         source::{MakeSource, Tally},
     },
 };
-pub(super) use generate::PENDING_LIMIT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 pub use draw::Amounts;
 
@@ -112,6 +116,24 @@ pub struct Chain {
     pub file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
+    #[serde(skip)]
+    pub(super) copy: Copied,
+}
+
+/// The copy that is read in the place of a file. It is no part of what a scenario says, so neither `==` nor `Debug` sees it.
+#[derive(Clone, Default)]
+pub(super) struct Copied(pub(super) Option<PathBuf>);
+
+impl PartialEq for Copied {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Copied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
 }
 
 fn ten() -> u32 {
@@ -167,7 +189,12 @@ impl Workload {
 impl Chain {
     /// Checks that its file is a chain of blocks.
     pub(super) fn check(&self) -> Result<(), String> {
-        blocks::read(&self.file).map(drop)
+        blocks::read(self.place()).map(drop)
+    }
+
+    /// The file that is read.
+    fn place(&self) -> &Path {
+        self.copy.0.as_deref().unwrap_or(Path::new(&self.file))
     }
 }
 
@@ -180,14 +207,18 @@ impl Scenario {
         })
     }
 
-    /// Returns true if somebody hands in transactions while it is played.
+    /// Returns true if clients submit transactions while it is played.
     pub fn has_clients(&self) -> bool {
         let by_clients = |fault: &Fault| fault.kind.by_clients().is_some();
-        !self.workloads.is_empty() || !self.actions.is_empty() || self.faults.iter().any(by_clients)
+        !self.workloads.is_empty()
+            || !self.actions.is_empty()
+            || !self.agents.is_empty()
+            || self.faults.iter().any(by_clients)
     }
 
-    /// The sources of a plan: those of the workloads, then those of faults that are clients' doing.
-    pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> Vec<PlannedSource> {
+    /// The sources of a plan: those of the workloads, then those of faults that are clients' doing, then that of the agents. And the
+    /// delegates of each group of agents.
+    pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> (Vec<PlannedSource>, Vec<BTreeSet<PublicKey>>) {
         let (names, testnet) = (plan.names(), Arc::new(testnet.clone()));
         let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
@@ -205,7 +236,9 @@ impl Scenario {
         });
         let faults =
             self.faults.iter().enumerate().filter_map(|(index, fault)| stand.clients(&self.faults[..index], fault));
-        workloads.chain(faults).collect()
+        let groups = stand.groups(&self.agents);
+        let delegates = groups.iter().map(|group| group.delegates.iter().copied().collect()).collect();
+        (workloads.chain(faults).chain(stand.agents(groups)).collect(), delegates)
     }
 }
 
@@ -221,11 +254,16 @@ pub(super) struct Stand<'a> {
 impl Stand<'_> {
     fn network(&self, name: &str, nodes: Option<&Nodes>) -> SourceContext {
         let plan = self.plan;
-        let resolved = nodes.map(|nodes| self.names.resolve(nodes, self.tip)).filter(|nodes| !nodes.is_empty());
-        let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
+        let nodes = self.nodes(nodes);
         // Each source draws from streams of its own.
         let seeds = SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
         SourceContext { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
+    }
+
+    /// The nodes meant, at which clients hand in; all nodes, if none are.
+    pub(super) fn nodes(&self, nodes: Option<&Nodes>) -> Vec<NodeId> {
+        let resolved = nodes.map(|nodes| self.names.resolve(nodes, self.tip)).filter(|nodes| !nodes.is_empty());
+        resolved.unwrap_or_else(|| (0..self.plan.nodes.len() as u32).map(NodeId).collect())
     }
 
     /// The name by which an entry draws that comes after these.
@@ -258,7 +296,7 @@ where
     Arc::new(move || Box::new(make(network.clone(), parameters.clone())))
 }
 
-fn planned(
+pub(super) fn planned(
     from: Trigger,
     until: Option<Trigger>,
     fault: Option<usize>,

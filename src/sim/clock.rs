@@ -14,7 +14,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that is ahead by so many microseconds now, and gains so many a second from now on.
+    /// A clock that is ahead by `offset` microseconds now, and gains `drift_ppm` microseconds a second from now on.
     pub fn new(now: SimTime, offset: i64, drift_ppm: i32) -> Self {
         Self { since: now, offset, drift_ppm }
     }

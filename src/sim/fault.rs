@@ -3,6 +3,7 @@
 //! A [`Fault`] is a kind with its parameters, the moment it begins and, unless it is over at once or lasts to the end,
 //! the moment it ends. The world carries them out.
 
+mod durations;
 mod facts;
 mod kind;
 mod parameters;
@@ -12,13 +13,15 @@ pub mod table;
 pub mod trigger;
 pub mod who;
 
+pub use durations::{Durations, ExponentialTime, LogNormalTime, UniformTime, WeibullTime};
 pub use facts::{Facts, Lasting, Timing};
 pub use kind::{ByClients, FaultKind};
+pub(crate) use kind::{kind_of, schema_of, unknown_kind};
 pub(crate) use parameters::is_zero;
 pub use parameters::{
     Boundary, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood,
-    MessageKind, Messages, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, Told, VoteSwing,
-    milliseconds,
+    MessageKind, Messages, NodeChurn, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, Told,
+    VoteSwing, milliseconds,
 };
 pub use rounds::{Rounds, Span};
 pub use said::Said;
@@ -45,7 +48,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Returns true if it ends before the run does, as far as can be said beforehand.
+    /// A fault of this kind, or of this strategy, from the start of the run to its end; `from` and `until` say otherwise.
+    pub fn new(kind: impl Into<FaultKind>) -> Self {
+        Self { kind: kind.into(), from: Trigger::Start, until: None }
+    }
+
+    /// Returns true if it ends before the run does, as far as the file shows.
     pub fn ends(&self) -> bool {
         self.until.is_some() || self.kind.by_rounds().is_some() || self.kind.facts().is_over_at_once()
     }

@@ -37,7 +37,7 @@ pub enum Intervention {
     TakeSnapshot { name: Option<String> },
     /// The run goes to the moment of a snapshot.
     Revert { to: SnapshotId },
-    /// Nobody will go back there.
+    /// Deletes a snapshot, to which the run cannot revert any more.
     DeleteSnapshot { id: SnapshotId },
     /// A fault is added; one that is due begins at once.
     AddFault(Box<AddedFault>),
@@ -98,7 +98,7 @@ pub enum Outcome {
     FaultEnded { is_known: bool },
     /// The nodes have left their chain, or why they cannot.
     Reorganised(Box<Result<Reorganised, ReorgError>>),
-    /// What the node made of the block.
+    /// The node's decision about the block.
     BlockPushed(Pushed),
     /// The transaction is gone.
     PendingDropped(DroppedPending),
@@ -108,7 +108,7 @@ pub enum Outcome {
     Snapshot(Option<SnapshotInfo>),
 }
 
-/// What a node made of a block that was handed in.
+/// A node's decision about a submitted block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// It is the node's tip now.

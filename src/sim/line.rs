@@ -335,6 +335,9 @@ fn message_line(message: &Message) -> MessageLine {
     let line = |kind, block, count| MessageLine { kind, block, count };
     match message {
         Message::Block(block) => line("block", Some(block.id.to_string()), None),
+        Message::Announcement(id) => line("announcement", Some(id.to_string()), None),
+        Message::BodyRequest { id, .. } => line("body-request", Some(id.to_string()), None),
+        Message::Body { block, .. } => line("body", Some(block.id.to_string()), None),
         Message::Forged(block) => line("forged", Some(block.id.to_string()), None),
         Message::Transactions(transactions) => line("transactions", None, Some(transactions.len())),
         Message::ForgingTransactions(transactions) => line("forging-transactions", None, Some(transactions.len())),

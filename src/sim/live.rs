@@ -43,7 +43,7 @@ const EVENTS_AT_ONCE: usize = 512;
 
 /// Writes down what comes into a live run from outside, before it is played.
 pub trait Journal: Send {
-    /// Something is about to come in, after so many inputs were delivered to actors, where nodes stand on `tips`.
+    /// An input is about to come in, after `delivered` inputs were delivered to actors. Nodes stand on `tips`.
     fn comes_in(&mut self, at: SimTime, delivered: u64, tips: &Tips, what: &Intervention);
 
     /// The place of what came in last, if it can be read again.
@@ -59,8 +59,8 @@ pub trait Journal: Send {
     /// The run was stopped.
     fn ended(&mut self, at: SimTime, delivered: u64);
 
-    /// The run has come here, after so many inputs were delivered to actors; most live nodes stand on `tip`. With `is_told`
-    /// a client is about to hear of it. Most journals need no more than what comes in.
+    /// The run has reached this point, after `delivered` inputs were delivered to actors. Most live nodes stand on `tip`. With
+    /// `is_told` a client is about to see it. Most journals need only the inputs.
     fn stands(&mut self, _at: SimTime, _delivered: u64, _tip: &Link, _is_told: bool) {}
 
     /// The pace was set.
@@ -74,8 +74,8 @@ pub trait Journal: Send {
 
 /// Keeps blocks that no node can leave any more outside memory.
 pub trait Settler: Send {
-    /// Has blocks settle, if there are enough of them. `None` where nothing has; else the height at which all nodes of a moment
-    /// must stand at least for somebody to go back to it.
+    /// Settles blocks, if there are enough of them. `None` if there were none; else the least height of all nodes in a moment to which
+    /// the run may still go back.
     fn settle(&mut self, tips: &Tips) -> Option<Height>;
 
     /// The run has gone back to a snapshot. Returns the height above which nothing is settled any more: chains of moments that
@@ -109,7 +109,7 @@ pub struct Live {
     /// The requests that wait for a block, at the pace that forges on demand.
     demands: Vec<Demand>,
     dropped: Dropped,
-    /// Set while an advance goes on, by whoever sets the pace or goes back: it ends.
+    /// Set during an advance by a change of the pace or a revert, which ends it.
     stopped_by: Option<Ended>,
     /// From where the pace counts.
     anchor: Anchor,
@@ -160,7 +160,7 @@ impl Live {
         self
     }
 
-    /// Has somebody watch the run from now on.
+    /// Adds an observer from now on.
     pub fn watch(&mut self, observer: Box<dyn Observer>) {
         self.stage.watch(observer);
     }
@@ -186,8 +186,8 @@ impl Live {
         self
     }
 
-    /// Runs until it is told to stop, then stops its actors. It is a task of its own: before the first future of a runtime
-    /// is woken, that looks at sockets and timers, but among tasks only now and then.
+    /// Runs until a client stops it, then stops its actors. It is a task of its own: a runtime checks sockets and timers before it
+    /// wakes the first future, but among tasks only now and then.
     ///
     /// # Errors
     /// An actor died, or a settled block cannot be read: that ends the run.
@@ -310,20 +310,20 @@ impl Live {
         }
     }
 
-    /// What happened last may be kept nowhere: nobody is told any more that something was done.
+    /// Returns true if the last events may not be stored. No client then receives a success any more.
     fn is_broken(&self) -> bool {
         self.journals.iter().any(|journal| journal.is_broken())
     }
 
     async fn obey(&mut self, command: Command) -> Result<(), ActorDied> {
-        // A reply nobody waits for any more: the client has gone.
+        // A reply fails if its client has gone.
         match command {
             Command::Intervene(ask) => {
                 let Some((what, answer)) = ask(&self.stage) else { return Ok(()) };
                 let world = self.stage.world();
                 for journal in &mut self.journals {
                     journal.comes_in(world.now(), world.delivered(), world.tips(), &what);
-                    // An input that cannot be written down is not carried out. Nobody answers the client any more.
+                    // An input that cannot be written down is not carried out. The client receives no answer.
                     if journal.is_broken() {
                         return self.stop_asked();
                     }

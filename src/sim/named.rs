@@ -5,12 +5,13 @@ use serde_json::Value;
 
 /// Keys that say how much, or how long: an entry keeps its draws when they change. So runs that differ in an amount are compared draw by
 /// draw.
-const AMOUNTS: [&str; 17] = [
+const AMOUNTS: [&str; 19] = [
     "amount",
     "arrivals",
     "by_ms",
     "chance",
     "copies",
+    "down",
     "drift_ppm",
     "fee",
     "funding",
@@ -21,6 +22,7 @@ const AMOUNTS: [&str; 17] = [
     "percent",
     "step_ms",
     "until",
+    "up",
     "wallets",
     "within_ms",
 ];

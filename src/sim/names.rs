@@ -18,7 +18,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of nodes that forge with these keys, on a chain that gives their delegates names.
+    /// The names of nodes that forge with these keys, on a chain that gives their delegates names.
     pub(super) fn new<'a>(
         tree: &Arc<BlockTree>,
         tip: &Arc<Link>,
@@ -53,7 +53,7 @@ impl Names {
         of_delegate.map(|key| key.address(network)).or_else(|| name.parse().ok())
     }
 
-    /// The nodes meant, ascending; vote weights are those after `best`. Unknown names mean nobody.
+    /// The nodes meant, ascending; vote weights are those after `best`. Unknown names mean no node.
     pub fn resolve(&self, nodes: &Nodes, best: &Arc<Link>) -> Vec<NodeId> {
         let mut resolved: Vec<NodeId> = match nodes {
             Nodes::List(list) => list.iter().filter_map(|node| self.node(node)).collect(),

@@ -4,138 +4,43 @@
 //! table grows with the square of the nodes: what belongs to a link is computed from a hash of the seed and the link, and
 //! kept in small networks only.
 
+mod access;
+mod by_region;
+mod compact;
+mod fair;
 mod fates;
 pub mod interference;
 pub mod latency;
+mod list;
+mod model;
+mod regions;
 pub mod script;
 pub mod topology;
 
+pub use access::{AccessRate, Sharing};
+pub use by_region::{ByRegion, Regional};
+pub use compact::{Compact, CompactNodes, MissingShare};
+pub use fair::Flow;
 pub use latency::{Distribution, Latency, Per, Profile};
+pub use list::ListOrFile;
+pub use model::{Clocks, LinkLatency, NetworkModel, Overhead, Reordering};
+pub use regions::{Regions, RegionsError};
 pub use topology::{Links, Topology};
 
 use super::{SeedTree, fault::MessageKind};
 use crate::{
-    actors::{Message, NodeId, SimTime},
+    actors::{BodyPart, Message, NodeId, SimTime},
     ledger::saved::{LoadError, Loader, Saved, Saver, saved},
-    protocol::{Milestones, NetworkConfig},
+    protocol::{Block, Milestones, NetworkConfig},
 };
+use access::{AccessLinks, Departure};
+use compact::CompactRelay;
 use fates::{Fate, Fates};
 use interference::{Interference, MessageRule, Verdict};
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
-use schemars::JsonSchema;
 use script::Script;
-use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-
-/// The network of a run, faults apart.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct NetworkModel {
-    pub topology: Topology,
-    pub latency: Latency,
-    /// Regions with latencies of their own between them, instead of `latency`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub regions: Option<Regions>,
-    /// Links with latencies of their own.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<LinkLatency>,
-    /// The part of all messages that is lost for good, from 0 to 1. Packets that TCP loses it sends again: their loss is latency, and
-    /// the latency `profile = "tcp-loss-20"` is that of a network that loses a fifth of them.
-    pub loss: f64,
-    /// The part of all messages that arrives twice, from 0 to 1; the second takes a latency of its own.
-    pub duplication: f64,
-    /// Messages that others overtake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reordering: Option<Reordering>,
-    /// Bytes a second that each link carries in each direction, one message after the other; without limit, if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bandwidth: Option<u64>,
-    /// The errors of clocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clocks: Option<Clocks>,
-}
-
-/// Nodes in regions: the latency of a link is that of its ends' regions, give or take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Regions {
-    /// The share of the nodes in each region, in any unit; nodes are dealt out in ascending order.
-    pub shares: Vec<f64>,
-    /// From a row's region to a column's, in milliseconds.
-    pub latency_ms: Vec<Vec<f64>>,
-    /// A link differs from that by this part of it at most, drawn evenly.
-    #[serde(default)]
-    pub spread: f64,
-}
-
-/// The latency of a link: in both directions (`between`) or in one (`from` and `to`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkLatency {
-    /// The numbers of its nodes: messages take this time in both directions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<(u32, u32)>,
-    /// The number of the node that sends: messages from it to `to` take this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<u32>,
-    /// The number of the node that receives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<u32>,
-    pub latency: Latency,
-}
-
-/// The key and the directions, or the key, what was found and what is allowed.
-type Directions = Result<(&'static str, Vec<(u32, u32)>), (&'static str, String, &'static str)>;
-
-impl LinkLatency {
-    /// The latency of a link in both directions.
-    pub fn between(a: u32, b: u32, latency: Latency) -> Self {
-        Self { between: Some((a, b)), from: None, to: None, latency }
-    }
-
-    /// The latency of a link in one direction.
-    pub fn one_way(from: u32, to: u32, latency: Latency) -> Self {
-        Self { between: None, from: Some(from), to: Some(to), latency }
-    }
-
-    /// The directions that it speaks of, each from a node to a node, and the key that says so.
-    ///
-    /// # Errors
-    /// It says neither `between` nor `from` and `to`, or both.
-    pub fn directions(&self) -> Directions {
-        match (self.between, self.from, self.to) {
-            (Some((a, b)), None, None) => Ok(("between", vec![(a, b), (b, a)])),
-            (None, Some(from), Some(to)) => Ok(("from", vec![(from, to)])),
-            (Some(_), ..) => Err(("between", "it beside 'from' or 'to'".to_owned(), "one or the other")),
-            (None, from, to) => {
-                let found = [("from", from), ("to", to)].into_iter().find(|(_, node)| node.is_some());
-                let found = found.map_or_else(|| "no nodes".to_owned(), |(key, _)| format!("'{key}' alone"));
-                Err(("", found, "'between', or 'from' and 'to'"))
-            }
-        }
-    }
-}
-
-/// Messages that others overtake.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reordering {
-    /// The part of all messages, from 0 to 1.
-    pub chance: f64,
-    /// The greatest delay of their arrival, in milliseconds.
-    pub by_ms: u32,
-}
-
-/// The errors of clocks: each node draws evenly between minus and plus the limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Clocks {
-    /// In milliseconds.
-    pub offset_ms: u32,
-    /// Microseconds gained or lost in a second.
-    pub drift_ppm: u32,
-}
 
 /// The fate of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,10 +49,24 @@ pub enum Route {
     Arrives(SimTime),
     /// More than once.
     ArrivesAt(Vec<SimTime>),
+    /// Its copies come to the downlink or the processor of their receiver.
+    Comes(Vec<Approach>),
+    /// It shares an uplink or a downlink with others, so the departure of its last byte is not known yet. The copies arrive these times
+    /// after it.
+    Leaves(Vec<Duration>),
 }
 
-/// The fates of messages beside arriving. Nobody counts them in a network in which nothing is lost, doubled, reordered or
-/// limited and no fault interferes.
+/// The way of a copy of a message to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Approach {
+    /// The time at which the first byte comes.
+    pub first: SimTime,
+    /// The time at which the last byte comes.
+    pub last: SimTime,
+}
+
+/// The fates of messages beside arriving. They are not counted in a network in which nothing is lost, doubled, reordered or limited and
+/// no fault interferes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Lost on the way by chance; what a fault loses does not count.
@@ -156,9 +75,9 @@ pub struct Tally {
     pub doubled: u64,
     /// Arrived before one that left before on the same link; counted up to 128 nodes.
     pub overtook: u64,
-    /// Took a second or more.
+    /// Took a second or more, the time in downlinks, shared rates and processors not counted.
     pub slow: u64,
-    /// Waited until a link had carried others.
+    /// Waited until a link or an uplink had carried others. Messages that share a rate do not count.
     pub waited: u64,
 }
 
@@ -178,6 +97,12 @@ pub struct MessageNetwork {
     known: Known,
     /// The time until which a link is busy with earlier messages.
     busy: BTreeMap<(u32, u32), Busy>,
+    /// Uplinks and downlinks, if they have limits.
+    access: Option<Box<AccessLinks>>,
+    /// The nodes with compact blocks, if there are any.
+    compact: Option<Box<CompactRelay>>,
+    /// Nodes take time to validate blocks.
+    takes_time: bool,
     /// Nothing is drawn or counted for a message but its latency.
     plain: bool,
     config: Arc<NetworkConfig>,
@@ -186,20 +111,24 @@ pub struct MessageNetwork {
     last: Vec<SimTime>,
     /// The effects of faults on messages.
     pub interference: Interference,
-    /// What befalls single messages, where somebody says so.
+    /// The fates of single messages, where a caller sets them.
     script: Option<Box<Script>>,
 }
 
 impl MessageNetwork {
-    /// The network of a model between so many nodes.
+    /// The network of a model between `nodes` nodes.
     pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
         let seed = seeds.number("network/latency");
         let directions = |link: &LinkLatency| {
             let (latency, directions) = (link.latency, link.directions().map(|(_, directions)| directions));
             directions.unwrap_or_default().into_iter().map(move |direction| (direction, latency))
         };
+        let regions = model.regions.as_ref().map(|regions| regions.of_nodes(nodes, seeds)).unwrap_or_default();
         Self {
-            regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
+            access: AccessLinks::new(nodes, &regions, model).map(Box::new),
+            compact: model.compact.as_ref().map(|compact| CompactRelay::new(nodes, compact, seeds).into()),
+            takes_time: model.takes_time(),
+            regions,
             special: model.links.iter().flat_map(directions).collect(),
             seed,
             fates: Fates::new(model.draws_for_messages(), config.slots(), seeds),
@@ -216,14 +145,14 @@ impl MessageNetwork {
         }
     }
 
-    /// Somebody says what befalls single messages from now on.
+    /// Follows a caller's fates of single messages from now on.
     pub fn follow(&mut self, script: Script) {
         self.script = Some(script.into());
         // None goes by unseen.
         self.plain = false;
     }
 
-    /// What somebody says befalls single messages.
+    /// Returns the caller's fates of single messages.
     pub fn script(&mut self) -> Option<&mut Script> {
         self.script.as_deref_mut()
     }
@@ -239,14 +168,22 @@ impl MessageNetwork {
         self.interference.rule(fault, rule);
     }
 
-    /// Draws from other streams from now on. What was drawn once for all messages of a link stays.
+    /// Draws from other streams from now on. Values drawn once for all messages of a link, and kinds of nodes, stay.
     pub fn draw_anew(&mut self, seeds: SeedTree) {
         self.fates.draw_anew(seeds);
+        if let Some(compact) = &mut self.compact {
+            compact.draw_anew(seeds);
+        }
     }
 
     /// Returns the fates of messages so far.
     pub fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// Returns the region of each node. Empty if there are no regions.
+    pub(super) fn regions(&self) -> &[u16] {
+        &self.regions
     }
 
     /// Returns the links between nodes.
@@ -281,12 +218,19 @@ impl MessageNetwork {
         Duration::from_micros(self.latency_of_link(from, to))
     }
 
+    /// The latency of every message from one node to another, in microseconds. `None` if each message draws its own.
+    pub fn fixed_latency(&self, from: NodeId, to: NodeId) -> Option<u64> {
+        self.drawn_latency(from, to).is_none().then(|| self.latency_of_link(from, to))
+    }
+
     /// In microseconds.
     fn latency_of_link(&self, from: NodeId, to: NodeId) -> u64 {
         let special = self.special_latency(from, to);
         if let Some(regions) = self.model.regions.as_ref().filter(|_| special.is_none()) {
-            let (a, b) = (self.regions[from.0 as usize], self.regions[to.0 as usize]);
-            let ms = regions.latency_ms[usize::from(a)][usize::from(b)];
+            if regions.pareto {
+                return self.pareto(regions, from, to).draw(&mut self.of_link(from, to));
+            }
+            let ms = self.between_regions(&regions.latency_ms, from, to);
             let part = 1.0 + regions.spread * (2.0 * self.of_link(from, to).random::<f64>() - 1.0);
             return (ms * part * 1_000.0).max(0.0).round() as u64;
         }
@@ -305,13 +249,42 @@ impl MessageNetwork {
 
     /// In microseconds; of a link that delays all messages alike it is known from then on, if the network is small.
     fn latency_of_message(&mut self, from: NodeId, to: NodeId, fate: Fate) -> u64 {
-        let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
-        if latency.per == Per::Message && self.model.regions.is_none() {
-            return latency.draw(&mut self.fates.of(fate));
+        if let Some(drawn) = self.drawn_latency(from, to) {
+            return drawn.draw(&mut self.fates.of(fate));
         }
         let micros = self.latency_of_link(from, to);
         self.known.put(from, to, micros);
         micros
+    }
+
+    /// The distribution of the latency of each message of a link, if each message draws its own.
+    fn drawn_latency(&self, from: NodeId, to: NodeId) -> Option<Distribution> {
+        let special = self.special_latency(from, to);
+        match &self.model.regions {
+            Some(regions) if special.is_none() => regions.pareto.then(|| self.pareto(regions, from, to)),
+            _ => {
+                let latency = special.unwrap_or(self.model.latency);
+                (latency.per == Per::Message).then_some(latency.distribution)
+            }
+        }
+    }
+
+    fn pareto(&self, regions: &Regions, from: NodeId, to: NodeId) -> Distribution {
+        Distribution::Pareto { mean_ms: self.between_regions(&regions.latency_ms, from, to) }
+    }
+
+    /// The entry of a matrix of regions for a link.
+    fn between_regions<T: Copy>(&self, matrix: &[Vec<T>], from: NodeId, to: NodeId) -> T {
+        let (a, b) = (self.regions[from.0 as usize], self.regions[to.0 as usize]);
+        matrix[usize::from(a)][usize::from(b)]
+    }
+
+    /// Bytes per second of a link, if it has a limit.
+    fn bandwidth(&self, from: NodeId, to: NodeId) -> Option<u64> {
+        match &self.model.regions {
+            Some(regions) if !regions.bandwidth.is_empty() => Some(self.between_regions(&regions.bandwidth, from, to)),
+            _ => self.model.bandwidth,
+        }
     }
 
     fn special_latency(&self, from: NodeId, to: NodeId) -> Option<Latency> {
@@ -344,7 +317,8 @@ impl MessageNetwork {
             self.tally.lost += 1;
             return Route::Lost;
         }
-        let sent = self.transmitted(now, from, to, message);
+        let departure = self.depart(now, from, to, message);
+        let sent = departure.last;
         let mut at = self.arrival(sent, from, to, Fate::Latency) + verdict.delay;
         if let Some(Reordering { chance, by_ms }) = self.model.reordering.clone()
             && self.happens(Fate::Overtaken, chance)
@@ -358,20 +332,143 @@ impl MessageNetwork {
         self.tally.slow += u64::from(at.micros() >= now.micros() + 1_000_000);
         self.tally.doubled += u64::from(again.is_some() || !verdict.copies.is_empty());
         self.count_overtaking(from, to, at);
+        let copies = verdict.copies.iter().map(|later| at + *later);
+        let all = [at].into_iter().chain(again).chain(copies);
+        if let Some(access) = self.access.as_mut().filter(|access| access.is_one_at_a_time() && has_blocks(message)) {
+            access.occupy(from, at);
+        }
+        if let Some(access) = self.access.as_ref().filter(|access| access.is_fair())
+            && !access.flows.is_instant(from, to, self.size(from, to, message))
+        {
+            return Route::Leaves(all.map(|at| at.since(now)).collect());
+        }
+        if self.is_taken_in(message) {
+            let lead = departure.last.since(departure.first);
+            return Route::Comes(all.map(|last| Approach { first: last.before(lead), last }).collect());
+        }
         if again.is_none() && verdict.copies.is_empty() {
             return Route::Arrives(at);
         }
-        let copies = verdict.copies.iter().map(|later| at + *later);
-        Route::ArrivesAt([at].into_iter().chain(again).chain(copies).collect())
+        Route::ArrivesAt(all.collect())
     }
 
-    /// Returns the time at which the last byte of a message has left: a link carries one message after the other.
-    fn transmitted(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> SimTime {
-        let Some(bandwidth) = self.model.bandwidth else { return now };
-        let size = size_of(message, &self.config.milestones);
-        let busy = self.busy.entry((from.0, to.0)).or_default();
-        self.tally.waited += u64::from(busy.until > now);
-        busy.send(now, size, bandwidth.max(1))
+    /// Sends a message over its sender's uplink, and then over the link. Each carries one message after the other.
+    fn depart(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Departure {
+        let mut departure = Departure::at_once(now);
+        if self.model.limits_links() || self.access.is_some() {
+            departure = self.depart_in_turn(now, from, to, message);
+        }
+        if let Some(overhead) = &self.model.overhead {
+            let ms = if has_blocks(message) { overhead.block_ms } else { overhead.other_ms };
+            let time = Duration::from_millis(ms.into());
+            departure = Departure { first: departure.first + time, last: departure.last + time, ..departure };
+        }
+        departure
+    }
+
+    fn depart_in_turn(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Departure {
+        let mut departure = Departure::at_once(now);
+        let size = self.size(from, to, message);
+        if let Some(access) = &mut self.access {
+            departure = match access.is_one_at_a_time() {
+                true if has_blocks(message) => access.send_alone(now, from, to, size),
+                true => departure,
+                false => access.send(now, from, size),
+            };
+        }
+        if let Some(bandwidth) = self.bandwidth(from, to)
+            && !self.access.as_ref().is_some_and(|access| access.is_fair())
+        {
+            let busy = self.busy.entry((from.0, to.0)).or_default();
+            departure.waited |= busy.until > departure.last;
+            departure.first = busy.until.max(departure.last);
+            departure.last = busy.send(departure.last, size, bandwidth.max(1));
+        }
+        self.tally.waited += u64::from(departure.waited);
+        departure
+    }
+
+    /// Returns true if a message passes a downlink or a processor with a queue on its way into a node.
+    pub(super) fn is_taken_in(&self, message: &Message) -> bool {
+        self.access.as_ref().is_some_and(|access| access.queues_downlinks())
+            || self.takes_time && has_blocks(message)
+            || self.compact.is_some() && matches!(message, Message::Body { .. })
+    }
+
+    /// Takes a message whose first byte came to a node at `first`, and whose last byte comes now. Returns the time at which it has passed
+    /// the downlink.
+    pub(super) fn receive(
+        &mut self,
+        now: SimTime,
+        from: NodeId,
+        to: NodeId,
+        message: &Message,
+        first: SimTime,
+    ) -> SimTime {
+        let size = self.size(from, to, message);
+        match &mut self.access {
+            Some(access) if access.queues_downlinks() => access.receive(now, to, size, first),
+            _ => now,
+        }
+    }
+
+    /// Adds a message that begins to leave now and shares rates with others. Returns the time at which to call
+    /// [`MessageNetwork::departed`], if no such call is scheduled yet.
+    pub(super) fn start_flow(&mut self, now: SimTime, flow: Flow) -> Option<SimTime> {
+        self.access.as_mut()?.flows.begin(now, flow)
+    }
+
+    /// Removes and returns the messages that have left by now, with the time of the next call.
+    pub(super) fn departed(&mut self, now: SimTime) -> (Vec<Flow>, Option<SimTime>) {
+        self.access.as_mut().map(|access| access.flows.departed(now)).unwrap_or_default()
+    }
+
+    /// The messages that are leaving and share rates.
+    pub(super) fn flows(&self) -> &[Flow] {
+        self.access.as_ref().map_or(&[], |access| access.flows.all())
+    }
+
+    /// The messages that are leaving and share rates, for changes.
+    pub(super) fn flows_mut(&mut self) -> &mut [Flow] {
+        self.access.as_mut().map_or(&mut [], |access| access.flows.all_mut())
+    }
+
+    /// Returns the bytes that the receiver of a compact block lacks, and the time at which its sender learns of it. `None` if the receiver
+    /// has the whole block now.
+    pub(super) fn missing(&self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Option<(u32, SimTime)> {
+        let (compact, Message::Body { block, part: BodyPart::Whole, .. }) = (self.compact.as_ref()?, message) else {
+            return None;
+        };
+        let share = compact.missing(from, to, block)?;
+        let overhead = self.model.overhead.map_or(0, |overhead| overhead.other_ms);
+        let micros = match self.drawn_latency(to, from) {
+            Some(drawn) => drawn.draw(&mut compact.question(from, to, block)),
+            None => self.latency_of_link(to, from),
+        };
+        let at = SimTime::from_micros(now.micros().saturating_add(micros)) + Duration::from_millis(overhead.into());
+        Some(((self.size_of_block(block) as f64 * share) as u32, at))
+    }
+
+    /// The size of a message on the wire, in bytes.
+    pub(super) fn size(&self, from: NodeId, to: NodeId, message: &Message) -> u64 {
+        match (message, &self.compact) {
+            (Message::Body { part: BodyPart::Missing { bytes }, .. }, _) => return (*bytes).into(),
+            (Message::Body { .. }, Some(compact)) if compact.are_both(from, to) => return compact.bytes(),
+            _ => {}
+        }
+        let more = |block: &Block| self.size_of_block(block) - block.size(&self.config.milestones) as u64;
+        let more = match message {
+            _ if self.model.block_bytes == 0 => 0,
+            Message::Block(block) | Message::Body { block, .. } => more(block),
+            Message::Blocks { blocks, .. } => blocks.iter().map(|block| more(block)).sum(),
+            _ => 0,
+        };
+        size_of(message, &self.config.milestones) + more
+    }
+
+    /// The size of a block on the wire and in a processor, in bytes.
+    pub(super) fn size_of_block(&self, block: &Block) -> u64 {
+        (block.size(&self.config.milestones) as u64).max(self.model.block_bytes.into())
     }
 
     fn count_overtaking(&mut self, from: NodeId, to: NodeId, at: SimTime) {
@@ -448,44 +545,12 @@ impl Known {
     }
 }
 
-impl NetworkModel {
-    fn is_plain(&self) -> bool {
-        self.loss == 0.0
-            && self.duplication == 0.0
-            && self.reordering.is_none()
-            && self.bandwidth.is_none()
-            && self.links.is_empty()
-    }
-
-    /// Returns true if random numbers are drawn for each message.
-    fn draws_for_messages(&self) -> bool {
-        let special = self.links.iter().map(|link| link.latency);
-        let per_message = special.chain([self.latency]).any(|latency| latency.per == Per::Message);
-        per_message || self.loss > 0.0 || self.duplication > 0.0 || self.reordering.is_some()
-    }
-}
-
-impl Regions {
-    /// The region of each node.
-    fn of_nodes(&self, nodes: u32) -> Vec<u16> {
-        let total: f64 = self.shares.iter().sum();
-        let region = |node: u32| {
-            let place = (f64::from(node) + 0.5) / f64::from(nodes) * total;
-            let mut sum = 0.0;
-            let found = self.shares.iter().position(|share| {
-                sum += share;
-                place < sum
-            });
-            found.unwrap_or(self.shares.len().saturating_sub(1)) as u16
-        };
-        (0..nodes).map(region).collect()
-    }
-}
-
 /// The kind of a message between nodes; `None` of one that stays within a node.
 pub fn kind_of(message: &Message) -> Option<MessageKind> {
     Some(match message {
-        Message::Block(_) => MessageKind::Block,
+        Message::Block(_) | Message::Announcement(_) | Message::BodyRequest { .. } | Message::Body { .. } => {
+            MessageKind::Block
+        }
         Message::Transactions(_) => MessageKind::Transactions,
         Message::StatusRequest | Message::Status { .. } => MessageKind::Status,
         Message::BlocksRequest { .. } | Message::Blocks { .. } => MessageKind::Blocks,
@@ -522,14 +587,20 @@ fn is_question(message: &Message) -> bool {
             | Message::CommonBlocksRequest { .. }
             | Message::PeersRequest
             | Message::Connect { .. }
+            | Message::BodyRequest { .. }
     )
+}
+
+/// Returns true if a message carries blocks.
+fn has_blocks(message: &Message) -> bool {
+    matches!(message, Message::Block(_) | Message::Body { .. } | Message::Blocks { .. })
 }
 
 /// Bytes of a message on the wire: its blocks and transactions, and a frame around them.
 pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
     const FRAME: usize = 128;
     let content = match message {
-        Message::Block(block) => block.size(milestones),
+        Message::Block(block) | Message::Body { block, .. } => block.size(milestones),
         Message::Blocks { blocks, .. } => blocks.iter().map(|block| block.size(milestones)).sum(),
         Message::Transactions(transactions) => transactions.iter().map(|transaction| transaction.size()).sum(),
         _ => 0,
@@ -551,14 +622,17 @@ impl MessageNetwork {
             special: _,
             seed: _,
             known: _,
+            compact,
             plain: _,
             config: _,
+            takes_time: _,
+            access,
             fates,
             busy,
             tally,
             last,
             interference,
-            // Of a search, which reads no moment again.
+            // Belongs to a search, which reads no moment again.
             script: _,
         } = self;
         fates.save(out);
@@ -568,6 +642,12 @@ impl MessageNetwork {
             last.save(out);
         }
         interference.save(out);
+        if let Some(access) = access {
+            access.save(out);
+        }
+        if let Some(compact) = compact {
+            compact.save(out);
+        }
     }
 
     /// Goes on from what was written down of a network that began like this one.
@@ -577,6 +657,7 @@ impl MessageNetwork {
         self.tally = Saved::load(from)?;
         self.last = Saved::load(from)?;
         self.interference = Saved::load(from)?;
-        Ok(())
+        self.access.as_mut().map_or(Ok(()), |access| access.go_on(from))?;
+        self.compact.as_mut().map_or(Ok(()), |compact| compact.go_on(from))
     }
 }

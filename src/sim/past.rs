@@ -6,9 +6,9 @@
 //!   inputs ──┴── those of the run's snapshots: nothing is written down a second time
 //! ```
 //!
-//! [`Snapshots`] keep the inputs from outside anyway. So an instant is reached by a copy of the nearest moment before it, on
-//! a stage of its own, and the live run never stands still for it. Those who watch the run, such as views of nodes, are copied
-//! beside each moment: what they gathered before it cannot be made again from the moment alone.
+//! [`Snapshots`] keep the inputs from outside anyway. So an instant is reached by a copy of the nearest moment before it, on a stage of
+//! its own, and the live run never stands still for it. Observers of the run, such as views of nodes, are copied beside each moment,
+//! because their earlier observations cannot be made again from the moment alone.
 
 mod walk;
 
@@ -29,8 +29,8 @@ use std::{
 pub const PAST_MAX: usize = 30 << 20;
 /// Moments that are kept at most.
 const MOMENTS_MAX: usize = 64;
-/// Inputs delivered to actors between two moments at least: so many, and so many more for each node, because a moment of a
-/// larger network takes longer to copy.
+/// The least number of inputs delivered to actors between two moments. The second constant is added for each node, because a moment of
+/// a larger network takes longer to copy.
 const SPACING: u64 = 8_192;
 const SPACING_OF_NODE: u64 = 128;
 
@@ -45,7 +45,7 @@ pub struct RunPoint {
     pub inputs: usize,
 }
 
-/// Those who watch a run, and whose copies watch a copy of it.
+/// Observers of a run, whose copies observe a copy of it.
 pub trait Watchers: Send + Sync + 'static {
     /// They as they are now, which share nothing that changes with them.
     fn apart(&self) -> Self;
@@ -75,7 +75,7 @@ impl<W> Kept<W> {
 
 /// Keeps moments of a live run: what [`super::Live`] holds of a [`Past`].
 pub trait Album: Send {
-    /// Returns true if a moment of a run of so many nodes is to be kept, after so many inputs delivered to actors.
+    /// Returns true if a moment of a run of `nodes` nodes is due, after `delivered` inputs delivered to actors.
     fn is_due(&self, delivered: u64, nodes: usize) -> bool;
     /// Keeps a moment.
     fn keep(&mut self, inputs: usize, moment: Moment);
@@ -139,7 +139,7 @@ impl Recent {
         self.skipped + self.inputs.partition_point(passes)
     }
 
-    /// Those from an index on up to another, as far as they are here.
+    /// Returns the inputs from an index on up to another, as far as they are here.
     fn between(&self, from: usize, to: usize) -> &[CameIn] {
         let index = |index: usize| index.saturating_sub(self.skipped).min(self.inputs.len());
         &self.inputs[index(from)..index(to.max(from))]
@@ -154,12 +154,12 @@ impl<W> History<W> {
 }
 
 impl<W: Watchers> Past<W> {
-    /// That of a run that is about to begin, and that these watch.
+    /// The past of a run that is about to begin, with these observers.
     pub fn new(live: W) -> Self {
         Self::with_room(live, PAST_MAX)
     }
 
-    /// The same, which keeps so many bytes of moments.
+    /// The same, with `room` bytes for moments.
     pub fn with_room(live: W, room: usize) -> Self {
         let state = State { kept: Vec::new(), line: BTreeSet::new(), reverts: 0, is_wanted: true };
         Self(Arc::new(Shared { live, room, state: Mutex::new(state) }))

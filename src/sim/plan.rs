@@ -8,7 +8,7 @@ use super::{
 use crate::{
     actors::{Actor, ActorId, Delegate, Hosted, NodeId, Peer, Role, SimTime, TransactionPool},
     ledger::{BlockTree, Link, saved::Loader},
-    protocol::{KeyPair, SignedTransaction},
+    protocol::{KeyPair, PublicKey, SignedTransaction},
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,12 +27,14 @@ pub struct Plan {
     pub tip: Arc<Link>,
     pub nodes: Vec<NodePlan>,
     pub(super) network: NetworkModel,
-    /// Those of the network's topology between these nodes.
+    /// The links of the network's topology between these nodes.
     links: Links,
     /// The faults.
     pub faults: Vec<Fault>,
     /// The sources of transactions.
     pub sources: Vec<PlannedSource>,
+    /// The delegates of each group of agents, by key.
+    pub delegates_of_groups: Vec<BTreeSet<PublicKey>>,
     pub seeds: SeedTree,
     /// The instant the run begins at.
     pub start: SimTime,
@@ -46,7 +48,18 @@ impl Plan {
     pub fn new(tree: Arc<BlockTree>, tip: Arc<Link>, nodes: Vec<NodePlan>, seeds: SeedTree, start: SimTime) -> Self {
         let network = NetworkModel::default();
         let links = network.topology.links(nodes.len() as u32, seeds);
-        Self { tree, tip, nodes, network, links, faults: Vec::new(), sources: Vec::new(), seeds, start }
+        Self {
+            tree,
+            tip,
+            nodes,
+            network,
+            links,
+            faults: Vec::new(),
+            sources: Vec::new(),
+            delegates_of_groups: Vec::new(),
+            seeds,
+            start,
+        }
     }
 
     /// The run on another network, whose topology gives these links between its nodes.
@@ -78,7 +91,7 @@ impl Plan {
         network
     }
 
-    /// The names of the nodes. Those of the delegates are of the chain that the run begins on.
+    /// The names of the nodes. Names of delegates come from the chain on which the run begins.
     pub fn names(&self) -> Names {
         Names::new(&self.tree, &self.tip, self.nodes.iter().map(|node| node.forger.as_ref()))
     }

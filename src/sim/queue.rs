@@ -16,9 +16,9 @@ use std::mem;
 /// The nearness of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
-    /// So many others come first that the processor has the time to fetch the actor's record …
+    /// Enough others come first that the processor has the time to fetch the actor's record.
     Near,
-    /// … and then what that leads to.
+    /// The next one: the processor fetches the data to which the record points.
     Next,
 }
 
@@ -35,9 +35,9 @@ pub struct EventQueue<T> {
     filled: u64,
     /// Kept for its room.
     keys: Vec<u32>,
-    /// The number of the next events that had been announced when the last announcement was made …
+    /// The number of the next events that had been announced at the last announcement.
     told: [usize; TOLD.len()],
-    /// … and the number of events taken since.
+    /// The number of events taken since the last announcement.
     since: usize,
 }
 
@@ -58,9 +58,9 @@ const DIGIT: u32 = 6;
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// The number of events up to which they are put in order one by one.
 const VERY_FEW: usize = 8;
-/// The number of events up to which they are sorted …
+/// The number of events up to which they are sorted, in a bucket no higher than `SORTED`.
 const FEW: usize = 512;
-/// … of a bucket no higher than this: four milliseconds.
+/// The largest height of a sorted bucket: four milliseconds.
 const SORTED: usize = 2;
 /// Buckets that hold fewer are sorted together with those next to them, which takes less than one by one.
 const ENOUGH: usize = 21;
@@ -176,7 +176,7 @@ impl<T: Copy> EventQueue<T> {
     pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
             self.advance(through)?;
-            // All that had been told of has been taken.
+            // All announced events have been taken.
             self.since = self.since.max(AT_ONCE);
         }
         if let Some(soon) = soon
@@ -305,8 +305,8 @@ fn insert<T: Copy>(front: &mut Vec<(u64, T)>, time: u64, event: T) {
     front[place] = (time, event);
 }
 
-/// Moves the events of a bucket that is soon due to the front. What is sorted are times and places in one word each,
-/// which is quicker than sorting the events themselves.
+/// Moves the events of a bucket that is soon due to the front. It sorts times and places in one word each, which is quicker than
+/// sorting the events themselves.
 fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, keys: &mut Vec<u32>, front: &mut Vec<(u64, T)>) {
     keys.clear();
     keys.extend((0..).zip(&*bucket).map(|(place, (time, _)): (u32, _)| (*time as u32) << PLACE | place));
@@ -364,8 +364,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a heap of times and numbers, with events that are scheduled while others are taken, near together or
-        /// far apart, whoever foresees them.
+        /// Against a heap of times and numbers, with events that are scheduled while others are taken, near together or far apart, with
+        /// and without announcements.
         #[test]
         fn it_is_a_heap_of_times_and_numbers(
             steps in prop::collection::vec((0..14u32, 0..4_000u64, 1..9u64), 1..250),

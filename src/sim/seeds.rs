@@ -5,7 +5,7 @@ use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use std::{cell::RefCell, panic::Location};
 
 thread_local! {
-    /// The streams asked for, while somebody listens.
+    /// The requested streams, during a recording.
     static ASKED: RefCell<Option<Vec<Asked>>> = const { RefCell::new(None) };
 }
 
@@ -18,15 +18,15 @@ pub struct Asked {
     pub by: &'static Location<'static>,
 }
 
-/// Runs something and tells which streams were asked for meanwhile, on this thread and in this order: two consumers of one
-/// stream would draw the same numbers. What is asked for within another recording is told by the inner one alone.
+/// Calls `run` and returns the streams that it requested, on this thread and in this order: two consumers of one stream would draw the
+/// same numbers. In nested recordings only the inner one receives a request.
 pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<Asked>) {
     let outer = ASKED.replace(Some(Vec::new()));
     let result = run();
     (result, ASKED.replace(outer).unwrap_or_default())
 }
 
-/// The seed of a run. Each consumer draws from a stream of its own name, so a new consumer moves nobody else's draws.
+/// The seed of a run. Each consumer draws from a stream of its own name, so a new consumer does not change the draws of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeedTree {
     seed: u64,

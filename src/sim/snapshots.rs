@@ -5,8 +5,8 @@
 //!                             └───inputs──► 3          some: the moment itself, ready to go back to
 //! ```
 //!
-//! A moment of a network of 51 delegates takes some 200 KB, so only so many are kept. The moment of another snapshot is made
-//! again when somebody goes back to it: from the nearest one before it that is kept, by playing what came in since.
+//! A moment of a network of 51 delegates takes some 200 KB, so only a limited number is stored. The moment of another snapshot is made
+//! again when the run reverts to it: from the nearest earlier stored one, by replaying the later inputs.
 
 mod inputs;
 mod named;
@@ -24,7 +24,7 @@ pub use named::NamedSnapshots;
 
 /// Snapshots that one run can have.
 pub const SNAPSHOTS_MAX: usize = 10_000;
-/// Bytes of moments that are kept, where nothing else is said.
+/// The default number of bytes for moments.
 pub const MOMENTS_MAX: usize = 30 << 20;
 /// The snapshot that every run begins with, and that cannot be deleted.
 const BEGINNING: SnapshotId = SnapshotId(0);
@@ -56,20 +56,20 @@ struct Kept {
     before: SnapshotId,
     inputs: Inputs,
     moment: Option<Moment>,
-    /// Those of the moment. To add them up takes longer than to copy it.
+    /// The bytes of the moment. Adding them up takes longer than copying it.
     bytes: usize,
-    /// Several come after it, so it stays though nobody can go back to it any more.
+    /// Several come after it, so it stays although the run cannot revert to it any more.
     is_deleted: bool,
 }
 
 impl Snapshots {
-    /// Those of a run that begins with this plan: none.
+    /// The snapshots of a run that begins with this plan: none.
     pub fn new(plan: &Plan) -> Self {
         let (all, after, since) = (BTreeMap::new(), BTreeSet::new(), Inputs::default());
         Self { plan: plan.clone(), all, after, next: 1, last: BEGINNING, since, log: None, room: MOMENTS_MAX }
     }
 
-    /// Those of a run that begins with this plan, into which this has come already: none.
+    /// The snapshots of a run that begins with this plan and has received these inputs: none.
     pub fn after(plan: &Plan, inputs: Inputs) -> Self {
         Self { since: inputs, ..Self::new(plan) }
     }
@@ -130,7 +130,7 @@ impl Snapshots {
         before + self.since.len()
     }
 
-    /// Lets go of the first so many of [`Snapshots::inputs`], and of those of other branches, as far as they are in the log.
+    /// Drops the first `count` of [`Snapshots::inputs`], and those of other branches, as far as they are in the log.
     pub fn let_go(&mut self, count: usize) {
         let on_way = self.way_back();
         let elsewhere = self.all.iter_mut().filter(|(id, _)| !on_way.contains(id));
@@ -179,7 +179,7 @@ impl Snapshots {
         }
     }
 
-    /// Keeps so many bytes of moments from now on.
+    /// Keeps `bytes` bytes of moments from now on.
     pub fn make_room(&mut self, bytes: usize) {
         self.room = bytes;
         self.drop_moments(self.last);

@@ -1,4 +1,4 @@
-//! Clients of a run: whoever hands in transactions while it goes on.
+//! Clients of a run, which submit transactions while it goes on.
 
 use super::fault::Trigger;
 use crate::{
@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// Hands in transactions while a run goes on. What it does is a function of what it is told and of its own seed.
+/// Submits transactions while a run goes on. Its decisions are a function of its observations and of its own seed.
 pub trait Source: Send + DynClone {
     /// Called when it begins and at each instant it asked for; `tip` ends the highest chain of the network.
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll;

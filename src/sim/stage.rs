@@ -52,8 +52,8 @@ impl Stage {
         Ok(Self { host, snapshots: Snapshots::new(plan) })
     }
 
-    /// Does what comes into a run in this thread from outside, now, as [`Stage::intervene`] does. What is no part of the run,
-    /// such as snapshots, does nothing.
+    /// Carries out an intervention now, in a run in this thread, as [`Stage::intervene`] does. An intervention that is no part of the
+    /// run, such as a snapshot, does nothing.
     pub async fn intervene_in(stage: InlineStage, what: Intervention) -> InlineStage {
         if !what.is_of_run() {
             return stage;
@@ -81,7 +81,7 @@ impl Stage {
         &self.snapshots
     }
 
-    /// Has somebody watch the run from now on.
+    /// Adds an observer from now on.
     pub fn watch(&mut self, observer: Box<dyn Observer>) {
         self.world_mut().watch(observer);
     }
@@ -105,7 +105,7 @@ impl Stage {
         }
     }
 
-    /// Keeps so many bytes of moments, in place of [`super::snapshots::MOMENTS_MAX`].
+    /// Keeps `bytes` bytes of moments, in place of [`super::snapshots::MOMENTS_MAX`].
     pub fn keep_moments(&mut self, bytes: usize) {
         self.snapshots.make_room(bytes);
     }
@@ -125,7 +125,7 @@ impl Stage {
         self.snapshots.log_in(log);
     }
 
-    /// Lets go of the first so many inputs from outside, as far as they are in the log.
+    /// Drops the first `count` inputs from outside, as far as they are in the log.
     pub fn let_go_of_inputs(&mut self, count: usize) {
         self.snapshots.let_go(count);
     }
@@ -179,11 +179,11 @@ impl Stage {
                 Ok(Outcome::BlockPushed(self.world_mut().pushed(node, &block)))
             }
             Intervention::DropPending { ids, node } => {
-                // First pools let go of what blocks hold, which nobody has dropped.
+                // Pools first remove the transactions that blocks contain, because those do not count as dropped.
                 self.world_mut().have_pools_follow();
                 self.play_instant().await?;
                 let (mut gone, mut ids) = (DroppedPending::default(), ids);
-                // What a sender has after a dropped one may be on its way elsewhere.
+                // A sender's later transactions may be on their way elsewhere.
                 loop {
                     let under_way = self.world_mut().drop_pending(&ids, node);
                     self.play_instant().await?;
@@ -212,7 +212,7 @@ impl Stage {
                 Ok(Outcome::Reorganised(done.into()))
             }
             Intervention::TakeSnapshot { name } => {
-                // What is due by now and is for no actor, such as the end of a fault, belongs to the moment as well.
+                // Due events without an actor, such as the end of a fault, belong to the moment as well.
                 self.play_instant().await?;
                 let moment = self.moment().await?;
                 Ok(Outcome::Snapshot(self.snapshots.take(name, moment)))
@@ -246,7 +246,7 @@ impl Stage {
         Ok(Some(info))
     }
 
-    /// A run of its own that goes on from here, in this thread and watched by nobody: to see what would come.
+    /// A separate run that goes on from here, in this thread and without observers, to see the future.
     ///
     /// # Errors
     /// An actor died.
@@ -301,8 +301,8 @@ impl Stage {
         }
     }
 
-    /// Plays until so many inputs were delivered to actors, none of them later than `at`, and says whether it came there;
-    /// the clock then stands at `at`.
+    /// Plays until `delivered` inputs were delivered to actors, none of them later than `at`, and returns true if it reached this
+    /// point. The clock then stands at `at`.
     ///
     /// # Errors
     /// An actor died.
@@ -365,7 +365,7 @@ impl Stage {
     }
 }
 
-/// A run of its own, in this thread and watched by nobody, that is to come to a snapshot whose moment is not kept.
+/// A separate run, in this thread and without observers, that replays to a snapshot whose moment is not stored.
 struct Again {
     stage: Stage,
     inputs: Inputs,

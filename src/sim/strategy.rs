@@ -51,20 +51,20 @@ use std::{
     sync::{Arc, LazyLock, RwLock},
 };
 
-/// What a file says of a fault: its members.
+/// The members of a fault in a file.
 pub type Table = Map<String, Value>;
 
 /// The parameters of one kind of fault whose actors behave against the protocol. Its documentation is the kind's description.
 pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The `kind` in a file.
     const NAME: &'static str;
-    /// What the rest of the program needs to know of it.
+    /// The facts about it that the rest of the program needs.
     const FACTS: Facts;
     /// An example of its parameters in a network of five delegates, in TOML.
     const EXAMPLE: &'static str;
     /// The lists whose nodes keep the rules, by key: what they do is held against them.
     const BYSTANDERS: &'static [&'static str] = &[];
-    /// What its actors do.
+    /// The behaviour of its actors.
     type Behaviour: Behaviour + Saved + Clone + 'static;
 
     /// The lists of nodes, each under its key in a file. Those under `delegates` have to forge.
@@ -249,7 +249,7 @@ fn add(kind: Kind) {
 /// A strategy of any kind.
 pub struct Planned(Box<dyn AnyStrategy>);
 
-/// What every [`Strategy`] can do, whichever it is.
+/// The operations of every [`Strategy`], for use as a trait object.
 trait AnyStrategy: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn facts(&self) -> Facts;

@@ -37,7 +37,7 @@ pub struct Branches {
 }
 
 impl Tips {
-    /// Starts with so many live nodes, all on one block.
+    /// Starts with `nodes` live nodes, all on one block.
     pub fn new(nodes: usize, tip: &Arc<Link>) -> Self {
         let live = u32::try_from(nodes).unwrap_or(u32::MAX);
         let counts = if live == 0 { Vec::new() } else { vec![(tip.clone(), live)] };

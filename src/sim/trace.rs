@@ -44,8 +44,8 @@ pub struct TraceDigest {
     has_begun: bool,
 }
 
-/// Events as bytes, one record after the other, each of which could be read back. What was said in the record before is
-/// not repeated: in a slot, most nodes tell the same of one block, and two things at a time.
+/// Events as bytes, one record after the other, each of which could be read back. A record omits the fields that equal those of the
+/// record before: in a slot, most nodes report the same events of one block, two at a time.
 ///
 /// ```text
 ///   kind and flags   1     [`SAME_MOMENT`], [`SAME_BLOCK`], [`SAME_NOTABLE`]
@@ -74,7 +74,7 @@ struct Said {
 const SAME_MOMENT: u8 = 0x20;
 /// The last notable block has said already what is to be noted of the block.
 const SAME_NOTABLE: u8 = 0x40;
-/// Of the block of which the last record of any block was.
+/// The record is about the same block as the last record of any block.
 const SAME_BLOCK: u8 = 0x80;
 
 #[derive(Default)]

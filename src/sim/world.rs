@@ -1,7 +1,7 @@
 //! The world a stage plays in: the clock and queue, the network, what goes wrong, and those who watch.
 //!
 //! ```text
-//!   queue ──► a node's actor ──► effects ──► network ──► queue        world/{coming,delivery,sending}.rs
+//!   queue ──► a node's actor ──► effects ──► network ──► queue        world/{coming,delivery,sending,intake}.rs
 //!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
 //!     ├──► a fault begins or ends ──► network, nodes, behaviours      world/{faults,offline,agenda,halt}.rs
 //!     └──► a client hands in transactions                             source.rs, world/requests.rs
@@ -9,11 +9,13 @@
 
 mod added;
 mod agenda;
+mod churn;
 mod coming;
 mod delivery;
 mod faults;
 mod halt;
 mod handed;
+mod intake;
 mod moment;
 mod nodes;
 mod observer;
@@ -29,17 +31,19 @@ mod sending;
 use super::{
     Names, Plan, SeedTree, Tips,
     network::{MessageNetwork, Tally},
+    processor::Processors,
     source::Source,
 };
 use crate::{
-    actors::{ActorId, Effect, Event, Hosted, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission, Wake},
+    actors::{ActorId, Effect, Event, Hosted, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission},
     ledger::{BlockTree, Link, saved::saved},
     protocol::BlockId,
 };
 use agenda::{Agenda, Entry};
 use coming::{Arrival, Coming};
 use faults::Faults;
-use halt::Ahead;
+use halt::HaltFacts;
+use intake::{Intake, UnsentAnswer};
 use nodes::Nodes;
 use reorganise::PoolWatch;
 use std::{collections::BTreeSet, mem, sync::Arc};
@@ -82,11 +86,23 @@ enum Item {
     End(Entry),
     /// A source wants to be called.
     Poll(usize),
+    /// A stay of a node that comes and goes is over, after this number of others.
+    Turn {
+        fault: usize,
+        node: NodeId,
+        stays: u32,
+    },
     /// A node on which something waits may be free, if it is still the one it was.
     Free {
         node: NodeId,
         generation: u32,
     },
+    /// A message that has reached its receiver's downlink or processor.
+    Intake(Box<Intake>),
+    /// The rates of messages that share uplinks and downlinks change.
+    Departures,
+    /// An answer with blocks is done.
+    Answer(Box<UnsentAnswer>),
 }
 
 /// Clock, queue and network of one run.
@@ -95,10 +111,12 @@ pub struct World {
     now: SimTime,
     queue: Coming,
     network: MessageNetwork,
+    /// The processors of all nodes, if blocks take time.
+    processors: Option<Box<Processors>>,
     nodes: Nodes,
     agenda: Agenda,
     faults: Faults,
-    ahead: Ahead,
+    ahead: HaltFacts,
     names: Arc<Names>,
     sources: Vec<Option<Box<dyn Source>>>,
     observers: Vec<Box<dyn Observer>>,
@@ -109,16 +127,18 @@ pub struct World {
     /// Some observer wants to look at the run.
     onlookers: bool,
     answers: Vec<(RequestId, Submission)>,
-    /// Requests whose answers nobody waits for any more.
+    /// Requests whose clients have gone.
     abandoned: BTreeSet<RequestId>,
     /// Set while a reorganisation that was asked for goes on.
     pool_watch: Option<PoolWatch>,
-    /// What nodes do with what was handed in; set for that instant only.
+    /// The events of nodes after a submission; set for this instant only.
     witness: Option<Vec<(NodeId, Event)>>,
     /// Kept for its room.
     arrivals: Vec<Arrival>,
     requests: u64,
     delivered: u64,
+    /// Events that the observers have got.
+    events: u64,
     /// Clients that begin draw from these, where the run draws from other streams by now than it began with.
     anew: Option<SeedTree>,
     /// Faults that came in, with the highest block there was then.
@@ -126,25 +146,23 @@ pub struct World {
 }
 
 impl World {
-    /// Bytes of a copy of a message that is under way.
-    pub const COPY_BYTES: u64 = Coming::COPY_BYTES;
-    /// Bytes that the world takes for a node, its wake-ups among them: of its peer two, of its delegate one.
-    pub const NODE_BYTES: u64 = nodes::NODE_BYTES + 3 * (Coming::COPY_BYTES + size_of::<Wake>() as u64);
-
     /// The world of a plan at its first instant: every actor is about to start.
     pub fn new(plan: &Plan, actors: &mut [(ActorId, Hosted)], observers: Vec<Box<dyn Observer>>) -> Self {
         let mut queue = Coming::default();
         for (to, _) in &*actors {
             queue.push(plan.start, Item::Input { to: *to, generation: 0, input: Input::Start });
         }
+        let network = plan.network();
+        let processors = Processors::new(plan.nodes.len(), plan.network.processor.as_ref(), network.regions());
         let mut world = Self {
             now: plan.start,
             queue,
-            network: plan.network(),
+            network,
+            processors: processors.map(Box::new),
             nodes: Nodes::new(plan),
             agenda: Agenda::new(plan),
             faults: Faults::new(plan.faults.len()),
-            ahead: Ahead::new(plan),
+            ahead: HaltFacts::new(plan),
             names: Arc::new(plan.names()),
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
@@ -158,6 +176,7 @@ impl World {
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
+            events: 0,
             anew: None,
             added: Vec::new(),
             plan: Arc::new(plan.clone()),
@@ -168,7 +187,7 @@ impl World {
         world
     }
 
-    /// Has somebody watch from now on.
+    /// Adds an observer from now on.
     pub(super) fn watch(&mut self, observer: Box<dyn Observer>) {
         self.tells_messages |= observer.wants_messages();
         self.tells_acts |= observer.wants_acts();
@@ -203,6 +222,11 @@ impl World {
             (true, false) => Some(DownCause::Pause),
             (true, true) => None,
         }
+    }
+
+    /// Events so far that a digest counts, since the run began in this process.
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     /// Inputs delivered so far.
@@ -277,6 +301,7 @@ impl World {
         if let Some(seen) = &mut self.witness {
             seen.push((node, event.clone()));
         }
+        self.events += 1;
         for observer in &mut self.observers {
             observer.observe(self.now, node, event);
         }
@@ -307,4 +332,8 @@ saved!(enum Item {
     5 Poll(source),
     6 Free { node, generation },
     7 Answerless { from, to },
+    8 Intake(intake),
+    9 Departures,
+    10 Answer(answer),
+    11 Turn { fault, node, stays },
 });

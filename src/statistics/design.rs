@@ -11,8 +11,8 @@ pub const COUNT_LIMIT: u32 = 1 << 16;
 
 const _: () = assert!(2 * DIMENSIONS_LIMIT <= NUM_DIMENSIONS as usize);
 
-/// Points of a Latin hypercube: of so many equal parts of each axis, each has one point. Source: M. D. McKay, R. J. Beckman, W. J. Conover,
-/// A comparison of three methods for selecting values of input variables (1979).
+/// Points of a Latin hypercube: each axis is divided into `count` equal parts, and each part has one point. Source: M. D. McKay, R. J.
+/// Beckman, W. J. Conover, A comparison of three methods for selecting values of input variables (1979).
 pub fn latin(count: u32, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut points = vec![Vec::with_capacity(dimensions); count as usize];
@@ -36,8 +36,8 @@ pub fn sobol(count: u32, dimensions: usize, seed: u32) -> Vec<Vec<f64>> {
     (0..count).map(point).collect()
 }
 
-/// The points for indices of Sobol: for each of so many pairs of points A and B of one sequence, A, then A with one coordinate of B after
-/// the other, and B. Source: A. Saltelli et al., Variance based sensitivity analysis of model output (2010).
+/// The points for indices of Sobol. For each of `pairs` pairs of points A and B of one sequence: A, then A with each coordinate of B in
+/// turn, and B. Source: A. Saltelli et al., Variance based sensitivity analysis of model output (2010).
 ///
 /// # Panics
 /// There are more than 100 coordinates or 65,536 pairs.
@@ -102,7 +102,7 @@ mod tests {
         let points = latin(256, 10, 3);
         for (one, other) in (0..10).flat_map(|one| (0..one).map(move |other| (one, other))) {
             let products = points.iter().map(|point| (point[one] - 0.5) * (point[other] - 0.5));
-            // Of even values the variance is 1/12.
+            // The variance of uniform values is 1/12.
             let correlation = products.sum::<f64>() / 256.0 * 12.0;
             assert!(correlation.abs() < 0.25, "axes {one} and {other}: {correlation}");
         }

@@ -103,7 +103,7 @@ mod tests {
         let groups: Vec<Group<'_>> = figures.chunks(5).collect();
         let all: Vec<usize> = (0..groups.len()).collect();
         let found = estimate(&groups, 3, &all).expect("it varies");
-        // Of the closed form: V = 49/8 + 0.1 π⁴/5 + 0.01 π⁸/18 + 1/2.
+        // The closed form: V = 49/8 + 0.1 π⁴/5 + 0.01 π⁸/18 + 1/2.
         let variance = 49.0 / 8.0 + 0.1 * PI.powi(4) / 5.0 + 0.01 * PI.powi(8) / 18.0 + 0.5;
         let first = 0.5 * (1.0 + 0.1 * PI.powi(4) / 5.0).powi(2);
         let both = 8.0 * 0.01 * PI.powi(8) / 225.0;

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 use statrs::{
-    distribution::{ContinuousCDF, StudentsT},
+    distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT},
     function::beta::beta_reg,
 };
 
@@ -62,6 +62,28 @@ pub fn of_mean(mean: f64, deviation: f64, count: u64) -> Option<Interval> {
     let student = StudentsT::new(0.0, 1.0, (count - 1) as f64).expect("it has degrees of freedom");
     let spread = student.inverse_cdf(0.5 + CONFIDENCE / 2.0) * deviation / (count as f64).sqrt();
     Some(Interval { low: mean - spread, high: mean + spread })
+}
+
+/// The ranks, from 1, of those of `count` values, ascending, between which a quantile of their distribution lies; `None` where no value
+/// bounds it. `share` is the share of the distribution below the quantile, between 0 and 1. The distribution may be any. Source: W. J.
+/// Conover, Practical nonparametric statistics (1999), section 3.2.
+pub fn ranks_of_quantile(share: f64, count: u64) -> (Option<u64>, Option<u64>) {
+    let below = Binomial::new(share, count).expect("a share is from 0 to 1");
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    // The crate's own quantile of a count panics where the count is small.
+    let quantile = |chance: f64| {
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = u64::midpoint(low, high);
+            match below.cdf(middle) < chance {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    };
+    let (low, high) = (quantile(tail), quantile(1.0 - tail) + 1);
+    ((low > 0).then_some(low), (high <= count).then_some(high))
 }
 
 /// The point that a number with a beta distribution is below with this chance. Halved until it moves no more: the
@@ -131,8 +153,8 @@ mod tests {
         assert_eq!(wilson(0, 0), of_share(0, 0));
     }
 
-    /// The exact interval never promises more than it holds: over all outcomes of a binomial number, the interval
-    /// contains the true share with at least the confidence.
+    /// The exact interval never covers less than it promises: over all outcomes of a binomial number, the interval contains the true
+    /// share with at least the confidence.
     #[test]
     fn the_exact_interval_covers_what_it_promises() {
         for of in [1, 5, 12, 40_u64] {

@@ -1,9 +1,9 @@
-//! Do two counts come of one share? Fisher's exact test, one-sided: it holds for few runs as well, and a recorded count is as
+//! Fisher's exact test whether two counts come from one share, one-sided: it holds for few runs as well, and a recorded count is as
 //! uncertain as the new one. Source: R. A. Fisher, The logic of inductive inference (1935).
 
 use statrs::distribution::{DiscreteCDF, Hypergeometric};
 
-/// A count: so many of so many.
+/// A count: `so` of `of` trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     pub so: u64,

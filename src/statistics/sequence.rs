@@ -1,4 +1,4 @@
-//! Confidence sequences: intervals of a mean that all hold at once, however often somebody looks and whenever he stops.
+//! Confidence sequences: intervals of a mean that all hold at once, for any number of looks and any time of stopping.
 //!
 //! An interval of a fixed number of runs does not allow that: who looks at one thirty times and stops at what he likes is wrong in a
 //! quarter of all studies instead of a twentieth.
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// 10,000 studies whose true mean is known, each looked at 30 times: those in which it is ever excluded.
+    /// 10,000 studies whose true mean is known, each with 30 looks: those in which it is ever excluded.
     fn wrong(value: impl Fn(&mut ChaCha8Rng) -> f64, excludes: impl Fn(&Sequence) -> bool) -> usize {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut study = || {

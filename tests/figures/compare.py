@@ -8,6 +8,7 @@ from pathlib import Path
 # Rows of a table are found by these columns.
 KEYS = {
     "rounds": ["round"],
+    "elections": ["round"],
     "time": ["first_slot"],
     "delegates": ["round", "public_key"],
     "blocks": ["height"],
@@ -45,7 +46,7 @@ def precision(name):
         return same_delay
     if last.endswith("_max_ms"):
         return same_delay
-    exact = ("_mean", "_min", "agreement_end", "seconds", "_per_second", "seconds_max")
+    exact = ("_mean", "_min", "agreement_end", "seconds", "_per_second", "seconds_max", "gini", "gini_end")
     return same_number if last.endswith(exact) else same_count
 
 
@@ -90,7 +91,7 @@ class Comparison:
                 continue
             elif name not in expected:
                 self.differ(full, where, value, "nothing")
-            elif isinstance(value, dict) and name != "rollbacks_by_cause":
+            elif isinstance(value, dict) and name not in ("rollbacks_by_cause", "rollbacks_by_depth"):
                 # A histogram of nothing says 0 in JSON.
                 empty = value.get("count") == 0
                 wanted = {key: 0 if empty and of is None else of for key, of in expected[name].items()}

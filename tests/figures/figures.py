@@ -4,7 +4,6 @@ from collections import defaultdict
 
 from chain import id_order
 from delays import quantiles
-from replay import SLOT_US
 
 ROWS_OVER_TIME = 2_000
 ORPHANS_LISTED = 10_000
@@ -30,14 +29,14 @@ def least(values):
 class Figures:
     """All tables of a run, as lists of rows, and the totals of its summary."""
 
-    def __init__(self, replay):
-        self.replay, self.tree = replay, replay.tree
+    def __init__(self, replay, groups=()):
+        self.replay, self.tree, self.groups = replay, replay.tree, groups
         self.tip = replay.network.winning()
         self.chain = self.tree.chain(self.tip)
         self.forged = sorted(
             (block for block in self.tree.blocks.values() if block.at is not None), key=lambda block: block.at
         )
-        self.end_slot = replay.ended_at // SLOT_US
+        self.end_slot = replay.ended_at // replay.slot_us
         self.by_round = self._walk()
 
     def _walk(self):
@@ -178,13 +177,47 @@ class Figures:
                 "rollbacks": len(happened.depths),
                 "rollback_depth_max": max(happened.depths, default=0),
                 "transactions": happened.transactions,
-                "transactions_per_second": happened.transactions / (len(samples) * SLOT_US / 1e6),
+                "transactions_per_second": happened.transactions / (len(samples) * self.replay.slot_us / 1e6),
             }
             for name, delays in (("propagation", happened.delays), ("transaction_latency", happened.latencies)):
                 found = quantiles(delays)
                 row[f"{name}_count"] = found.pop("count")
                 row |= {f"{name}_{quantile}_ms": value for quantile, value in found.items()}
             rows.append(row)
+        return rows
+
+    def captured(self, members):
+        """The most members that are delegates of one group of agents."""
+        names = {self.username(key) for key, _ in members}
+        return max((len(names & group) for group in self.groups), default=0)
+
+    def elections(self):
+        """Members and weights as the lines of rounds tell them, each round against the one before it on the chain."""
+        rows = []
+        for number in self.by_round:
+            begun = self.members[number]
+            weights = sorted((weight for _, weight in begun.members), reverse=True)
+            before = None
+            if number > 1 and begun.after != self.tree.root.id:
+                before = {key for key, _ in self.tree.round_after(self.tree.parent(begun.after)).members}
+            total, held, nakamoto = sum(weights), 0, 0
+            while total and 2 * held <= total:
+                held += weights[nakamoto]
+                nakamoto += 1
+            differences = sum(abs(one - other) for one in weights for other in weights)
+            rows.append(
+                {
+                    "round": number,
+                    "members": len(weights),
+                    "weight": total,
+                    "weight_least": weights[-1],
+                    "weight_greatest": weights[0],
+                    "turnover": None if before is None else len({key for key, _ in begun.members} - before),
+                    "gini": differences / (2 * len(weights) * total) if total else 0,
+                    "nakamoto": nakamoto,
+                    "captured": self.captured(begun.members),
+                }
+            )
         return rows
 
     def time(self):
@@ -196,7 +229,7 @@ class Figures:
             some = samples[first : first + width]
             row = self.sampled(some)
             row |= {
-                "at_us": some[0].slot * SLOT_US,
+                "at_us": some[0].slot * self.replay.slot_us,
                 "first_slot": some[0].slot,
                 "height_least": least(sample.height_least for sample in some),
                 "height_greatest": most(sample.height_greatest for sample in some),
@@ -245,7 +278,7 @@ class Figures:
         seconds = (replay.ended_at - replay.start) / 1e6
         depths = replay.rollbacks
         sampled = self.sampled(replay.samples)
-        orphaned = self.orphaned()
+        orphaned, elections = self.orphaned(), self.elections()
         totals = {
             "height": self.tree.height(self.tip),
             "rounds": len(self.by_round),
@@ -260,6 +293,7 @@ class Figures:
             "rollback_depth_max": max(depths, default=0),
             "rollback_depth_mean": mean(depths) or 0,
             "rollbacks_by_cause": dict(replay.causes),
+            "rollbacks_by_depth": {str(depth): depths.count(depth) for depth in set(depths)},
             "blocks_refused": replay.kinds["block.refused"],
             "blocks_disregarded": replay.kinds["block.disregarded"],
             "forging_suspended": replay.kinds["forger.suspended"],
@@ -268,6 +302,10 @@ class Figures:
             "propagation_all_ms": quantiles(delays.all),
             "gossip_ms": quantiles(delays.gossip),
             "gossip_all_ms": quantiles(delays.gossip_all),
+            "turnover": sum(row["turnover"] or 0 for row in elections),
+            "gini_end": elections[-1]["gini"],
+            "nakamoto_end": elections[-1]["nakamoto"],
+            "captured_end": elections[-1]["captured"],
             "transactions": len(delays.confirmed),
             "transactions_per_second": len(delays.confirmed) / seconds if seconds else 0,
             "transaction_latency_ms": quantiles(delays.latency),

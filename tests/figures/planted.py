@@ -84,6 +84,7 @@ def unseen_in_pairs(where, found, varied, totals):
     compared = found["summary"]["compared"][0]
     paths = [("summary", "compared", 0, "left_out")]
     paths += [("summary", "compared", 0, "figures", *path) for path in places(compared["figures"])]
+    paths += [("summary", "compared", 0, "converged", member) for member in compared["converged"] or ()]
     until = found["summary"]["until_ci"]
     paths += [("summary", "until_ci", "cells", 0, *path) for path in places({**until["cells"][0], "varied": {}})]
     paths.append(("summary", "until_ci", "reached"))

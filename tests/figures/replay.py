@@ -8,7 +8,6 @@ from chain import Block, Round, Tree
 from delays import Delays
 from network import Network
 
-SLOT_US = 8_000_000
 # What is told of the network and not by a node, so no event of the digest.
 NOT_EVENTS = {"network.sent", "network.lost", "fault.began", "fault.ended", "node.down", "node.up", "round.began",
               "run.ended"}
@@ -69,7 +68,8 @@ class Replay:
         self.delays = Delays()
         self.samples, self.rounds, self.heals = [], defaultdict(InRound), []
         self.round = None
-        self.slot = self.first_slot = self.start // SLOT_US
+        self.slot_us = self.header["block_time_s"] * 1_000_000
+        self.slot = self.first_slot = self.start // self.slot_us
         self.events = 0
         self.rollbacks, self.causes = [], Counter()
         self.kinds = Counter()
@@ -91,7 +91,7 @@ class Replay:
 
     def _line(self, line):
         now = line["at"]
-        while (self.slot + 1) * SLOT_US <= now:
+        while (self.slot + 1) * self.slot_us <= now:
             self._end_slot()
         kind = line["kind"]
         # Of a node that is down it is the network that tells: its pool is lost.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import designs
 import planted
+import provenance
 import sweep
 import validation
 from compare import Comparison, compare, load
@@ -49,7 +50,20 @@ def dposlab(*arguments):
 
 def replayed(folder):
     with open(Path(folder) / "events.jsonl") as lines:
-        return Figures(Replay(lines))
+        return Figures(Replay(lines), groups_of(folder))
+
+
+def groups_of(folder):
+    """The delegates of each group of agents, by username, as the scenario that the run has written down lists them."""
+    groups = []
+    for file in Path(folder, "scenario").glob("*.toml"):
+        for group in tomllib.loads(file.read_text()).get("agents", []):
+            nodes = group.get("delegates", [])
+            number = lambda name: name + 1 if isinstance(name, int) else int(name.removeprefix("genesis_"))
+            if isinstance(nodes, dict):
+                nodes = range(number(nodes["from"]) - 1, number(nodes["to"]))
+            groups.append({f"genesis_{number(node)}" for node in nodes})
+    return groups
 
 
 def play(scenario, seed, folder, *more):
@@ -170,8 +184,10 @@ def main():
         total.merge(designs.compare(indices, means))
         total.merge(designs.points(dposlab))
         told("a study of many values", began)
+        total.merge(provenance.check(dposlab, Path(folder) / "provenance"))
+        told("what studies say of themselves", began)
         tell(total)
-        out = Path(folder) / "rich"
+        out = Path(folder) / "rich-run"
         rich = Path(__file__).parent / RICH
         figures = play(rich, SEED, out)
         missed, tried = planted.unseen_in_run(load(out), figures, last_height(rich))

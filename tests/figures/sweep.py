@@ -104,6 +104,20 @@ def compare_distribution(comparison, name, where, found, values):
         if not near(found[member], expected):
             comparison.differ(f"{name}.{member}", where, found[member], expected)
     compare_interval(comparison, f"{name}.confidence", where, found["confidence"], student(ordered))
+    for percent in (50, 95):
+        interval = stats.quantile_test(ordered, q=0, p=percent / 100).confidence_interval(CONFIDENCE)
+        for end in ("low", "high"):
+            member, expected = f"p{percent}_{end}", getattr(interval, end)
+            comparison.compared[f"{name}.{member}"] += 1
+            there = found[member]
+            if math.isnan(expected) or there is None:
+                same = math.isnan(expected) and there is None
+            else:
+                # Three significant digits, rounded away from the middle, and never beyond what there was.
+                apart = there - expected if end == "high" else expected - there
+                same = -1e-6 <= apart <= 1e-3 * abs(expected) + 2e-6 and ordered[0] <= there <= ordered[-1]
+            if not same:
+                comparison.differ(f"{name}.{member}", where, there, expected)
     # The greatest share of others that would still go unseen in so many.
     unseen = share(0, len(ordered))["confidence"]["high"] if ordered[0] == ordered[-1] else None
     comparison.value(f"{name}.differ_at_most_mean", where, found["differ_at_most"], unseen)
@@ -304,6 +318,7 @@ def compare_pairs(comparison, where, summary, rows, varied, columns):
         comparison.value("sweep.compared.with", at, one["with"], cells[0]["varied"])
         judged = [seed for seed in first if not {first[seed]["status"], second[seed]["status"]} & {"censored", "died"}]
         comparison.value("sweep.compared.left_out", at, one["left_out"], len(first) - len(judged))
+        compare_sooner(comparison, at, one["converged"], [(first[seed], second[seed]) for seed in first])
         for name in columns:
             pairs = [(first[seed][name], second[seed][name]) for seed in judged]
             pairs = [pair for pair in pairs if None not in pair]
@@ -319,6 +334,37 @@ def compare_pairs(comparison, where, summary, rows, varied, columns):
                     compare_interval(comparison, f"sweep.compared.{name}.confidence", at, found[member], value)
                 else:
                     comparison.value(f"sweep.compared.{name}.{member}_mean", at, found[member], value)
+
+
+def compare_sooner(comparison, where, found, pairs):
+    """The stratified log-rank test by its definition: expected and observed events in each stratum, at each time."""
+    observed, expected, variance, sooner = 0, 0.0, 0.0, [0, 0]
+    for pair in pairs:
+        if any(run["status"] == "died" or run["observed_seconds_max"] is None for run in pair):
+            continue
+        seen = [run["converged_seconds_max"] is not None for run in pair]
+        ends = [run["observed_seconds_max"] for run in pair]
+        for time in {end for end, event in zip(ends, seen) if event}:
+            at_risk = [end >= time for end in ends]
+            events = [event and end == time for end, event in zip(ends, seen)]
+            n, d = sum(at_risk), sum(events)
+            observed += events[1]
+            expected += d * at_risk[1] / n
+            variance += d * (at_risk[1] / n) * (1 - at_risk[1] / n) * (n - d) / (n - 1) if n > 1 else 0.0
+            if n == 2 and d == 1:
+                sooner[events[1]] += 1
+    if not variance:
+        comparison.value("sweep.compared.converged", where, found, None)
+        return
+    if found is None:
+        comparison.differ("sweep.compared.converged", where, found, sooner)
+        return
+    statistic = (observed - expected) ** 2 / variance
+    exact = stats.binomtest(sooner[0], sum(sooner)).pvalue
+    for member, value in {"first_sooner": sooner[0], "second_sooner": sooner[1]}.items():
+        comparison.value(f"sweep.compared.converged.{member}", where, found[member], value)
+    for member, value in {"chi_squared": statistic, "p": exact}.items():
+        comparison.value(f"sweep.compared.converged.{member}_mean", where, found[member], value)
 
 
 def of_pairs(pairs):

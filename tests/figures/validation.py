@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 
+import simblock
 from compare import Comparison
 
 
@@ -152,6 +153,14 @@ def tron_missed(chance, slots=400_000, delegates=27):
     return statistics.fmean(lag)
 
 
+def lisk_seats(seats=101, supply=125_000_000, rest=27_400_000):
+    """Seats of an owner of more coins than all others, of fewer coins, and of wallets of one vote, by Droop's quota."""
+    of_full_votes = [seats if owner > rest else 0 for owner in (27_600_000, 27_300_000)]
+    owner = 27_600_000
+    assert round(100 * (owner + rest) / supply) == 44
+    return [*of_full_votes, owner * (seats + 1) // (owner + rest)]
+
+
 @functools.cache
 def exact():
     """By study, the figures that nothing draws."""
@@ -165,6 +174,7 @@ def exact():
         "Lisk-BFT, 4 delegates": [lisk_network(4, 24, 100)],
         "Lisk-BFT, 21 delegates": [lisk_network(21, 24, 40)],
         "Lisk-BFT, 51 delegates": [lisk_network(51, 24, 10)],
+        "Lisk's 101 seats where 44 % of the coins vote": lisk_seats(),
         "51 delegates, each place of a round shuffled": gaps(4),
         "ARK, 51 delegates, its rounds, of which each fifth place is not shuffled": gaps(5),
     }
@@ -173,7 +183,10 @@ def exact():
 @functools.cache
 def drawn():
     """By study, the figures that are drawn there, and drawn anew here."""
+    compact, whole = simblock.means()
     return {
+        "SimBlock's defaults": compact,
+        "SimBlock without compact blocks, Internet of 2015 and of 2019": whole,
         "Tron, 27 delegates, 5 % of slots missed": [tron_missed(0.05)],
         "Lisk-BFT, 101 delegates and 2 standing by; the rule on drawn rounds": [lisk_closed_form(), lisk_drawn(400)],
         # Who is off in so many rounds misses as many slots.
@@ -185,6 +198,7 @@ def drawn():
 CLOSED = {
     ("EOS, 21 delegates, turns of 12", 0): (325 + 336) / 2,
     ("Lisk-BFT, 101 delegates and 2 standing by; the rule on drawn rounds", 0): round(lisk_closed_form(), 2),
+    ("Lisk's 101 seats where 44 % of the coins vote", 0): 101,
     ("51 delegates, each place of a round shuffled", 1): math.sqrt((51**2 - 1) / 6),
     ("51 delegates, each place of a round shuffled", 2): sum(range(1, 11)) / 51**2,
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A crate outside the workspace whose only source is examples/strategy.rs, and what becomes of its strategy: scenario files, the
+# A crate outside the workspace whose sources are examples/strategy.rs and examples/policy.rs, and what becomes of its strategy: scenario files, the
 # lab, the schema, the search and the minimiser know it. Where DPOSLAB_BIN names a program, a function in Python gives the same. Builds with the same profiles as the checkout, so that nothing but its own
 # lines is compiled when the checkout is built.
 set -euo pipefail
@@ -9,6 +9,8 @@ served=
 trap 'kill $served 2>/dev/null || true; rm -rf "$crate"' EXIT
 mkdir "$crate/src"
 cp "$root/examples/strategy.rs" "$crate/src/main.rs"
+mkdir "$crate/src/bin"
+cp "$root/examples/policy.rs" "$crate/src/bin/policy.rs"
 cat > "$crate/Cargo.toml" <<EOF
 [package]
 name = "outside"
@@ -27,6 +29,7 @@ cp "$root/Cargo.lock" "$crate/Cargo.lock"
 lines=$(wc -l < "$crate/src/main.rs")
 [ "$lines" -le 60 ] || { echo "examples/strategy.rs has $lines lines, allowed is 60" >&2; exit 1; }
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
+bash "$root/tests/outside/without-the-program.sh"
 cargo build --quiet --manifest-path "$crate/Cargo.toml"
 outside=$CARGO_TARGET_DIR/debug/outside
 
@@ -74,6 +77,35 @@ curl -sf -X POST -H 'content-type: application/json' -d '{"kind":"empty-blocks",
 curl -sf -X POST -H 'content-type: application/json' -d '{"slots":6}' "$lab/advance" > /dev/null
 curl -sf "$lab/faults" | grep -q '"percent":10'
 kill "$served"; wait "$served" 2>/dev/null || true; served=
+
+# A policy of agents: both stages play it, the schema knows it, and its limits hold.
+cat > "$crate/policy.toml" <<'EOF'
+version = 1
+rounds = 6
+crypto = "modelled"
+[network]
+delegates = 5
+standby = 1
+[[agents]]
+kind = "demanding"
+chance = 1
+voters = 20
+stake = 90_000_000
+[[fault]]
+kind = "offline"
+delegates = [1]
+rounds = { from = 2, to = 6 }
+[[assert]]
+finally = "transactions >= 20"
+EOF
+policy=$CARGO_TARGET_DIR/debug/policy
+digest() { "$policy" run "$crate/policy.toml" --seed 7 --json "$@" | grep -o '"digest":"[0-9a-f]*"'; }
+with=$(digest)
+[ -n "$with" ] || { echo "no digest of a policy" >&2; exit 1; }
+[ "$with" = "$(digest --stage ractor)" ] || { echo "the stages differ in a policy" >&2; exit 1; }
+"$policy" schema | grep -q '"demanding"'
+refused=$("$policy" run "$crate/policy.toml" --set 'agents[0].chance=1.5' 2>&1) && { echo "a chance of 1.5 was accepted" >&2; exit 1; }
+grep -q "agents\[0\].chance.*1.5.*0 to 1" <<< "$refused" || { echo "$refused" >&2; exit 1; }
 
 # The search draws it beside the project's own kinds.
 "$outside" check --draw --runs 150 --rules corrected --out "$crate/drawn" > /dev/null

@@ -15,27 +15,15 @@ thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
     /// Bytes that this thread has asked for and not given back; what another one gives back counts there.
     static BYTES: Cell<i64> = const { Cell::new(0) };
-    static BYTES_MAX: Cell<i64> = const { Cell::new(0) };
 }
 
 fn has(more: i64) {
-    let bytes = BYTES.with(|bytes| bytes.replace(bytes.get() + more)) + more;
-    BYTES_MAX.with(|most| most.set(most.get().max(bytes)));
+    BYTES.with(|bytes| bytes.set(bytes.get() + more));
 }
 
 /// The bytes that this thread has.
 pub fn bytes_now() -> i64 {
     BYTES.with(Cell::get)
-}
-
-/// The most bytes that some work had at a time, on the thread that does it.
-pub fn most_bytes<T>(work: impl FnOnce() -> T) -> i64 {
-    let before = BYTES.with(Cell::get);
-    BYTES_MAX.with(|most| most.set(before));
-    let made = work();
-    let most = BYTES_MAX.with(Cell::get) - before;
-    drop(made);
-    most
 }
 
 // SAFETY: every call goes to the system's allocator unchanged.

@@ -139,15 +139,13 @@ fn a_chain_begins_before_it_is_told_of_and_its_streams_end_with_it() {
 
 #[test]
 fn a_chain_runs_a_scenario_and_a_wrong_wish_is_told() {
-    let up = Up::start(&["--delegates", "3", "--pace", "manual", "--allow-memory", "256MiB"]);
+    let up = Up::start(&["--delegates", "3", "--pace", "manual"]);
     let text = "version = 1\nrounds = 2\n[network]\ndelegates = 4\n[[fault]]\nkind = \"crash\"\nnodes = [1]\n";
     let chain = make(&up, json!({"scenario": text, "set": ["network.loss=0.01"]}));
     assert_eq!(chain["delegates"], 4);
     assert_eq!(get(&up, &chain["id"], "/lab/faults")["data"][0]["fault"]["kind"], "crash");
     let before: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");
     let of_file = "version = 1\nrounds = 1\n[[workload]]\nkind = \"chain\"\nfile = \"/etc/hostname\"\n";
-    let large = "version = 1\nrounds = 100000\n[network]\ndelegates = 200\n[[workload]]\nkind = \"generate\"\nper_second = 1e4\n\
-                 wallets = 10000\n";
     for (body, part) in [
         (json!({"seed": -1}), "\"seed\" must be larger than or equal to 0"),
         (json!({"seed": "seven"}), "\"seed\" must be a number"),
@@ -160,7 +158,6 @@ fn a_chain_runs_a_scenario_and_a_wrong_wish_is_told() {
         (json!({"scenario": of_file}), "key 'workload[0].file': found '/etc/hostname', allowed is no file"),
         (json!({"set": ["include=[\"/etc/hostname\"]"]}), "key 'include': found '/etc/hostname', allowed is no file"),
         (json!({"set": ["workload=[{kind=\"chain\",file=\"/nowhere\"}]"]}), "found '/nowhere', allowed is no file"),
-        (json!({"scenario": large}), "a chain: needs about"),
         (json!({"set": ["network.loss"]}), "network.loss"),
         (json!({"set": ["network.lost=1"]}), "lost"),
         (json!({"set": ["network.relays=9000"]}), "allowed are up to 300 on a chain"),
@@ -179,15 +176,34 @@ fn a_chain_runs_a_scenario_and_a_wrong_wish_is_told() {
     up.interrupt();
 }
 
+/// Resident memory of a testnet's process [bytes].
+fn resident(up: &Up) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", up.ready["pid"])).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("it is there");
+    let kilobytes: Option<u64> = line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse().ok());
+    kilobytes.expect("a number") << 10
+}
+
+#[test]
+fn a_chain_for_which_there_is_no_room_is_refused() {
+    let options = ["--delegates", "3", "--pace", "manual"];
+    let up = Up::start(&options);
+    let most = (resident(&up) * 6 / 5).to_string();
+    make(&up, json!({}));
+    up.interrupt();
+    let up = Up::start(&[&options[..], &["--max-memory", &most]].concat());
+    let (status, answer) = up.post("/lab/chains", &json!({}));
+    assert_eq!(status, 422, "{answer}");
+    let message = answer["message"].as_str().expect("a message");
+    assert!(message.contains(" of memory in use, allowed is three quarters of "), "{message}");
+    up.interrupt();
+}
+
 /// Two hundred at once; all answer, and the process stops in order with them.
 #[test]
 fn two_hundred_chains_live_beside_each_other() {
     let up = Up::start(&["--delegates", "51", "--pace", "manual"]);
-    let memory = || -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", up.ready["pid"])).expect("it runs");
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("it is there");
-        line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse().ok()).expect("a number")
-    };
+    let memory = || resident(&up) >> 10;
     let before = memory();
     let chains: Vec<Value> = (0..200).map(|_| make(&up, json!({}))["id"].clone()).collect();
     for id in &chains {

@@ -86,25 +86,25 @@ fn a_search_that_is_interrupted_tells_what_it_has_seen() {
 fn a_search_finds_the_same_on_one_thread_and_on_three() {
     let frame = Frame { rules: rules("reference"), ..Frame::default() };
     let search = |jobs| {
-        let search = Search { frame: frame.clone(), runs: 24, seed: 5, jobs };
+        let search = Search { frame: frame.clone(), runs: 24, seed: 5, part: None, jobs };
         search.run(&Networks::default(), &AtomicBool::new(false), |_| {})
     };
     let (one, three) = (search(1), search(3));
     assert_eq!(one, three);
-    assert!(one.sometimes.of("a fork") > 0 && one.sometimes.of("a missed slot") > 0);
+    assert!(one.session.sometimes.of("a fork") > 0 && one.session.sometimes.of("a missed slot") > 0);
     assert!(!one.found.is_empty(), "the reference has weaknesses");
 }
 
 #[test]
 fn a_search_that_is_stopped_ends_within_a_slot() {
     let stopped = AtomicBool::new(true);
-    let search = Search { frame: Frame::default(), runs: 5, seed: 1, jobs: 1 };
+    let search = Search { frame: Frame::default(), runs: 5, seed: 1, part: None, jobs: 1 };
     let networks = Networks::default();
-    assert_eq!(play(&search.scenario(0), &networks, None, false, &stopped).slots, 1);
+    assert_eq!(play(&search.scenario(1), &networks, None, false, &stopped).slots, 1);
     let stop = AtomicBool::new(false);
-    let summary = search.run(&networks, &stop, |summary| stop.store(summary.runs == 2, Ordering::Relaxed));
-    assert_eq!(summary.runs, 2);
-    assert_eq!(search.run(&networks, &stopped, |_| {}).runs, 0);
+    let summary = search.run(&networks, &stop, |summary| stop.store(summary.runs() == 2, Ordering::Relaxed));
+    assert_eq!(summary.runs(), 2);
+    assert_eq!(search.run(&networks, &stopped, |_| {}).runs(), 0);
 }
 
 #[test]
@@ -112,10 +112,10 @@ fn a_search_that_is_stopped_ends_within_a_slot() {
 fn a_finding_is_made_small_and_its_file_shows_it() {
     let networks = Networks::default();
     let frame = Frame { rules: rules("reference"), ..Frame::default() };
-    let search = Search { frame, runs: 60, seed: 1, jobs: 2 };
+    let search = Search { frame, runs: 60, seed: 1, part: None, jobs: 2 };
     let summary = search.run(&networks, &AtomicBool::new(false), |_| {});
-    let found = summary.found.values().min_by_key(|found| found.index).expect("the reference has weaknesses");
-    let start = search.scenario(found.index);
+    let found = summary.found.values().min_by_key(|found| found.seeds.first()).expect("the reference has weaknesses");
+    let start = search.scenario(found.seeds.first().expect("a run showed it"));
     let stop = AtomicBool::new(false);
     let minimiser = Minimiser { networks: &networks, budget: 120, stop: &stop, base: None };
     let small = minimiser.minimise(&start, &found.finding, |_, _| {});
@@ -124,7 +124,7 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
     let size = |scenario: &Scenario| scenario.faults.len() + scenario.actions.len();
     assert!(size(&small.scenario) <= size(&start) && small.scenario.network.nodes() <= start.network.nodes());
     let folder = tempfile::tempdir().expect("a folder of our own");
-    let file = folder.path().join(small.file_name(1));
+    let file = folder.path().join("small.toml");
     fs::write(&file, small.to_toml()).expect("it can be written");
     let output = dposlab().args(["run", "--stage", "inline"]).arg(&file).output().expect("the binary was built");
     let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -144,11 +144,15 @@ fn what_are_no_points_is_refused_before_the_first_run() {
         ("rounds,network.loss\n1,0.1\n2\n", &["points.csv: CSV error: record 2 (line: 3"]),
         ("rounds,network.loss\n1,0.1\n2,\n", &["line 3: column 'network.loss' is empty"]),
         ("rounds,rounds\n1,2\n", &["rounds: a path is varied once"]),
-        ("network.lots\n1\n", &["point 1 (network.lots=1): ", "lots"]),
-        ("rounds,network.loss\n1,0.1\n2,1.5\n", &["point 2 (rounds=2, network.loss=1.5): ", "found 1.5"]),
+        ("network.lots\n1\n", &["point 1 in line 2 (network.lots=1): ", "lots"]),
+        ("rounds,network.loss\n1,0.1\n2,1.5\n", &["point 2 in line 3 (rounds=2, network.loss=1.5): ", "found 1.5"]),
         (
             "network.latency.max_ms,network.latency\n99,1\n",
             &["network.latency: a path is varied once, and neither it nor a part"],
+        ),
+        (
+            "rounds,network.loss\n\n1,0.1\n\n2 # three,0.1\n",
+            &["point 2 in line 5 (rounds=2 # three", "invalid type: string"],
         ),
         ("rounds=3 #,network.loss\n1,0.1\n", &["'rounds=3 #' is no path"]),
         ("what is this\n1\n", &["'what is this' is no path"]),

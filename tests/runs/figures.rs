@@ -3,7 +3,11 @@
 
 use crate::support::{root, run};
 use serde_json::{Map, Value};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 /// Something in every list: a fault that ends, clients, an assertion.
 const SCENARIO: &str = r#"
@@ -54,6 +58,16 @@ fn columns(file: &Path) -> Vec<String> {
     table.headers().expect("it has a head").iter().map(str::to_owned).collect()
 }
 
+/// The rows of a table, by column.
+fn table(file: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut table = csv::Reader::from_path(file).expect("the table is there");
+    table.deserialize().map(|row| row.expect("a row")).collect()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> i64 {
+    row[column].parse().unwrap_or_else(|_| panic!("{column} is a number in {row:?}"))
+}
+
 fn json(file: &Path) -> Value {
     serde_json::from_slice(&fs::read(file).expect("it was written")).expect("JSON")
 }
@@ -67,7 +81,7 @@ fn every_member_and_column_of_a_run_stands_in_the_page_and_no_other_does() {
     let (scenario, out_name) = (scenario.display().to_string(), out.display().to_string());
     let output = run(&["run", &scenario, "--stage", "inline", "--out", &out_name]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for table in ["rounds", "time", "blocks", "orphans"] {
+    for table in ["rounds", "elections", "time", "blocks", "orphans", "links"] {
         hold(&page, &format!("## `{table}`"), columns(&out.join(format!("{table}.csv"))));
     }
     hold(&page, "## `delegates`", columns(&out.join("delegates.csv")));
@@ -103,6 +117,7 @@ fn every_member_and_column_of_a_sweep_stands_in_the_page_and_no_other_does() {
     let compared = &summary["compared"][0];
     hold(&page, "### `compared`", members(compared));
     hold(&page, "### Pairs", members(&compared["figures"]["missed_slots"]));
+    hold(&page, "### Pairs of times", members(&compared["converged"]));
     let cell = &summary["cells"][0];
     hold(&page, "### `cells`", members(cell));
     hold(&page, "### Shares", members(&cell["ok"]));
@@ -207,10 +222,10 @@ const EVENTFUL: [&str; 4] = [
 /// An assertion measures what the tables of the same run say, for each figure.
 #[test]
 fn assertions_measure_what_the_tables_say() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (number, text) in EVENTFUL.iter().enumerate() {
+    let (folder, mut counted) = (tempfile::tempdir().expect("a folder"), 0);
+    for (place, text) in EVENTFUL.iter().enumerate() {
         let text = format!("version = 1\ncrypto = \"modelled\"\n{text}");
-        let (file, out) = (folder.path().join(format!("{number}.toml")), folder.path().join(format!("{number}")));
+        let (file, out) = (folder.path().join(format!("{place}.toml")), folder.path().join(format!("{place}")));
         fs::write(&file, &text).expect("it is written");
         let (file, out_name) = (file.display().to_string(), out.display().to_string());
         run(&["run", &file, "--stage", "inline", "--seed", "3", "--out", &out_name]);
@@ -252,9 +267,92 @@ fn assertions_measure_what_the_tables_say() {
         ] {
             add("finally", metric, "==", &told(kind));
         }
+        for (metric, kind) in [
+            ("blocks-reverted", "block.reverted"),
+            ("health-checks", "health.checked"),
+            ("evicted", "pool.evicted"),
+            ("peers-removed", "peer.removed"),
+        ] {
+            let of_node = |node: u32| trace.matches(&format!("\"node\":{node},\"kind\":\"{kind}\"")).count();
+            let most = (0..9).map(of_node).max().expect("there are nodes").to_string();
+            add("finally", &format!("every node {metric}"), "<=", &most);
+            add("finally", &format!("some node {metric}"), ">=", &most);
+        }
+        let blocks = table(&out.join("blocks.csv"));
+        let most =
+            blocks.iter().map(|block| number(block, "transactions")).max().expect("there are blocks").to_string();
+        add("always", "every block transactions", "<=", &most);
+        add("finally", "some block transactions", ">=", &most);
+        let times: Vec<i64> = blocks.iter().map(|block| number(block, "slot") * 8).collect();
+        let gap = times.windows(2).map(|two| two[1] - two[0]).max().expect("there are blocks").to_string();
+        add("finally", "every block gap", "<=", &gap);
+        add("finally", "not every block gap", "<", &gap);
+        let forged = |key: &str| blocks.iter().filter(|block| block["forger"] == key).count();
+        let members = table(&out.join("delegates.csv"));
+        let shares: Vec<usize> = members.iter().map(|member| forged(&member["public_key"])).collect();
+        let (least, most) = (shares.iter().min().expect("one"), shares.iter().max().expect("one"));
+        // Asked in every slot, so that shares follow each reorganisation.
+        add("always", "every delegate blocks", ">=", "0");
+        add("finally", "every delegate blocks", "<=", &most.to_string());
+        add("finally", "some delegate blocks", "<=", &least.to_string());
+        add("finally", &format!("not some delegate (blocks > {most} or blocks"), "<", &format!("{least})"));
+        // The state counts a round of each gap at most, and none of the gap after genesis.
+        let round = 8 * members.iter().map(|member| &member["public_key"]).collect::<BTreeSet<_>>().len() as i64;
+        let whole = times[0] == 8 && times.windows(2).all(|two| two[1] - two[0] <= round);
+        let mut missed: BTreeMap<&str, i64> = BTreeMap::new();
+        for member in members.iter().filter(|_| whole) {
+            *missed.entry(&member["public_key"]).or_default() += number(member, "missed");
+        }
+        if let Some(most) = missed.values().max() {
+            counted += 1;
+            add("finally", "every delegate missed", "<=", &most.to_string());
+            add("finally", "some delegate missed", ">=", &most.to_string());
+        }
+        let lowest: Vec<i64> = table(&out.join("time.csv")).iter().map(|row| number(row, "height_least")).collect();
+        let [.., before, last] = lowest[..] else { panic!("two slots") };
+        add("finally", "change lowest-height", "==", &(last - before).to_string());
+        let changes: Vec<i64> = lowest.windows(2).map(|two| two[1] - two[0]).collect();
+        let (least, most) = (changes.iter().min().expect("one"), changes.iter().max().expect("one"));
+        add("always", "change lowest-height", "<=", &most.to_string());
+        add("always", "change lowest-height", ">=", &least.to_string());
+        add("sometimes", "change lowest-height", ">=", &most.to_string());
+        add("sometimes", "change lowest-height", "<=", &least.to_string());
         fs::write(&file, &asserted).expect("it is written");
         let output = run(&["run", &file, "--stage", "inline", "--seed", "3"]);
         let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
     }
+    assert!(counted > 1, "missed slots of delegates were compared in {counted} runs");
+}
+
+/// A condition on blocks that a chain decided is open again once that chain has lost. Two of five delegates and four relays are the larger
+/// part of the nodes, so theirs is the winning chain during the split, and the shorter one.
+#[test]
+fn what_a_lost_chain_decided_is_forgotten() {
+    const SPLIT: &str = "version = 1\nrounds = 12\nstall = \"off\"\ncrypto = \"modelled\"\n[rules]\nbase = \"repaired\"\n\
+         [network]\ndelegates = 5\nrelays = 4\n[[fault]]\nkind = \"partition\"\ngroups = [[0, 1, 5, 6, 7, 8]]\n\
+         from = { seconds = 40 }\nuntil = { seconds = 300 }\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, out) = (folder.path().join("split.toml"), folder.path().join("split"));
+    fs::write(&file, SPLIT).expect("it is written");
+    let (file_name, out_name) = (file.display().to_string(), out.display().to_string());
+    let output = run(&["run", &file_name, "--stage", "inline", "--seed", "3", "--out", &out_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let greatest = |rows: &[BTreeMap<String, String>]| {
+        let pairs = rows.windows(2).filter(|two| number(&two[1], "height") == number(&two[0], "height") + 1);
+        pairs.map(|two| (number(&two[1], "slot") - number(&two[0], "slot")) * 8).max().expect("blocks in a row")
+    };
+    let (kept, lost) = (greatest(&table(&out.join("blocks.csv"))), greatest(&table(&out.join("orphans.csv"))));
+    assert!(lost > kept, "or the test proves nothing: {lost} s on the lost chain, {kept} s on the other");
+    let asserted = format!(
+        "{SPLIT}[[assert]]\nsometimes = \"some block gap >= {lost}\"\n\
+         [[assert]]\neventually = \"not some block gap > {kept}\"\nafter_fault = 0\n\
+         [[assert]]\nfinally = \"every block gap <= {kept} and not some block gap >= {lost}\"\n\
+         [[assert]]\nsometimes = \"not every block gap <= {kept}\"\n\
+         [[assert]]\nfinally = \"every block gap <= {kept} and every delegate blocks >= 1\"\n"
+    );
+    fs::write(&file, &asserted).expect("it is written");
+    let output = run(&["run", &file_name, "--stage", "inline", "--seed", "3"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -25,13 +25,15 @@ const SCENARIO: &[Row] = &[
     ("Scenario.stall", "H stall = @", &["'off'", "{ rounds = 1 }"], &["'of'", "{ slots = 1 }", "4"]),
     ("StallRule.rounds", "H stall = { rounds = @ }", &["1", "100000"], &["0", "100001"]),
     ("StallRule.seconds", "H stall = { seconds = @ }", &["1", "3200000000"], &["0", "3200000001"]),
+    ("Scenario.max_events", "H max_events = @", &["1", "9223372036854775807"], &["0", "-1"]),
     ("Scenario.time_limit_seconds", "H time_limit_seconds = @", &["1", "3200000000"], &["0", "3200000001"]),
     ("Scenario.crypto", "H crypto = @", &["'real'", "'every-node'", "'modelled'"], &["'none'", "true"]),
     ("Scenario.network", "H network = @", &["{}"], &["1", "{ node = 1 }"]),
-    ("Scenario.rules", "H rules = @", &["{}", "{ base = 'corrected' }"], &["{ base = 'other' }", "{ no_rule = 1 }", "1"]),
+    ("Scenario.rules", "H rules = @", &["{}", "{ base = 'corrected' }", "{ ledger.votes = { most = 1000, weight = 'unit' } }", "{ ledger.votes.most = 1 }"], &["{ base = 'other' }", "{ no_rule = 1 }", "1", "{ ledger.votes.most = 0 }", "{ ledger.votes.most = 1001 }", "{ ledger.votes.weight = 'half' }", "{ ledger.votes = 2 }", "{ ledger.slots_a_turn = 0 }"]),
     ("Scenario.fault", "H fault = @", &["[]", "[{ kind = 'heal' }]"], &["[1]", "[{}]", "[{ kind = 'none' }]"]),
     ("Scenario.action", "H action = @", &["[]"], &["[{}]", "1"]),
     ("Scenario.workload", "H workload = @", &["[]"], &["[{}]", "1"]),
+    ("Scenario.agents", "H agents = @", &["[]", "[{ kind = 'cartel' }]"], &["[1]", "[{}]", "[{ kind = 'none' }]"]),
     ("Scenario.assert", "H assert = @", &["[]"], &["[{}]", "1"]),
 ];
 
@@ -39,21 +41,31 @@ const SCENARIO: &[Row] = &[
 const NETWORK: &[Row] = &[
     ("NetworkSection.delegates", "H network.delegates = @", &["1", "1000"], &["0", "1001", BEYOND_U32]),
     ("NetworkSection.standby", "5 standby = @", &["0", "1000"], &["1001", "-1"]),
+    ("NetworkSection.vote_weights", "5 vote_weights = @", &["'equal'", "{ zipf = 1 }"], &["'zipf'", "1", "{}", "{ pareto = 1 }"]),
+    ("VoteWeights.zipf", "5 vote_weights = { zipf = @ }", &["0", "0.0", "10.0"], &["-0.1", "10.1", "nan", "'1'"]),
+    ("VoteWeights.list", "5 vote_weights = { list = @ }", &["[0, 0, 0, 0, 1]", "[11500000000000000, 0, 0, 0, 0]"], &["[]", "[1, 1, 1, 1]", "[1, 1, 1, 1, 1, 1]", "[0, 0, 0, 0, 0]", "[11500000000000000, 0, 0, 0, 1]", "[-1, 1, 1, 1, 1]", "[1.5, 1, 1, 1, 1]", "1"]),
     ("NetworkSection.block_time_s", "5 block_time_s = @", &["4", "3600"], &["0", "3", "3601"]),
-    ("NetworkSection.relays", "5 relays = @", &["0", "10000"], &["10001"]),
+    ("NetworkSection.relays", "5 relays = @", &["0", "1000000"], &["1000001"]),
     ("NetworkSection.reward", "5 reward = @", &["0", "100000000000000"], &["100000000000001"]),
     ("NetworkSection.milestones", "5 milestones = @", &["[]", "[{ height = 2, reward = 0 }]"], &["[{ height = 2 }]", "[{ height = 3, reward = 1 }, { height = 3, reward = 2 }]"]),
     ("Change.height", "5 milestones = [{ height = @, delegates = 4 }]", &["6", "11"], &["1", "7", BEYOND_U32]),
     ("Change.reward", "5 milestones = [{ height = 2, reward = @ }]", &["0", "100000000000000"], &["100000000000001"]),
     ("Change.delegates", "5 milestones = [{ height = 6, delegates = @ }]", &["1", "5"], &["0", "6"]),
-    ("NetworkSection.gossip", "5 gossip = @", &["'once'", "'reference'"], &["'twice'", "'once'\n[rules]\ngossip = 'reference'"]),
+    ("NetworkSection.gossip", "5 gossip = @", &["'once'", "'reference'", "'announce'"], &["'twice'", "'once'\n[rules]\ngossip = 'reference'"]),
     ("NetworkSection.topology", "5 topology = @", &["'mesh'", "'star'"], &["'bus'", "1"]),
     ("Topology.regular", "5 topology = { regular = @ }", &["2", "4"], &["0", "3", "5"]),
     ("Topology.ring", "5 topology = { ring = @ }", &["1", "2"], &["0", "3"]),
+    ("Topology.small-world", "5 topology = { small-world = @ }", &["{ reach = 1, rewired = 0.5 }"], &["{ reach = 1 }", "{ rewired = 0.5 }", "1"]),
+    ("SmallWorld.reach", "5 topology = { small-world = { reach = @, rewired = 0.5 } }", &["1", "2"], &["0", "3"]),
+    ("SmallWorld.rewired", "5 topology = { small-world = { reach = 1, rewired = @ } }", &["0.0", "1.0"], &["-0.1", "1.1", "nan"]),
+    ("Topology.scale-free", "5 topology = { scale-free = @ }", &["1", "4"], &["0", "5"]),
+    ("Topology.geometric", "5 topology = { geometric = @ }", &["0.01", "1.5"], &["0.0", "-1.0", "1.6", "nan"]),
+    ("Topology.outgoing", "5 topology = { outgoing = @ }", &["[1.0]", "[0.0, 0.5, 0.5, 1.0]"], &["[]", "[0.5]", "[0.5, 0.4, 1.0]", "[-0.1, 1.0]", "[nan, 1.0]", "[0.2, 0.4, 0.6, 0.8, 1.0]"]),
     ("Topology.edges", "5 topology = { edges = @ }", &["[[0, 4]]", "[[0, 1], [1, 2]]"], &["[[0, 5]]", "[[5, 0]]", "[[1, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 1]]"]),
+    ("ListFile.file", "5 topology = { edges = { file = @ } }", &["'Cargo.lock.edges'"], &["'no such file'", "1"]),
     ("NetworkSection.latency", "5 latency = @", &["{ min_ms = 0, max_ms = 0 }", "{ profile = 'tcp-loss-20' }"], &["{}", "{ distribution = 'normal' }", "20", "{ min_ms = 2, max_ms = 3 }\nregions = { shares = [1], latency_ms = [[1]] }"]),
     ("Latency.profile", "5 latency = { profile = @ }", &["'tcp-loss-20'"], &["'tcp-loss-21'", "'tcp-loss-20', ms = 1", "'tcp-loss-20', distribution = 'constant'", "'tcp-loss-20', per = 'link'"]),
-    ("Latency.distribution", "5 latency = { distribution = @, ms = 1 }", &["'constant'"], &["'even'", "'uniform'", "'normal'", "'log-normal'"]),
+    ("Latency.distribution", "5 latency = { distribution = @, ms = 1 }", &["'constant'"], &["'even'", "'uniform'", "'normal'", "'log-normal'", "'pareto'"]),
     ("Latency.ms", "5 latency = { distribution = 'constant', ms = @ }", &["0", "600000"], &["-0.1", "600000.1", "nan", "inf", "1, sigma = 1"]),
     ("Latency.min_ms", "5 latency = { min_ms = @, max_ms = 9 }", &["0", "9"], &["10", "-1"]),
     ("Latency.max_ms", "5 latency = { min_ms = 9, max_ms = @ }", &["9", "600000"], &["8", "600001"]),
@@ -66,7 +78,11 @@ const NETWORK: &[Row] = &[
     ("Regions.shares", "5 regions = { shares = @, latency_ms = [[1, 2], [3, 4]] }", &["[1, 2]"], &["[]", "[1]", "[1, 0]", "[1, -1]", "[1, inf]", "[1, 2, 3]"]),
     ("Regions.latency_ms", "5 regions = { shares = [1, 2], latency_ms = @ }", &["[[0, 600000], [1, 1]]"], &["[[1, 2]]", "[[1, 2], [3]]", "[[1, -1], [1, 1]]", "[[1, 600001], [1, 1]]"]),
     ("Regions.spread", "5 regions = { shares = [1], latency_ms = [[1]], spread = @ }", &["0", "1"], &["-0.1", "1.1"]),
-    ("NetworkSection.links", "5 links = @", &["[]", "[{ between = [0, 1], latency = L }, { between = [1, 2], latency = L }]", "[{ from = 0, to = 1, latency = L }, { from = 1, to = 0, latency = L }]"],
+    ("Regions.pareto", "5 regions = { shares = [1], latency_ms = [[5.1]], pareto = @ }", &["true", "false"], &["1", "true, spread = 0.1", "true }\nlatency = { distribution = 'pareto', mean_ms = 5 }\n#", "true }\nlatency = { distribution = 'pareto', mean_ms = 6, deviation_ms = 1 }\n#"]),
+    ("Regions.drawn", "5 regions = { shares = [1], latency_ms = [[1]], drawn = @ }", &["true", "false"], &["1"]),
+    ("Regions.nodes", "5 regions = { latency_ms = [[1, 2], [3, 4]], nodes = @ }", &["[0, 1, 0, 1, 0]", "{ file = 'Cargo.lock.regions' }"], &["[]", "[0]", "[0, 1, 2, 0, 0]", "[0, 1, 0, 1, -1]", "[0, 1, 0, 1, 0], shares = [1, 1]", "[0, 1, 0, 1, 0], drawn = true"]),
+    ("Regions.bandwidth", "5 regions = { shares = [1, 1], latency_ms = { file = 'Cargo.lock.latencies' }, bandwidth = @ }", &["[]", "[[1, 2], [3, 9223372036854775807]]", "{ file = 'Cargo.lock.bandwidths' }"], &["[[1, 2]]", "[[0, 1], [1, 1]]", "[[1, 1], [1, -1]]", "[[1, 1], [1, 1]] }\nbandwidth = 9\n#", "[[1, 1], [1, 1]] }\nuplink = 9\nsharing = 'fair'\n#"]),
+    ("NetworkSection.links", "5 links = @", &["[]", "[{ between = [0, 1], latency = L }, { between = [1, 2], latency = L }]", "[{ from = 0, to = 1, latency = L }, { from = 1, to = 0, latency = L }]", "{ file = 'Cargo.lock.links' }"],
         &["[{ between = [0, 1], latency = L }, { between = [1, 0], latency = L }]", "[{ between = [0, 1], latency = L }, { from = 1, to = 0, latency = L }]", "[{ latency = L }]"]),
     ("LinkLatency.between", "5 links = [{ between = @, latency = L }]", &["[0, 4]", "[4, 0]"], &["[0, 5]", "[5, 0]", "[1, 1]", "[1]", "[0, 1], from = 0, to = 1", "[0, 2], latency = L }]\ntopology = { ring = 1 }\n#"]),
     ("LinkLatency.from", "5 links = [{ from = @, to = 1, latency = L }]", &["0", "4"], &["5", "1", "-1"]),
@@ -78,6 +94,29 @@ const NETWORK: &[Row] = &[
     ("Reordering.chance", "5 reordering = { chance = @, by_ms = 1 }", &["0", "1"], &["-0.1", "1.1"]),
     ("Reordering.by_ms", "5 reordering = { chance = 1, by_ms = @ }", &["0", "1000000000"], &["1000000001", "-1"]),
     ("NetworkSection.bandwidth", "5 bandwidth = @", &["1", "9223372036854775807"], &["0", "-1"]),
+    ("NetworkSection.uplink", "5 uplink = @", &["1", "9223372036854775807", "[1, 2]\nregions = { shares = [1, 1], latency_ms = [[1, 2], [2, 1]] }"], &["0", "-1", "[1]", "[1, 2, 3]\nregions = { shares = [1, 1], latency_ms = [[1, 2], [2, 1]] }", "[1, 0]\nregions = { shares = [1, 1], latency_ms = [[1, 2], [2, 1]] }"]),
+    ("NetworkSection.downlink", "5 downlink = @", &["1", "9223372036854775807", "[1]\nregions = { shares = [1], latency_ms = [[1]] }"], &["0", "-1", "[1]", "[]"]),
+    ("NetworkSection.sharing", "5 uplink = 1\nsharing = @", &["'fifo'", "'fair'", "'one-at-a-time'"], &["'lifo'", "1"]),
+    ("NetworkSection.overhead", "5 overhead = @", &["{}", "{ block_ms = 1 }"], &["1", "{ blocks_ms = 1 }"]),
+    ("Overhead.block_ms", "5 overhead = { block_ms = @ }", &["0", "600000"], &["600001", "-1"]),
+    ("Overhead.other_ms", "5 overhead = { other_ms = @ }", &["0", "600000"], &["600001", "-1"]),
+    ("NetworkSection.compact", "5 gossip = 'announce'\ncompact = @", &["{ bytes = 1, share = 1, nodes = [{ share = 1, lacks = 0, missing = [[1, 1]] }] }"], &["{}", "1"]),
+    ("Compact.bytes", "5 gossip = 'announce'\ncompact = { bytes = @, share = 1, nodes = [{ share = 1, lacks = 0, missing = [[1, 1]] }] }", &["1", "1000000000"], &["0", "1000000001"]),
+    ("Compact.share", "5 gossip = 'announce'\ncompact = { bytes = 1, share = @, nodes = [{ share = 1, lacks = 0, missing = [[1, 1]] }] }", &["0", "1"], &["-0.1", "1.1"]),
+    ("Compact.nodes", "5 gossip = 'announce'\ncompact = { bytes = 1, share = 1, nodes = @ }", &["[{ share = 1, lacks = 0, missing = [[1, 1]] }]"], &["[]", "{}"]),
+    ("CompactNodes.share", "5 gossip = 'announce'\ncompact = { bytes = 1, share = 1, nodes = [{ share = 0.5, lacks = 0, missing = [[1, 1]] }, { share = @, lacks = 0, missing = [[1, 1]] }] }", &["0.5"], &["0.4", "0.6", "-0.1"]),
+    ("CompactNodes.lacks", "5 gossip = 'announce'\ncompact = { bytes = 1, share = 1, nodes = [{ share = 1, lacks = @, missing = [[1, 1]] }] }", &["0", "1"], &["-0.1", "1.1"]),
+    ("CompactNodes.missing", "5 gossip = 'announce'\ncompact = { bytes = 1, share = 1, nodes = [{ share = 1, lacks = 0, missing = @ }] }", &["[[0, 1]]", "[[1, 0], [0.5, 4294967295]]"], &["[]", "[[1, 0]]", "[[1.1, 1]]", "[[1, -1]]", "[1]"]),
+    ("NetworkSection.block_bytes", "5 block_bytes = @", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("NetworkSection.processor", "5 processor = @", &["{}", "{ cores = 2 }", "[{}, { cores = 2 }]\nregions = { shares = [1, 1], latency_ms = [[1, 2], [2, 1]] }"], &["{ core = 1 }", "1", "[]", "[{}]", "[{ cores = 0 }]\nregions = { shares = [1], latency_ms = [[1]] }", "[{}]\nregions = { shares = [1, 1], latency_ms = [[1, 2], [2, 1]] }"]),
+    ("Processor.cores", "5 processor = { cores = @ }", &["1", "1024"], &["0", "1025"]),
+    ("Processor.validate", "5 processor = { validate = @ }", &["{}", "{ block_us = 1 }"], &["1", "{ block_ms = 1 }"]),
+    ("Processor.forge", "5 processor = { forge = @ }", &["{}", "{ block_us = 1 }"], &["1", "{ block_ms = 1 }"]),
+    ("Processor.serve", "5 processor = { serve = @ }", &["{}", "{ block_us = 1 }"], &["1", "{ block_ms = 1 }"]),
+    ("WorkTime.block_us", "5 processor = { validate = { block_us = @ } }", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("WorkTime.transaction_us", "5 processor = { forge = { transaction_us = @ } }", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("WorkTime.signature_us", "5 processor = { forge = { signature_us = @ } }", &["0", "1000000000"], &["1000000001", "-1"]),
+    ("WorkTime.byte_ns", "5 processor = { serve = { byte_ns = @ } }", &["0", "1000000000"], &["1000000001", "-1"]),
     ("NetworkSection.clocks", "5 clocks = @", &["{}"], &["{ offset = 1 }", "1"]),
     ("Clocks.offset_ms", "5 clocks = { offset_ms = @ }", &["0", "1000000000"], &["1000000001", "-1"]),
     ("Clocks.drift_ppm", "5 clocks = { drift_ppm = @ }", &["0", "100000"], &["100001", "-1"]),
@@ -150,6 +189,17 @@ const FAULTS: &[Row] = &[
     ("Fault(duplicate).only", "5F kind = 'duplicate'\nonly = @", &["1", "4294967295"], &["0", "-1", "1.5", BEYOND_U32]),
     ("Fault(crash).nodes", "5F kind = 'crash'\nnodes = @", NODES, NO_NODES),
     ("Fault(crash).keep_pool", "5F kind = 'crash'\nnodes = [1]\nkeep_pool = @", &["true", "false"], &["0"]),
+    ("Fault(node-churn).nodes", "5F kind = 'node-churn'\nup = 9\ndown = 9\nnodes = @", NODES, NO_NODES),
+    ("Fault(node-churn).up", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = @", &["0.001", "100000000", "{ mean_s = 1 }", "{ min_s = 1, max_s = 1 }", "{ median_s = 1, sigma = 0 }", "{ scale_s = 1, shape = 0.1 }"], &["0", "100000001", "nan", "inf", "'long'", "[1]", "{}"]),
+    ("Fault(node-churn).down", "5F kind = 'node-churn'\nnodes = [1]\nup = 9\ndown = @", &["0.001", "100000000"], &["0", "100000001", "{ mean = 1 }", "{ mean_s = 1, sigma = 1 }"]),
+    ("Fault(node-churn).keep_pool", "5F kind = 'node-churn'\nnodes = [1]\nup = 9\ndown = 9\nkeep_pool = @", &["true", "false"], &["0"]),
+    ("ExponentialTime.mean_s", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { mean_s = @ }", &["0.001", "100000000"], &["0", "-1", "100000001"]),
+    ("UniformTime.min_s", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { min_s = @, max_s = 5 }", &["0.001", "5"], &["0", "6"]),
+    ("UniformTime.max_s", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { min_s = 5, max_s = @ }", &["5", "100000000"], &["4", "100000001"]),
+    ("LogNormalTime.median_s", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { median_s = @, sigma = 1 }", &["0.001", "100000000"], &["0", "100000001"]),
+    ("LogNormalTime.sigma", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { median_s = 1, sigma = @ }", &["0", "10"], &["-0.1", "10.1"]),
+    ("WeibullTime.scale_s", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { scale_s = @, shape = 1 }", &["0.001", "100000000"], &["0", "100000001"]),
+    ("WeibullTime.shape", "5F kind = 'node-churn'\nnodes = [1]\ndown = 9\nup = { scale_s = 1, shape = @ }", &["0.1", "100"], &["0", "101"]),
     ("Fault(restart).nodes", "5F kind = 'restart'\nnodes = @", NODES, &["[5]", "[]", "[1]\nuntil = { after = 1 }"]),
     ("Fault(restart).keep_pool", "5F kind = 'restart'\nnodes = [1]\nkeep_pool = @", &["true", "false"], &["0"]),
     ("Fault(pause).nodes", "5F kind = 'pause'\nnodes = @", NODES, NO_NODES),
@@ -244,8 +294,27 @@ const WORKLOADS: &[Row] = &[
 ];
 
 #[rustfmt::skip]
+const AGENTS: &[Row] = &[
+    ("Agents.kind", "5[[agents]]\nkind = @", &["'cartel'", "'apathy'"], &["'churn'", "'none'", "1"]),
+    ("Agents.voters", "5[[agents]]\nkind = 'cartel'\nstake = 9\nvoters = @", &["1", "10000"], &["0", "10001", "-1"]),
+    ("Agents.stake", "5[[agents]]\nkind = 'cartel'\nvoters = 2\nstake = @", &["1", "110000000"], &["0", "110000001", "110000000\n[[agents]]\nkind = 'cartel'\nvoters = 1\nstake = 1"]),
+    ("Agents.spread", "5[[agents]]\nkind = 'cartel'\nspread = @", &["1", "{ min = 0, max = 1 }", "{ median = 1, sigma = 1 }"], &["0", "{ min = 0, max = 0 }", "-1"]),
+    ("Agents.delegates", "5[[agents]]\nkind = 'cartel'\ndelegates = @", &["[0, 4]", "['genesis_1', 'genesis_5']", "{ from = 0, to = 4 }"], &["[]", "[5]", "['genesis_6']", "[1, 1]", "{ share = 0.5 }", "[1]\n[[agents]]\nkind = 'cartel'\ndelegates = ['genesis_2']"]),
+    ("Agents.share", "5[[agents]]\nkind = 'cartel'\ndelegates = [1]\nshare = @", &["0", "1"], &["-0.1", "1.1", "nan"]),
+    ("Agents.pay_rounds", "5[[agents]]\nkind = 'cartel'\npay_rounds = @", &["1", "100000"], &["0", "100001"]),
+    ("Agents.nodes", "5[[agents]]\nkind = 'cartel'\nnodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
+    ("Agents(best-payer).chance", "5[[agents]]\nkind = 'best-payer'\nchance = @", &["0", "1"], &["-0.1", "1.1", "nan"]),
+    ("Agents(best-payer).gain", "5[[agents]]\nkind = 'best-payer'\ngain = @", &["0", "1"], &["-0.1", "1.1"]),
+    ("Agents(vote-buying).price", "5[[agents]]\nkind = 'vote-buying'\nasks_most = 1\nprice = @", &["0", "9223372036854775807"], &["-1", "9223372036854775808"]),
+    ("Agents(vote-buying).asks_most", "5[[agents]]\nkind = 'vote-buying'\nprice = 1\nasks_most = @", &["0", "9223372036854775807"], &["-1", "9223372036854775808"]),
+    ("Agents(vote-buying).until_round", "5[[agents]]\nkind = 'vote-buying'\nprice = 1\nasks_most = 1\nuntil_round = @", &["2", "3"], &["1", "4"]),
+    ("Agents(apathy).turnout", "5[[agents]]\nkind = 'apathy'\nturnout = @", &["0", "1"], &["-0.1", "1.1"]),
+    ("Agents(churn).chance", "5[[agents]]\nkind = 'churn'\nchance = @", &["0", "1"], &["-0.1", "1.1"]),
+];
+
+#[rustfmt::skip]
 const ASSERTIONS: &[Row] = &[
-    ("Assertion.always", "5[[assert]]\nalways = @", &["'converged'", "'height >= 1'"], &["'convergd'", "'height'", "'height >= inf'", "''"]),
+    ("Assertion.always", "5[[assert]]\nalways = @", &["'converged'", "'height >= 1'", "'not (missed > 9 or down >= 4) and height >= 1'"], &["'convergd'", "'height >= 1 and'", "'(converged'", "'height'", "'height >= inf'", "''"]),
     ("Assertion.sometimes", "5[[assert]]\nsometimes = @", &["'converged'"], &["'hight > 1'", "'converged'\nafter = { seconds = 1 }"]),
     ("Assertion.eventually", "5[[assert]]\neventually = @", &["'converged'"], &["'hight > 1'", "'converged'\nalways = 'converged'"]),
     ("Assertion.finally", "5[[assert]]\nfinally = @", &["'converged'"], &["'hight > 1'", "'converged'\nafter_fault = 0"]),
@@ -255,11 +324,11 @@ const ASSERTIONS: &[Row] = &[
 ];
 
 fn tables() -> impl Iterator<Item = &'static Row> {
-    [SCENARIO, NETWORK, WHO, FAULTS, ACTIONS, WORKLOADS, ASSERTIONS].into_iter().flatten()
+    [SCENARIO, NETWORK, WHO, FAULTS, ACTIONS, WORKLOADS, AGENTS, ASSERTIONS].into_iter().flatten()
 }
 
 /// The text of a row with a value in its place; what it begins with is spelt out.
-fn text(template: &str, value: &str, chain: &str) -> String {
+fn text(template: &str, value: &str, folder: &str) -> String {
     let heads = [
         ("5F ", format!("{HEAD}{FIVE}[[fault]]\n")),
         ("5A ", format!("{HEAD}{FIVE}[[action]]\nby = 'account_1'\ndoes = 'transfer'\n")),
@@ -271,7 +340,7 @@ fn text(template: &str, value: &str, chain: &str) -> String {
     ];
     let (short, head) = heads.iter().find(|(short, _)| template.starts_with(short)).expect("the last one fits");
     let text = format!("{head}{}", &template[short.len()..]).replace('@', value);
-    text.replace("Cargo.lock.blocks", chain).replace("latency = L", "latency = { min_ms = 1, max_ms = 2 }")
+    text.replace("Cargo.lock.", &format!("{folder}/")).replace("latency = L", "latency = { min_ms = 1, max_ms = 2 }")
 }
 
 /// The keys of the schema: of each definition, and of each kind of a tagged one.
@@ -316,11 +385,23 @@ fn every_key_has_a_row_and_every_row_a_key() {
 #[test]
 fn each_key_takes_its_bounds_and_refuses_what_is_beyond_by_name() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let chain = folder.path().join("blocks");
-    std::fs::write(&chain, "").expect("a folder of our own");
-    let chain = chain.display().to_string();
+    let weights = "username,weight\ngenesis_5,1\ngenesis_1,0\ngenesis_2,3\ngenesis_3,1\ngenesis_4,1\n";
+    let matrix = |name: &str| format!("from,eu,us\neu,1,2{name}\nus,3,4\n");
+    let (latencies, bandwidths) = (matrix(".5"), matrix(""));
+    for (name, text) in [
+        ("blocks", ""),
+        ("edges", "from,to\n0,4\n"),
+        ("weights", weights),
+        ("links", "from,to,latency_us,latency_back_us\n0,4,1000,\n1,2,,3\n"),
+        ("regions", "node,region\n0,1\n1,0\n2,0\n3,0\n4,1\n"),
+        ("latencies", &latencies),
+        ("bandwidths", &bandwidths),
+    ] {
+        std::fs::write(folder.path().join(name), text).expect("a folder of our own");
+    }
+    let folder = folder.path().display().to_string();
     let read = |template: &str, value: &str| {
-        let text = text(template, value, &chain);
+        let text = text(template, value, &folder);
         (Scenario::parse(&text, Path::new("keys.toml")).map_err(|error| error.to_string()), text)
     };
     let mut wrong = Vec::new();
@@ -341,6 +422,42 @@ fn each_key_takes_its_bounds_and_refuses_what_is_beyond_by_name() {
         }
     }
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The limits of a node's links and processor are refused with the key, what was found and what is allowed.
+#[test]
+fn limits_of_a_node_are_refused_in_words_that_help() {
+    let regions = "regions = { shares = [1, 1], latency_ms = [[1, 2], [2, 1]] }";
+    for (key, lines, words) in [
+        ("network.uplink", "uplink = 0", "found 0, allowed is at least 1 byte a second"),
+        ("network.downlink", "downlink = 0", "found 0, allowed is at least 1 byte a second"),
+        (
+            "network.uplink",
+            "uplink = [1]",
+            "found a list of 1, allowed is one number, for there are no 'network.regions'",
+        ),
+        (
+            "network.downlink",
+            &format!("downlink = []\n{regions}"),
+            "found a list of 0, allowed is one number, or a list of 2, the number of 'network.regions'",
+        ),
+        ("network.uplink", "uplink = -1", "integer `-1`, expected a whole number of bytes per second"),
+        ("network.uplink", "uplink = 1.5", "floating point `1.5`, expected a whole number of bytes per second"),
+        ("network.uplink", "uplink = nan", "floating point `NaN`, expected a whole number of bytes per second"),
+        ("network.downlink", "downlink = 'fast'", "string \"fast\", expected a whole number of bytes per second"),
+        ("network.sharing", "sharing = 'fair'", "allowed is it beside one of them"),
+        ("network.block_bytes", "block_bytes = 1000000001", "found 1000000001, allowed is 0 to 1000000000"),
+        ("network.processor.cores", "processor = { cores = 0 }", "found 0, allowed is 1 to 1024"),
+        (
+            "network.processor.validate.byte_ns",
+            "processor = { validate = { byte_ns = 1000000001 } }",
+            "found 1000000001, allowed is 0 to 1000000000",
+        ),
+    ] {
+        let text = format!("{HEAD}{FIVE}{lines}\n");
+        let why = Scenario::parse(&text, Path::new("keys.toml")).expect_err(&text).to_string();
+        assert!(why.contains(key) && why.contains(words), "{lines}: {why}");
+    }
 }
 
 /// A number that names a thing is refused with the thing's key, what was found, and what there is.

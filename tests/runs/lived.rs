@@ -160,6 +160,7 @@ fn what_contradicts_a_scenario_is_named() {
     refused(&["--set", "loss=2"], &["'loss=2'", "unknown field `loss`"]);
     for (set, key) in [
         ("network.delegates=50", "key 'network.delegates': not allowed with --network-dir"),
+        ("network.vote_weights.zipf=1", "key 'network.vote_weights': not allowed with --network-dir"),
         ("network.standby=1", "key 'network.standby'"),
         ("network.reward=1", "key 'network.reward'"),
         ("workload=[{ kind = \"generate\", per_second = 1 }]", "key 'workload'"),

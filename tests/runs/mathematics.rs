@@ -4,6 +4,9 @@
 //! whole numbers, or another crate's algorithm. Seeds are fixed, so a test that passes passes always; each test of a
 //! distribution also shows that a slightly wrong parameter would have failed.
 
+mod access;
+mod announcing;
+mod churn;
 mod clocks;
 mod faults;
 mod flooding;
@@ -43,6 +46,8 @@ fn arrivals(route: Route) -> Vec<SimTime> {
         Route::Lost => Vec::new(),
         Route::Arrives(at) => vec![at],
         Route::ArrivesAt(all) => all,
+        Route::Comes(all) => all.into_iter().map(|approach| approach.last).collect(),
+        Route::Leaves(after) => panic!("it shares the uplink and arrives later: {after:?}"),
     }
 }
 

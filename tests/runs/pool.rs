@@ -191,6 +191,27 @@ fn a_full_pool_gives_way_to_a_higher_fee_only() {
 }
 
 #[test]
+fn a_full_pool_that_looks_first_drops_nothing_for_what_it_refuses() {
+    for makes_room_first in [true, false] {
+        let mut bench = Bench::new(|rules| {
+            rules.pool.max_transactions = 2;
+            rules.pool.makes_room_first = makes_room_first;
+        });
+        let (first, other) = (bench.transfer(1, 1, FEE), bench.transfer(2, 1, FEE + 5));
+        bench.submit(&[first.clone(), other.clone()]);
+        let pending = |bench: &mut Bench| bench.chosen().iter().map(|transaction| transaction.id()).collect::<Vec<_>>();
+        // The cheapest one is the one that this one's nonce follows.
+        let next = bench.submit(&[bench.transfer(1, 2, FEE + 9)]);
+        assert!(next.accept.is_empty());
+        let left = if makes_room_first { vec![other.id()] } else { vec![other.id(), first.id()] };
+        assert_eq!(pending(&mut bench), left, "makes_room_first = {makes_room_first}");
+        // A nonce that leaves a gap fits nowhere.
+        let gap = bench.submit(&[bench.transfer(3, 7, FEE + 9)]);
+        assert!(gap.accept.is_empty() && pending(&mut bench).len() == left.len());
+    }
+}
+
+#[test]
 fn the_newest_of_equal_fees_gives_way() {
     let mut bench = Bench::new(|rules| rules.pool.max_transactions = 2);
     let (older, newer) = (bench.transfer(1, 1, FEE), bench.transfer(2, 1, FEE));
@@ -244,6 +265,38 @@ fn a_rolled_back_block_gives_its_transactions_back_and_takes_the_others() {
     bench.tip = before;
     let back: Vec<_> = bench.chosen().iter().map(|transaction| transaction.id()).collect();
     assert_eq!(back, [confirmed.id()], "as the reference does it: all else is lost");
+}
+
+/// Two accounts publish one file. The one that pays less does not fit behind the other, and would fit alone.
+#[test]
+fn a_forger_keeps_or_drops_what_fits_only_without_what_it_has_chosen() {
+    let hash = [&[0x12, 0x20][..], &[7; 32]].concat();
+    for drops in [false, true] {
+        let mut bench = Bench::new(|rules| {
+            rules.pool.forging_drops_misfits = drops;
+            // Else a forger does not see the file that is on the chain (Q3).
+            rules.pool.ipfs_hashes_seen_of_delegates = false;
+        });
+        let file = |bench: &Bench, account, fee| bench.sign(Transaction::ipfs(hash.clone()), account, 1, fee);
+        let (dear, cheap) = (file(&bench, 1, 700_000_000), file(&bench, 2, 600_000_000));
+        let later = bench.transfer(2, 2, FEE);
+        assert_eq!(bench.submit(&[dear.clone(), cheap.clone(), later.clone()]).accept.len(), 3);
+        let ids = |chosen: Vec<Arc<SignedTransaction>>| chosen.iter().map(|one| one.id()).collect::<Vec<_>>();
+        let removed = |bench: &Bench| {
+            let is_of = |event: &&Event| matches!(event, Event::PoolRemoved(_));
+            bench.events.iter().filter(is_of).count()
+        };
+        assert_eq!(ids(bench.chosen()), [dear.id()], "nothing else fits behind it");
+        assert_eq!(removed(&bench), if drops { 2 } else { 0 });
+        // A block of another forger, with neither. The cheap one alone fits on the chain that follows.
+        bench.forge(Vec::new());
+        assert_eq!(ids(bench.chosen()), [dear.id()]);
+        assert_eq!(removed(&bench), if drops { 2 } else { 0 });
+        // Once the dear one is confirmed, the cheap one never fits again.
+        bench.forge(vec![dear]);
+        assert_eq!(ids(bench.chosen()), []);
+        assert_eq!(removed(&bench), 3, "what a block confirms leaves, too");
+    }
 }
 
 #[test]

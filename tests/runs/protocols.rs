@@ -6,7 +6,7 @@ use dposlab::{
     ledger::{
         BlockTree, Link,
         finality::FinalBlocks,
-        rules::{NAMED, Named},
+        rules::{self, NAMED, Named},
         state::Applied,
     },
     protocol::{Height, PublicKey, Slot},
@@ -181,7 +181,7 @@ fn after_a_split_all_stand_on_what_was_final() {
 /// The checker's own count of rounds knows turns, and finds no fault of the ledger's in drawn runs of any set of rules.
 #[test]
 fn the_checker_knows_the_schedule_of_each_set_of_rules() {
-    for named in &NAMED {
+    for named in rules::all() {
         let output = run(&["check", "--rules", named.name, "--delegates", "4", "--runs", "8", "--budget", "0"]);
         let told = String::from_utf8(output.stdout).expect("it is text");
         assert!(told.contains("8 of 8 runs"), "{}: {told}", named.name);

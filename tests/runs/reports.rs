@@ -77,7 +77,7 @@ fn a_run_leaves_a_summary_tables_a_trace_and_a_page_that_agree() {
     assert_eq!(summary["reproduce"], format!("dposlab run '{name}' --seed 7"));
 
     // The tables say the same in both forms, and the same as the summary.
-    for table in ["rounds", "delegates", "time", "blocks", "orphans"] {
+    for table in ["rounds", "delegates", "elections", "time", "blocks", "orphans", "links"] {
         let csv = csv_rows(&out.join(format!("{table}.csv")));
         assert_eq!(csv, parquet_rows(&out.join(format!("{table}.parquet"))), "{table}");
     }

@@ -98,6 +98,7 @@ struct Direct {
     /// By round, the number of rollbacks and the most blocks taken back at once.
     rollbacks: BTreeMap<u32, (u32, u32)>,
     causes: BTreeMap<String, u32>,
+    depths: BTreeMap<u32, u32>,
     /// Ends of faults: when, and the first instant from then on at which all live nodes stood on one block.
     ends: Vec<(usize, u64, Option<u64>)>,
     /// By the height of blocks that ended a round, the delegates of the round after each.
@@ -112,8 +113,8 @@ impl Log {
         let (tips, tree) = (Tips::new(plan.nodes.len(), &plan.tip), plan.tree.clone());
         let (slot, round) =
             (tree.slots().slot(plan.start.seconds()).0, tree.schedule().at(plan.tip.height().next()).round.0);
-        let (rollbacks, causes, ends, lasts) = Default::default();
-        Self(Arc::new(Mutex::new(Direct { tips, tree, slot, round, rollbacks, causes, ends, lasts })))
+        let (rollbacks, causes, depths, ends, lasts) = Default::default();
+        Self(Arc::new(Mutex::new(Direct { tips, tree, slot, round, rollbacks, causes, depths, ends, lasts })))
     }
 }
 
@@ -147,6 +148,7 @@ impl Observer for Log {
                 let (count, most) = direct.rollbacks.entry(round).or_default();
                 (*count, *most) = (*count + 1, depth.max(*most));
                 *direct.causes.entry(cause.to_string()).or_default() += 1;
+                *direct.depths.entry(depth).or_default() += 1;
             }
             Event::BlockApplied(link) => {
                 let Some(end) = link.round_end() else { return };
@@ -265,6 +267,7 @@ fn check_figures(figures: &Figures, direct: &Direct, end: SimTime) -> Result<(),
     prop_assert_eq!(total.rollbacks, direct.rollbacks.values().map(|(count, _)| count).sum::<u32>());
     prop_assert_eq!(total.rollback_depth_max, direct.rollbacks.values().map(|(_, most)| *most).max().unwrap_or(0));
     prop_assert_eq!(&total.rollbacks_by_cause, &direct.causes);
+    prop_assert_eq!(&total.rollbacks_by_depth, &direct.depths);
     let seconds = |from: u64, to: u64| (to - from) as f64 / 1e6;
     prop_assert_eq!(figures.heals.len(), direct.ends.len());
     for (heal, (fault, at, converged)) in figures.heals.iter().zip(&direct.ends) {

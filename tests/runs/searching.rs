@@ -13,7 +13,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::Path,
-    process::{Output, Stdio},
+    process::{Child, Output, Stdio},
     sync::{Arc, Mutex},
     thread,
     time::Duration,
@@ -77,6 +77,24 @@ fn an_assertion_is_searched_for_and_its_file_shows_it() {
     let small = Scenario::load(Path::new(text(asserted, "file"))).expect("a scenario");
     assert_eq!(small.faults[0].kind.name(), "crash", "what the scenario itself says stays");
     play_all(&said);
+    // The same assertion on the command line, beside those of the file.
+    let text_of = fs::read_to_string(&*base).expect("it is there");
+    let (without, with) = ("[[assert]]\nalways = \"chains <= 1\"\n", "assert[+]={ always = \"chains <= 1\" }");
+    fs::write(&*base, text_of.replace(without, "")).expect("it can be written");
+    let of = |set: &[&str]| search(folder.path(), &[&[&base, "--runs", "40", "--budget", "0"], set].concat()).1;
+    let asserted = |said: &Value| {
+        let all = found(said).iter().filter(|one| text(one, "source") == "asserted by the scenario");
+        all.map(|one| text(one, "invariant").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(asserted(&of(&[])), Vec::<String>::new());
+    assert_eq!(asserted(&of(&["--set", with])), ["always chains <= 1"]);
+    let (refused, _) = search(folder.path(), &["--set", with]);
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && why.contains("<SCENARIO>"), "it needs a scenario: {why}");
+    let (refused, _) = search(folder.path(), &[&base, "--set", "assert[+]={ finally = 'hight > 1' }"]);
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(why.contains("with 'assert[+]=") && why.contains("key 'assert[1]"), "it is named: {why}");
+    fs::write(&*base, text_of).expect("it can be written");
     let wrong = fs::read_to_string(&*base).expect("it is there").replace("chains <= 1", "invariant of mine");
     fs::write(&*base, wrong).expect("it can be written");
     let (refused, _) = search(folder.path(), &[&base]);
@@ -98,6 +116,13 @@ fn a_search_ends_when_its_time_is_over_and_goes_on_when_it_is_given_more() {
     assert!(runs() > first && first < 1_000_000);
 }
 
+/// Begins a search, by the arguments behind `check --out FOLDER`.
+fn begin(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = dposlab();
+    command.args(["check", "--out"]).arg(folder).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the binary was built for this test")
+}
+
 /// Busy, but never asleep: until the search has written what it keeps.
 fn wait_for(file: &Path) {
     while !file.exists() {
@@ -110,15 +135,12 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
     let folder = tempfile::tempdir().expect("a folder of our own");
     let arguments = ["--rules", "reference", "--delegates", "4", "--rounds", "2", "--budget", "0", "--jobs", "2"];
     let with = |more: &[&'static str]| [&arguments[..], more].concat();
-    let begun = dposlab()
-        .args(["check", "--json", "--for", "1h", "--out"])
-        .arg(folder.path())
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let child = begun.expect("the binary was built for this test");
-    wait_for(&folder.path().join("search.json"));
+    let child = begin(folder.path(), &with(&["--json", "--for", "1h"]));
+    wait_for(&folder.path().join("findings.json"));
+    let (refused, _) = search(folder.path(), &with(&["--for", "1h"]));
+    assert_eq!(refused.status.code(), Some(2));
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(why.contains("found a search that runs there") && why.contains("dposlab merge"), "{why}");
     interrupt(&child);
     let ended = child.wait_with_output().expect("it ends");
     let told = String::from_utf8_lossy(&ended.stderr);
@@ -131,8 +153,15 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
     let (_, resumed) = search(folder.path(), &[&with(&["--for", "1h"])[..], &count].concat());
     let other = tempfile::tempdir().expect("another one");
     let (_, whole) = search(other.path(), &[&with(&[])[..], &count].concat());
-    for key in ["runs", "slots", "delivered", "sometimes", "broken"] {
+    for key in ["runs", "broken"] {
         assert_eq!(resumed[key], whole[key], "{key}");
+    }
+    assert_eq!(resumed["runs_now"], 30, "the others were played before");
+    for (key, value) in ["slots", "delivered"].map(|key| (key, &whole[key])) {
+        assert!(
+            resumed[key].as_u64() > Some(0) && resumed[key].as_u64() <= value.as_u64(),
+            "{key}: of the runs played now"
+        );
     }
     let counts = |said: &Value| -> Vec<Value> {
         let keys = ["invariant", "cause", "runs", "seed", "share", "finding"];
@@ -140,12 +169,188 @@ fn a_search_goes_on_where_it_was_and_comes_to_the_same() {
     };
     assert_eq!(counts(&resumed), counts(&whole));
     play_all(&resumed);
-    let (refused, _) = search(folder.path(), &["--rules", "corrected", "--for", "1h", "--runs", "1"]);
-    assert_eq!(refused.status.code(), Some(2));
-    let why = String::from_utf8_lossy(&refused.stderr);
-    assert!(why.contains("search.json") && why.contains("another search"), "{why}");
+    let (_, corrected) = search(folder.path(), &["--rules", "corrected", "--for", "1h", "--runs", "1"]);
+    assert_eq!((&corrected["runs"], &corrected["replayed"]), (&Value::from(1), &Value::from(Vec::<Value>::new())));
     let (refused, _) = search(other.path(), &["--for", "ten minutes"]);
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// The text of a folder's database.
+fn database(folder: &Path) -> String {
+    fs::read_to_string(folder.join("findings.json")).expect("the search has written it")
+}
+
+/// The seeds that were played, and those that showed each finding, of all builds and frames.
+fn seeds(folder: &Path) -> Vec<Value> {
+    let database: Value = serde_json::from_str(&database(folder)).expect("it is JSON");
+    database["frames"].as_array().expect("a list").iter().map(|frame| frame["searches"].clone()).collect()
+}
+
+const SMALL: [&str; 10] = ["--rules", "reference", "--delegates", "4", "--rounds", "2", "--budget", "0", "--for", "1h"];
+
+#[test]
+fn two_parts_of_a_search_come_to_the_same_as_the_whole() {
+    let [one, two, whole, both, again] = [(); 5].map(|()| tempfile::tempdir().expect("a folder of our own"));
+    for (folder, part) in [(&one, "1/2"), (&two, "2/2"), (&whole, "1/1")] {
+        let (_, said) = search(folder.path(), &[&SMALL[..], &["--runs", "200", "--shard", part]].concat());
+        let runs = [("1/2", 64 + 64), ("2/2", 64 + 8), ("1/1", 200)].into_iter().find(|(of, _)| *of == part);
+        assert_eq!((&said["runs"], &said["interrupted"]), (&Value::from(runs.expect("a part").1), &Value::from(false)));
+    }
+    let merge = |parts: [&Path; 2], out: &Path| {
+        let command = dposlab().arg("merge").args(parts).arg("--out").arg(out).output();
+        let output = command.expect("the binary was built for this test");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let told = merge([one.path(), two.path()], both.path());
+    assert!(told.starts_with("200 runs, "), "{told}");
+    merge([both.path(), one.path()], again.path());
+    assert_eq!(database(both.path()), database(again.path()));
+    assert_eq!(seeds(both.path()), seeds(whole.path()));
+    let (_, said) = search(both.path(), &[&SMALL[..], &["--runs", "200"]].concat());
+    assert_eq!((&said["runs"], &said["runs_now"]), (&Value::from(200), &Value::from(0)), "all are played");
+    assert!(
+        said["replayed"].as_array().is_some_and(|all| !all.is_empty() && all.iter().all(|one| one["shown"] == true))
+    );
+    let refused =
+        dposlab().args(["merge", "--compare"]).args([one.path(), two.path()]).arg("--out").arg(again.path()).output();
+    let refused = refused.expect("the binary was built for this test");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("found folders of findings"));
+}
+
+#[test]
+fn a_finding_whose_file_shows_it_no_more_is_told_as_mended() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let (_, before) = search(folder.path(), &[&SMALL[..], &["--runs", "30"]].concat());
+    let mended = found(&before).first().expect("the reference has weaknesses");
+    // What another build left: none of its runs counts, and one of its files shows nothing any more.
+    let other = database(folder.path());
+    let at = other.find("\"runs\":\"").expect("a build") + 8;
+    let other = format!("{}{}{}", &other[..at], "0".repeat(16), &other[at + 16..]);
+    fs::write(folder.path().join("findings.json"), other).expect("it can be written");
+    let file = Path::new(text(mended, "file"));
+    let healthy = "version = 1\nrounds = 2\n[network]\ndelegates = 4\n[[assert]]\nfinally = \"height >= 1\"\n";
+    fs::write(file, healthy).expect("it can be written");
+    let arguments = [&SMALL[..], &["--runs", "1", "--seed", "1000003"]].concat();
+    let (output, after) = search(folder.path(), &arguments);
+    assert_eq!(output.status.code(), Some(1), "what the other files show does not hold");
+    assert_eq!((&after["runs"], &after["runs_now"]), (&Value::from(1), &Value::from(1)));
+    let replayed = after["replayed"].as_array().expect("a list");
+    assert_eq!(replayed.len(), found(&before).len());
+    let gone: Vec<&Value> = replayed.iter().filter(|one| one["shown"] == false).collect();
+    assert!(gone.len() == 1 && signature(gone[0]) == signature(mended), "{gone:?}");
+    for one in found(&before).iter().filter(|one| signature(one) != signature(mended)) {
+        let now = found(&after).iter().find(|now| signature(now) == signature(one));
+        let now = now.unwrap_or_else(|| panic!("its file shows {one}"));
+        let builds = 1 + now["runs"].as_u64().expect("a count");
+        assert_eq!((&now["file"], &now["builds"]), (&one["file"], &Value::from(builds)), "{now}");
+    }
+    let command = dposlab().args(["check", "--out"]).arg(folder.path()).args(arguments).output();
+    let said = String::from_utf8_lossy(&command.expect("the binary was built for this test").stdout).into_owned();
+    let runs = &mended["runs"];
+    let wanted = format!(
+        "mended: {}\n  {} shows it no more; {runs} of 30 runs of another build\n",
+        signature(mended),
+        file.display()
+    );
+    assert!(said.contains(&wanted), "{said}");
+}
+
+/// The files of a folder's database, with their sizes.
+fn files(folder: &Path) -> Vec<Value> {
+    let database: Value = serde_json::from_str(&database(folder)).expect("it is JSON");
+    database["frames"][0]["files"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn an_interrupted_search_leaves_the_files_of_known_findings() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let small: Vec<&str> = SMALL.iter().map(|word| if *word == "0" { "60" } else { word }).collect();
+    search(folder.path(), &[&small[..], &["--runs", "30"]].concat());
+    let before = files(folder.path());
+    assert!(before.len() > 3, "{before:?}");
+    fs::remove_file(folder.path().join("search.lock")).expect("it is there");
+    let child = begin(folder.path(), &[&small[..], &["--json"]].concat());
+    wait_for(&folder.path().join("search.lock"));
+    interrupt(&child);
+    let ended = child.wait_with_output().expect("it ends");
+    let said: Value = serde_json::from_slice(&ended.stdout).expect("--json prints one object");
+    assert!(said["replayed"].as_array().is_some_and(|all| all.iter().all(|one| one["shown"] != false)), "{said}");
+    for file in before {
+        let now = files(folder.path());
+        let now = now.iter().find(|now| now["finding"] == file["finding"]).expect("it is still there");
+        assert_eq!(now["file"], file["file"], "no file takes the place of another");
+        assert!(now["size"]["nodes"].as_u64() <= file["size"]["nodes"].as_u64(), "{now}");
+    }
+}
+
+#[test]
+fn a_finding_is_made_small_again_where_more_runs_are_allowed() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let with = |budget: &'static str| -> Vec<&str> {
+        SMALL.iter().map(|word| if *word == "0" { budget } else { word }).chain(["--runs", "20"]).collect()
+    };
+    let minimised = |said: &Value| found(said).iter().filter(|one| !one["minimal"].is_null()).count();
+    let (_, first) = search(folder.path(), &with("0"));
+    let drawn = files(folder.path());
+    assert!(minimised(&first) == found(&first).len() && drawn.iter().all(|file| file["tried"] == 0), "{drawn:?}");
+    let (_, second) = search(folder.path(), &with("0"));
+    assert_eq!(minimised(&second), 0);
+    let (_, third) = search(folder.path(), &with("40"));
+    assert!(minimised(&third) > 2, "{third}");
+    let size =
+        |files: &[Value]| files.iter().map(|file| file["size"]["actions"].as_u64().expect("a count")).sum::<u64>();
+    let small = files(folder.path());
+    assert!(size(&small) < size(&drawn));
+    assert_eq!(
+        small.iter().map(|file| &file["file"]).collect::<Vec<_>>(),
+        drawn.iter().map(|file| &file["file"]).collect::<Vec<_>>(),
+        "the smaller scenario takes the place of the drawn one"
+    );
+    play_all(&third);
+    let (_, fourth) = search(folder.path(), &with("40"));
+    assert_eq!(minimised(&fourth), 0, "40 runs were spent before");
+    fs::remove_file(folder.path().join(text(&small[0], "file"))).expect("it is there");
+    let (_, fifth) = search(folder.path(), &with("40"));
+    assert_eq!(minimised(&fifth), 1, "the file that is gone comes back");
+    assert_eq!(files(folder.path()).len(), small.len());
+}
+
+#[test]
+fn what_a_search_cannot_do_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let file = folder.path().join("file");
+    fs::write(&file, "mine").expect("it can be written");
+    let refused = |out: &Path, arguments: &[&str], code, wanted: &str| {
+        let (output, _) = search(out, arguments);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && why.contains(wanted), "{arguments:?}: {why}");
+    };
+    refused(folder.path(), &["--for", "1s", "--runs", "10", "--shard", "2/2"], 2, "found no seeds of 10 for this part");
+    refused(&file, &["--rules", "reference", "--runs", "20", "--budget", "0"], 1, "cannot be written");
+    refused(&file, &["--for", "1s"], 1, "cannot be written");
+    let draws = dposlab().args(["check", "--draw", "--for", "1s", "--out"]).arg(folder.path()).output();
+    assert_eq!(draws.expect("the binary was built for this test").status.code(), Some(2), "they would never end");
+    for (names, wanted) in
+        [("lisk,lisk", "--beside lisk: is there already"), ("corrected,reference", "--beside reference: is there")]
+    {
+        let output = run(&["explain", "scenarios/healthy.toml", "--budget", "0", "--repeats", "0", "--beside", names]);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && why.contains(wanted), "{why}");
+    }
+}
+
+#[test]
+fn a_search_without_an_end_ends_with_ctrl_c() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let child = begin(folder.path(), &["--for", "forever", "--delegates", "4", "--rounds", "1", "--budget", "0"]);
+    wait_for(&folder.path().join("findings.json"));
+    interrupt(&child);
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("interrupted"));
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("runs from seed 1, rules 'corrected'"));
 }
 
 /// How a search draws its runs by default under the corrected rules, as lists of known causes say it.

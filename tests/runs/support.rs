@@ -2,8 +2,12 @@
 
 use dposlab::{
     actors::{Event, NodeId, SimTime},
-    check::wakers::{Stuck, stuck},
-    protocol::Height,
+    check::{
+        search::{Networks, Search, Summary},
+        swarm::{Frame, Modelled},
+        wakers::{Stuck, stuck},
+    },
+    protocol::{Height, crypto::CryptoMode},
     report::Rounds,
     scenario::{Outcome, Scenario, StageKind},
     sim::{Observer, Outlook, SeedTree},
@@ -15,7 +19,7 @@ use std::{
     io::{self, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Output},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
 /// The binary under test.
@@ -47,14 +51,29 @@ pub fn recordings() -> PathBuf {
 
 /// Holds the table of a page of docs/ against what a command printed; `rewrite` is the variable with which it is written anew.
 pub fn hold_table(page: &str, table: &str, rewrite: &str) {
-    let (file, begin, end) = (root().join(page), "<!-- the table begins -->\n\n", "\n<!-- the table ends -->");
+    hold_part(page, "the table", table, rewrite);
+}
+
+/// The same for a part of a page that has a name of its own.
+pub fn hold_part(page: &str, name: &str, table: &str, rewrite: &str) {
+    let (file, begin, end) =
+        (root().join(page), format!("<!-- {name} begins -->\n\n"), format!("\n<!-- {name} ends -->"));
     let text = fs::read_to_string(&file).expect("it is there");
-    let (head, rest) = text.split_once(begin).expect("it has the table's begin");
-    let (old, tail) = rest.split_once(end).expect("it has the table's end");
+    let (head, rest) = text.split_once(&begin).expect("it has the table's begin");
+    let (old, tail) = rest.split_once(&end).expect("it has the table's end");
     match env::var_os(rewrite) {
         Some(_) => fs::write(&file, format!("{head}{begin}{table}{end}{tail}")).expect("it can be written"),
         None => assert_eq!(old, table, "{rewrite}=1 writes it anew"),
     }
+}
+
+/// Searches `runs` runs from a seed on, on networks with `delegates` delegates or a drawn number of them, under rules as a scenario file
+/// has them.
+pub fn search_rules(rules: &str, delegates: Option<u32>, seed: u64, runs: u64) -> Summary {
+    let rules = rules.parse().expect("the test writes TOML");
+    let (crypto, behaviour) = (Some(CryptoMode::Modelled), Modelled::Never);
+    let frame = Frame { rules, crypto, behaviour, delegates, ..Frame::default() };
+    Search { frame, runs, seed, part: None, jobs: 2 }.run(&Networks::default(), &AtomicBool::new(false), |_| {})
 }
 
 /// A recorded file's text. The file may be compressed, with `.gz` behind its name.

@@ -1,7 +1,7 @@
 """dposlab from Python: runs, sweeps, searches and testnets of a delegated-proof-of-stake network.
 
 Every call starts the program ``dposlab`` as a child process. A run that crashes, is out of memory or is killed raises
-:class:`RunDied` here and takes nobody with it.
+:class:`RunDied` here and ends no other process.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ._run import Report, Run, run
 from ._strategy import Strategy, StrategyFailed, Turn, strategy
 from ._sweep import Sweep, sweep
 from ._testnet import Chain, Delegate, Testnet, View
+from ._verdict import Verdict
 
 __all__ = [
     "Account",
@@ -37,6 +38,7 @@ __all__ = [
     "Testnet",
     "Turn",
     "UsageError",
+    "Verdict",
     "View",
     "binary",
     "check",

@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """What a search came to."""
+    """The result of a search."""
 
     runs: int
     slots: int
@@ -98,7 +98,7 @@ def check(
         more += ["--json", "--progress", "json"]
         more += [] if jobs is None else ["--jobs", str(jobs)]
         more += [] if known is None else ["--known", path(known)]
-        more += [] if memory is None else ["--allow-memory", str(memory)]
+        more += [] if memory is None else ["--max-memory", str(memory)]
         with deciding(strategies) as known_here:
             told = call([*arguments, *more, *known_here], bar.tell).json()
     return Check(told["runs"], told["slots"], [_finding(found, found["file"]) for found in told["found"]])

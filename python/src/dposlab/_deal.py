@@ -62,7 +62,7 @@ class Dealer(Generic[T]):
         self._told: set[str] = set()
 
     def deal(self, ranges: Iterable[Range]) -> None:
-        """Does all of it. Raises :class:`UsageError` as soon as a worker does. Whatever is still to do is cancelled then."""
+        """Does all of it. Raises :class:`UsageError` as soon as a worker does. The remaining work is cancelled then."""
         self._todo.extend(ranges)
         try:
             while self._todo or self._waiting:
@@ -169,7 +169,7 @@ def halves(work: Range) -> list[Range]:
 
 
 def cut(ranges: Iterable[Range], cost: Callable[[int], float], parts: int) -> list[Range]:
-    """Cuts ranges into about so many of about the same cost; the cost is that of a number."""
+    """Cuts ranges into about ``parts`` of about the same cost; the cost is that of a number."""
     ranges = list(ranges)
     total = sum(cost(number) for first, end in ranges for number in range(first, end))
     each, pieces = total / max(parts, 1), []

@@ -1,4 +1,4 @@
-"""What can go wrong, as types."""
+"""The errors of this package."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class EventStream:
         self.close()
 
     def __del__(self) -> None:
-        # Of one that never began there is nothing to close.
+        # A stream that never began has nothing to close.
         if getattr(self, "_answer", None) is not None:
             self.close()
 

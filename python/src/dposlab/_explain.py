@@ -19,20 +19,22 @@ def explain(
     jobs: int | None = None,
     out: Name | None = None,
     memory: str | int | None = None,
+    beside: Sequence[str] = (),
     strategies: Sequence[Strategy] = (),
 ) -> dict[str, Any]:
     """Why a run failed, as ``dposlab explain --json`` prints it (``docs/explain.md``): ``failed``, ``why``, ``chain``, ``curve``, ``nearest``.
 
     ``scenario`` is a scenario, a finding of :func:`dposlab.check` or a recorded session. ``set`` replaces values by path, ``repeats``
     are copies of the run at each instant, ``budget`` runs are spent on changes with which it does not fail, ``jobs`` runs are
-    played at a time, ``out`` is a file for a page, ``memory`` what the runs may need, ``strategies`` are functions whose kinds of
-    faults the scenario may have. Raises :class:`UsageError` for what is no scenario.
+    played at a time, ``out`` is a file for a page, ``memory`` the limit of the process, ``beside`` names rules under which the same
+    run is played, ``strategies`` are functions whose kinds of faults the scenario may have. Raises :class:`UsageError` for what is no scenario.
     """
     arguments = ["explain", path(scenario), *options(seed, set), "--json"]
-    numbers = {"--repeats": repeats, "--budget": budget, "--jobs": jobs, "--allow-memory": memory}
+    numbers = {"--repeats": repeats, "--budget": budget, "--jobs": jobs, "--max-memory": memory}
     for name, value in numbers.items():
         arguments += [] if value is None else [name, str(value)]
     arguments += [] if out is None else ["--out", path(out)]
+    arguments += ["--beside", ",".join(beside)] if beside else []
     with deciding(strategies) as more:
         told: dict[str, Any] = call([*arguments, *more]).json()
     return told

@@ -70,7 +70,7 @@ def _hand_over(future: Future[Any], job: Any) -> None:
 
 
 def as_executor(given: Any) -> Executor:
-    """What was given, if it has the protocol, or an executor over it."""
+    """Returns the given object if it has the protocol, or an executor over it."""
     return given if isinstance(given, Executor) else Jobs(given)
 
 

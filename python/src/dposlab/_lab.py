@@ -1,4 +1,4 @@
-"""What can be done to a network: each method is a request of docs/lab.md."""
+"""Control of a network: each method is a request of docs/lab.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Account:
 
 
 class Chaos:
-    """What goes wrong between a network and its clients: answers that are late, cut or 503, posts that are lost."""
+    """Faults between a network and its clients: answers that are late, cut or 503, posts that are lost."""
 
     def __init__(self, network: Lab) -> None:
         self._network = network
@@ -95,7 +95,7 @@ class Asked:
 
 
 class Lab(Asked):
-    """What can be done to a network, be it a testnet's own or a chain's. Errors of the network are :class:`HttpError`."""
+    """Control of a network, a testnet's own or a chain's. Errors of the network are :class:`HttpError`."""
 
     def __init__(self, url: str, lab_url: str, seed: int, nethash: str, accounts: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(url, lab_url)
@@ -124,7 +124,7 @@ class Lab(Asked):
         return status
 
     def advance(self, slots: int | None = None, *, until: Mapping[str, Any] | None = None, limit: int | None = None) -> Any:
-        """Plays so many slots of eight seconds, or ``until`` something has come, such as ``{"height": 100}``, within ``limit``
+        """Plays ``slots`` slots of eight seconds, or ``until`` a condition holds, such as ``{"height": 100}``, within ``limit``
         slots. Answers ``slots``, ``height`` and ``now`` [s]."""
         body: dict[str, Any] = {"slots": slots} if until is None else {"until": dict(until)}
         if limit is not None:
@@ -132,19 +132,19 @@ class Lab(Asked):
         return self._lab("POST", "advance", body)
 
     def pace(self, pace: Pace | None = None) -> Any:
-        """Sets how fast the clock goes, if that is said: virtual seconds a real second, ``"max"``, ``"manual"`` or ``"on-demand"``.
+        """Sets the pace of the clock, if given: virtual seconds per real second, ``"max"``, ``"manual"`` or ``"on-demand"``.
         Answers ``pace`` and ``now`` [s]."""
         return self._lab("GET", "pace") if pace is None else self._lab("POST", "pace", {"pace": pace})
 
     def faucet(self, recipient: str | Iterable[Mapping[str, Any]], amount: int | None = None) -> list[str]:
-        """Pays so many arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``; the ids of the transactions."""
+        """Pays ``amount`` arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``; the ids of the transactions."""
         to_one = {"recipient": recipient, "amount": amount}
         payments = to_one if isinstance(recipient, str) else [dict(payment) for payment in recipient]
         ids: list[str] = self._lab("POST", "faucet", payments)["transactions"]
         return ids
 
     def new_accounts(self, count: int, balance: int) -> list[Account]:
-        """Makes accounts and has each paid so many arktoshi."""
+        """Creates accounts and pays ``balance`` arktoshi to each."""
         made = self._lab("POST", "accounts", {"count": count, "balance": balance})["accounts"]
         return [_account(account) for account in made]
 
@@ -167,7 +167,7 @@ class Lab(Asked):
 
     @property
     def submissions(self) -> list[dict[str, Any]]:
-        """What was handed in, by whomever, and what the nodes answered: the newest 1,000, the oldest first."""
+        """The transactions that any client submitted, and the nodes' answers: the newest 1,000, the oldest first."""
         submissions: list[dict[str, Any]] = self._lab("GET", "submissions")
         return submissions
 
@@ -198,7 +198,7 @@ class Lab(Asked):
         to: int | str | None = None,
         node: int | None = None,
     ) -> Any:
-        """Makes the network leave its newest blocks for others: so many, or those above a block, by its height or its id. ``node``
+        """Makes the network leave its newest blocks for others: a number of them, or those above a block, by its height or its id. ``node``
         names the node whose chain is left."""
         what = transactions if isinstance(transactions, str) else list(transactions)
         back = {name: value for name, value in (("depth", depth), ("to", to), ("node", node)) if value is not None}
@@ -246,7 +246,7 @@ class Lab(Asked):
         last_event_id: int | None = None,
         limit: int | None = None,
     ) -> EventStream:
-        """What happens from now on, of these kinds and on these nodes, or after an event; the stream listens once it is there."""
+        """The events from now on, of these kinds and on these nodes, or after an event. The returned stream listens already."""
         try:
             stream = EventStream(f"{self.lab_url}/events{query(kind, node, last_event_id, limit)}")
         except (OSError, HTTPException) as error:

@@ -1,7 +1,7 @@
 """Whether the caller of a work still waits for it. A worker on the caller's machine sees when that was interrupted or has ended, and
-plays on for nobody; one on another machine cannot, and ends with its shard.
+stops then; one on another machine cannot, and ends with its shard.
 
-A socket says it, since that leaves no file behind: nobody can connect to one that is shut down. A worker that was forked
+A socket shows it, because it leaves no file behind: no client can connect to one that is shut down. A worker that was forked
 holds the socket, too, so the end of the caller's process is looked for apart from it.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Lease:
-    """What a worker needs to know of a caller."""
+    """A worker's knowledge of a caller."""
 
     #: The machine, its namespaces among it; empty where that cannot be known.
     place: str
@@ -29,7 +29,7 @@ class Lease:
     name: str
 
     def is_over(self) -> bool:
-        """Whether the caller waits no more. What cannot be known is answered with no."""
+        """Whether the caller waits no more. False if that is unknown."""
         if not self.place or self.place != _place():
             return False
         if _born(self.pid) != self.born:

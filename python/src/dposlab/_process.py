@@ -86,7 +86,7 @@ class Ended:
         self.stderr = stderr
 
     def json(self) -> Any:
-        """What it printed, as JSON. Raises :class:`DposlabError` with the end of standard error where it printed none."""
+        """Its output, as JSON. Raises :class:`DposlabError` with the end of standard error where it printed none."""
         try:
             return json.loads(self.stdout)
         except ValueError:
@@ -109,7 +109,7 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
         child.wait()
     except BaseException:
         if printed is None:
-            # It waits until somebody reads what it prints.
+            # It waits until its output is read.
             Reader(child.stdout)
         # A sweep keeps each row as it comes, and ends when the runs that it is at have; these may take long.
         stop(child, SWEEP_PATIENCE if arguments[0] == "sweep" else PATIENCE)
@@ -122,7 +122,7 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
 
 
 def judged(arguments: Sequence[str], code: int, stdout: str, stderr: str) -> Ended:
-    """What came of a child, or the error that it stands for."""
+    """The result of a child, or the error that its code stands for."""
     if code == 2:
         raise UsageError(stderr.removeprefix("dposlab: "))
     if code not in (0, 1):
@@ -173,7 +173,7 @@ def _check(arguments: Sequence[str]) -> None:
 
 
 def limited(memory: int) -> list[str]:
-    """What stands before a command that may have so many bytes of address space.
+    """The prefix of a command that may have ``memory`` bytes of address space.
 
     A shell sets the limit before it becomes the program. Set from here, after the start, it would come too late: the program's
     allocator has taken a gigabyte of addresses by then. Where the shell must not set it, a lower one is in force already.
@@ -182,9 +182,9 @@ def limited(memory: int) -> list[str]:
 
 
 def stop(child: subprocess.Popen[str], patience: float = PATIENCE) -> None:
-    """Ends a child, in good order if that takes no longer than so many seconds. A second Ctrl-C meanwhile ends it at once.
+    """Ends a child, in good order if that takes no longer than ``patience`` seconds. A second Ctrl-C meanwhile ends it at once.
 
-    Whatever it still prints has to be read by somebody: it waits for that. :func:`call` has a :class:`Reader` for it.
+    A thread has to read its remaining output, because it waits for that. :func:`call` has a :class:`Reader` for it.
     """
     try:
         if child.poll() is None:
@@ -229,7 +229,7 @@ class Reader:
 
 
 class Listener:
-    """Reads a child's standard error on a thread: progress is told, the last of all other lines are kept."""
+    """Reads a child's standard error on a thread. Reports progress, and keeps the last of all other lines."""
 
     def __init__(self, stream: IO[str] | None, tell: Tell | None) -> None:
         self._lines: deque[str] = deque(maxlen=LINES_TOLD)
@@ -245,7 +245,7 @@ class Listener:
                 self._lines.append(line.rstrip("\n"))
 
     def _progress(self, line: str) -> None:
-        """Tells it. Where it cannot be shown, the rest is not: the child would wait for ever if nobody read on."""
+        """Tells it. Where it cannot be shown, the rest is not: the child would wait for ever without a reader."""
         if self._tell is None:
             return
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from ._process import Name, call, options, path
 from ._progress import Progress
 from ._strategy import Strategy, deciding
 from ._temporary import Temporary
+from ._verdict import Verdict, judged_by
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,7 +28,7 @@ class Report:
     def __init__(self, path: Path, keep: object = None) -> None:
         #: The file.
         self.path = path
-        # A temporary folder lasts as long as whoever looks into it.
+        # A temporary folder lasts as long as the objects that read it.
         self._keep = keep
 
     @property
@@ -41,13 +42,23 @@ class Report:
         to.write_text(self.html, encoding="utf-8")
         return to
 
+    def figures(self, folder: Name, *, theme: str = "light", width: int | None = None, metrics: Sequence[str] = ()) -> list[Path]:
+        """Writes every figure of the page as an SVG file into a folder, and returns the files in the page's order.
+
+        ``theme`` is ``"light"`` or ``"dark"``, ``width`` the width of each file in pixels. ``metrics`` are those that the plots of a
+        sweep show, such as ``"agreement_mean"``; by default the one that the page opens with.
+        """
+        look = [f"--theme={theme}", *([] if width is None else [f"--width={width}"]), *(f"--metric={metric}" for metric in metrics)]
+        written = call(["figures", path(self.path), "--out", path(folder), *look, "--json"]).json()
+        return [Path(written["folder"]) / figure["file"] for figure in written["figures"]]
+
     def _repr_html_(self) -> str:
         page = html.escape(self.html, quote=True)
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 720px; border: 0"></iframe>'
 
 
 class Run:
-    """What a run left. Every member of ``summary.json`` is an attribute: ``run.digest``, ``run.ended``, ``run.totals``; and so
+    """The results of a run. Every member of ``summary.json`` is an attribute: ``run.digest``, ``run.ended``, ``run.totals``; and so
     are those of ``totals``: ``run.height``, ``run.missed_slots``. ``docs/figures.md`` says what each one counts.
     """
 
@@ -60,6 +71,8 @@ class Run:
         self.why = why
         #: ``summary.json``.
         self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        #: The verdicts on the claims of the caller, in their order.
+        self.verdicts: list[Verdict] = []
         self._keep = keep
 
     def __getattr__(self, name: str) -> Any:
@@ -88,13 +101,23 @@ class Run:
         return _tables.parquet(self.folder / "orphans.parquet")
 
     @cached_property
+    def links(self) -> pyarrow.Table:
+        """A row for each link between nodes. A full mesh of more than 128 nodes has no such table."""
+        return _tables.parquet(self.folder / "links.parquet")
+
+    @cached_property
     def delegates(self) -> pyarrow.Table:
         """Slots owned, forged and missed: a row for each round and delegate."""
         return _tables.parquet(self.folder / "delegates.parquet")
 
     @cached_property
+    def elections(self) -> pyarrow.Table:
+        """Turnover of the active delegates and the spread of their vote weights: a row for each round."""
+        return _tables.parquet(self.folder / "elections.parquet")
+
+    @cached_property
     def time(self) -> pyarrow.Table:
-        """What is sampled at the end of each slot, in 2,000 rows at most."""
+        """The samples at the end of each slot, in 2,000 rows at most."""
         return _tables.parquet(self.folder / "time.parquet")
 
     @cached_property
@@ -119,13 +142,16 @@ def run(
     out: Name | None = None,
     memory: str | int | None = None,
     strategies: Sequence[Strategy] = (),
+    claims: Sequence[Callable[[Run], object]] = (),
     progress: bool | None = None,
 ) -> Run:
     """Plays a scenario file.
 
     ``set`` replaces values by their path, ``crypto`` is ``"real"`` or ``"modelled"``, ``out`` a folder that keeps the files (a
-    temporary one, which goes with the answer, if it is not given), ``memory`` what the run may need (``"8GiB"``), ``strategies`` are
-    functions whose kinds of faults it may have (:func:`dposlab.strategy`). A run that ends before its last round, or in which an
+    temporary one, which goes with the answer, if it is not given), ``memory`` the limit of the process (``"8GiB"``), ``strategies`` are
+    functions whose kinds of faults it may have (:func:`dposlab.strategy`). Each of ``claims`` is called with the run when it is over, and
+    holds if it answers nothing or ``True``. It does not hold if it answers ``False`` or a text that says why, or if an ``assert`` in it
+    fails: then ``ok`` is false, ``why`` names it, and ``verdicts`` has all. A run that ends before its last round, or in which an
     assertion does not hold, is answered with ``ok`` false. Raises :class:`UsageError` for what is no scenario,
     :class:`StrategyFailed` where one of ``strategies`` did, and :class:`RunDied` where the process died. Ctrl-C stops it.
     """
@@ -133,10 +159,12 @@ def run(
     folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["run", path(scenario), *options(seed, set), "--out", path(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
-    arguments += [] if memory is None else ["--allow-memory", str(memory)]
+    arguments += [] if memory is None else ["--max-memory", str(memory)]
     with Progress("run", "block", progress) as bar, deciding(strategies) as more:
         ended = call([*arguments, *more], bar.tell)
         # It prints what came of the run when all of it is written. Before that, files in the folder may be another run's.
         if not ended.stdout.startswith("{"):
             raise DposlabError(ended.stderr or "dposlab run printed nothing")
-    return Run(folder, ended.code == 0, ended.stderr, keep)
+    played = Run(folder, ended.code == 0, ended.stderr, keep)
+    judged_by(claims, played)
+    return played

@@ -32,6 +32,8 @@ from ._worker import Job, Played, by_value, rows
 
 #: The folder with the rows of shards.
 SHARDS = "shards"
+#: Address space [bytes] with which the program begins.
+LEAST_MEMORY = 64 << 20
 
 
 def spread(
@@ -42,13 +44,13 @@ def spread(
     memory: int | None,
     patience: float | None,
     shards: int | None,
+    compare: bool,
     tell: Tell,
 ) -> Ended:
     """Plays what is not there yet, and makes the results. Answers how the last command ended: 0, or 1 where runs failed."""
     plan: dict[str, Any] = call([*arguments, "--plan"]).json()
-    most = max(cell["memory_bytes"] for cell in plan["cells"])
-    if memory is not None and most > memory:
-        raise UsageError(f"memory: found {memory} bytes, allowed are {most} and more, which a run of this sweep needs")
+    if memory is not None and memory < LEAST_MEMORY:
+        raise UsageError(f"memory: found {memory} bytes, allowed are {LEAST_MEMORY} and more: the program needs that to begin")
     files, here = by_value(plan["files"])
     each = plan["runs"] // len(plan["cells"])
     costs = [max(cell["cost"], 1) for cell in plan["cells"]]
@@ -57,12 +59,12 @@ def spread(
         store = Store(folder / SHARDS, plan, tell)
         pieces = cut(store.missing(), lambda run: costs[run // each], shards or parts_for(executor))
         Dealer(executor, partial(rows, job), store.take, store.lost, patience).deal(pieces)
-        return store.gather(arguments, folder)
+        return store.gather([*arguments, "--compare"] if compare else arguments, folder)
 
 
 @contextlib.contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """What the system refuses is an error of this package that names the folder."""
+    """Turns an error of the system into one of this package that names the folder."""
     try:
         yield
     except OSError as error:

@@ -63,7 +63,7 @@ class Turn:
         self._answer["without"] = list(ids)
 
     def keep(self, number: int) -> None:
-        """Keeps the message under a number, for :meth:`send`. What was kept under it is gone."""
+        """Keeps the message under a number, for :meth:`send`. An earlier message under this number is gone."""
         self._answer["keep"] = number
 
     def forget(self, number: int) -> None:
@@ -139,7 +139,7 @@ def strategy(
 
 
 class StrategyFailed(DposlabError):
-    """A strategy raised an error, which is the cause of this one, or decided what nobody can do."""
+    """A strategy raised an error, which is the cause of this one, or decided something impossible."""
 
 
 class Deciding:
@@ -160,7 +160,7 @@ class Deciding:
 
     @property
     def address(self) -> str:
-        """What the program is told: ``127.0.0.1:4100``."""
+        """The address for the program: ``127.0.0.1:4100``."""
         host, port = self._listener.getsockname()
         return f"{host}:{port}"
 
@@ -211,7 +211,7 @@ class Deciding:
             for connection in self._connections:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-        # A thread that waits for somebody to connect is not woken by the end of its socket.
+        # A thread that waits for a connection is not woken by the end of its socket.
         with contextlib.suppress(OSError):
             socket.create_connection(self._listener.getsockname()).close()
         self._accepting.join()

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from ._process import Ended, Name, call, literal, options, path
 from ._progress import Progress
 from ._run import Report
 from ._temporary import Temporary
+from ._verdict import Verdict, judged_by
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,15 +31,19 @@ RESULTS = ("runs.parquet", "runs.csv", "failures.parquet", "failures.csv", "summ
 
 
 class Sweep:
-    """What a sweep left: ``docs/figures.md`` says what each member and column counts."""
+    """The results of a sweep: ``docs/figures.md`` says what each member and column counts."""
 
     def __init__(self, folder: Path, ok: bool, keep: Temporary | None) -> None:
         #: The folder with all files.
         self.folder = folder
-        #: Whether no run failed; one that is censored has not.
+        #: Whether no run failed, and all claims hold; one that is censored has not.
         self.ok = ok
         #: ``summary.json``.
         self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        #: Which claims of the caller do not hold, in words; empty where all do.
+        self.why = ""
+        #: The verdicts on the claims of the caller, in their order.
+        self.verdicts: list[Verdict] = []
         self._keep = keep
 
     @cached_property
@@ -59,7 +64,7 @@ class Sweep:
         return failures
 
     def indices(self, *figures: str) -> list[dict[str, Any]]:
-        """Of each figure the indices of Sobol: how much of its variance each varied value explains, alone and with others.
+        """The indices of Sobol of each figure: the share of its variance that each varied value explains, alone and with others.
 
         The points must be those of ``dposlab points saltelli``, or lie like them.
         """
@@ -69,7 +74,7 @@ class Sweep:
 
     @cached_property
     def digest(self) -> str:
-        """SHA256 of all results, 64 hexadecimal digits: the same whoever played the runs."""
+        """SHA256 of all results, 64 hexadecimal digits: the same on any machine and with any number of workers."""
         digest = hashlib.sha256()
         for name in RESULTS:
             digest.update(hashlib.sha256((self.folder / name).read_bytes()).digest())
@@ -99,6 +104,8 @@ def sweep(
     patience: float | None = 600.0,
     shards: int | None = None,
     until_ci: str | None = None,
+    compare: bool = False,
+    claims: Sequence[Callable[[Sweep], object]] = (),
     progress: bool | None = None,
 ) -> Sweep:
     """Runs a scenario with many seeds and every combination of values.
@@ -107,7 +114,9 @@ def sweep(
     paths: mappings, or a CSV file as ``dposlab points`` draws it. ``out`` keeps all files,
     and the same call goes on there where it was; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
     ``until_ci``, such as ``"missed.rate<0.001"``, ends it with the first seed after which the mean of a figure is known so well; then
-    ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played.
+    ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played. ``compare`` compares each combination of values
+    with the first one, seed by seed: ``summary["compared"]`` has the differences. Each of ``claims`` is called with the sweep when it is
+    over, as those of :func:`run` with the run.
 
     With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. It is anything with the
     protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes such a one and is called
@@ -132,13 +141,16 @@ def sweep(
             more = ["--out", path(folder), "--json", "--progress", "json"]
             more += [] if jobs is None else ["--jobs", str(jobs)]
             more += [] if until_ci is None else [f"--until-ci={until_ci}"]
-            more += [] if memory is None else ["--allow-memory", str(memory)]
+            more += ["--compare"] if compare else []
+            more += [] if memory is None else ["--max-memory", str(memory)]
             ended = call([*arguments, *more], bar.tell)
         else:
             from ._spread import spread
 
-            ended = spread(arguments, folder, executor, timeout, memory, patience, shards, bar.tell)
-    return Sweep(folder, _is_well(ended), keep)
+            ended = spread(arguments, folder, executor, timeout, memory, patience, shards, compare, bar.tell)
+    played = Sweep(folder, _is_well(ended), keep)
+    judged_by(claims, played)
+    return played
 
 
 @contextlib.contextmanager

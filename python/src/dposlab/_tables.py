@@ -1,4 +1,4 @@
-"""What the program leaves in a folder, as Arrow tables."""
+"""The files of the program in a folder, as Arrow tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that lasts as long as whoever looks into it."""
+"""A folder that lasts as long as the objects that read it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import weakref
 class Temporary:
     """A new folder. It goes with this object, or with the process that has made it.
 
-    ``tempfile.TemporaryDirectory`` warns where nobody closes it, and answers of this package have nothing to close: where warnings
+    ``tempfile.TemporaryDirectory`` warns where it is not closed, and answers of this package have nothing to close: where warnings
     are errors, as in many test suites, that would be one.
     """
 

@@ -189,7 +189,7 @@ class Testnet(Lab):
         wish: dict[str, Any] = {"seed": seed, "delegates": delegates, "scenario": text, "pace": str(pace)}
         wish["set"] = [value.removeprefix("--set=") for value in options(set=set)] or None
         chain = Chain(self, self._lab("POST", "chains", {name: value for name, value in wish.items() if value is not None}))
-        # A chain is told of before its first block is forged on demand; its lab answers after that.
+        # The answer for a chain comes before its first block is forged on demand. Its lab answers after that.
         chain.pace()
         return chain
 

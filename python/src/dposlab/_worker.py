@@ -1,4 +1,4 @@
-"""What a worker does: some runs in a child process, within limits, and their rows back by value.
+"""The work of a worker: some runs in a child process, within limits, and their rows back by value.
 
 All it needs comes with the job, so no disk is shared. The worker needs this package and nothing else.
 """
@@ -20,13 +20,13 @@ from ._lease import Lease
 from ._process import Listener, close, start
 
 
-#: How often a worker looks whether somebody waits for what it does [s].
+#: The interval at which a worker checks whether its caller still waits [s].
 EVERY = 0.5
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all shards of one work have in common."""
+    """The common part of all shards of one work."""
 
     #: The program's arguments, but for which runs.
     arguments: tuple[str, ...]
@@ -38,13 +38,13 @@ class Job:
     timeout: float | None
     #: Bytes of address space that the child may have (RLIMIT_AS).
     memory: int | None
-    #: Whether somebody waits for it.
+    #: Shows whether the caller waits for it.
     wanted: Lease
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a worker hands back: the lines that the child printed, by what it died, if it did, and the code that it ended with."""
+    """The result of a worker: the lines that the child printed, the cause of its death, if it died, and its exit code."""
 
     lines: list[str]
     by: str | None
@@ -87,9 +87,10 @@ def _played(job: Job, more: list[str], limit: float | None, findings: bool = Fal
 
 
 def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | None, wanted: Lease) -> Played:
-    """Runs the program. Where it prints nothing for longer than the limit [s], or nobody waits for it any more, it is killed."""
-    allowed = [] if memory is None else ["--allow-memory", str(memory)]
-    child = start([*arguments, *allowed], cwd=cwd, memory=memory)
+    """Runs the program. Where it prints nothing for longer than the limit [s], or its caller no longer waits, it is killed."""
+    # The system refuses the memory. The program itself shall not stop before it does.
+    most = [] if memory is None else ["--max-memory", str(memory)]
+    child = start([*arguments, *most], cwd=cwd, memory=memory)
     printed: queue.Queue[str | None] = queue.Queue()
     told = Listener(child.stderr, None)
     reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)

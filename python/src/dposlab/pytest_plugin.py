@@ -37,13 +37,13 @@ def _number(config: pytest.Config, name: str) -> int:
 
 @pytest.fixture(scope="session")
 def testnet_options() -> dict[str, Any]:
-    """What ``testnet`` is made with; a fixture of this name in your own tests says it: ``{"pace": "manual", "delegates": 7}``."""
+    """The options of ``testnet``. Override this fixture in your own tests: ``{"pace": "manual", "delegates": 7}``."""
     return {}
 
 
 @pytest.fixture
 def chain_options() -> dict[str, Any]:
-    """What ``chain`` is made with; a fixture of this name in your own tests says it: ``{"pace": "manual"}``."""
+    """The options of ``chain``. Override this fixture in your own tests: ``{"pace": "manual"}``."""
     return {}
 
 
@@ -86,12 +86,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             report.sections.append(("dposlab", "\n".join(lines)))
 
 
-#: Blocks that are told of: the newest.
+#: The number of blocks in the story: the newest.
 _BLOCKS = 5
 
 
 def _story(network: object) -> list[str]:
-    """What happened to a network: all that was handed in with the answers, the newest blocks, and the faults in force."""
+    """The story of a network: all submissions with the answers, the newest blocks, and the faults in force."""
     if not isinstance(network, Lab):
         return []
     try:

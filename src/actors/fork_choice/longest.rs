@@ -4,7 +4,7 @@
 //! 1. A node looks where its peers stand when a block comes that does not follow its tip.
 //! 2. It goes back to the block common with the peer on the strongest chain, if that beats its own. Chains that part from its own below
 //!    what is final are passed over.
-//! 3. Its delegate forges in its turn, whoever is there.
+//! 3. Its delegate forges in its turn without a quorum.
 
 use super::{ForkChoice, Look, Strength};
 use crate::{actors::message::NetworkState, ledger::Rules, protocol::Height};

@@ -22,7 +22,7 @@ impl ForkChoice for Reference {
         let is_forked = peers > 0 && 100 * forked >= look.rules.forked_percent * peers;
         let target = match look.rules.rollback_target {
             RollbackTarget::FirstPeer => look.peers.first().map(|peer| peer.verified.highest_common),
-            // Of the largest groups the last one counts, so the lowest comes last.
+            // The last of the largest groups counts, so the lowest comes last.
             RollbackTarget::LargestGroup => {
                 look.groups().into_iter().rev().max_by_key(|(_, size)| *size).map(|(height, _)| height)
             }

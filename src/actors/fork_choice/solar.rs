@@ -4,8 +4,8 @@
 //! 2. It goes back to the highest block common with forked peers if these are more than those that have more in common with it, itself
 //!    among them. Heights are gone through as text, as in ARK 3.
 //! 3. Its delegate forges if more than half of the active delegates, itself among them, stand at exactly its height on its chain.
-//! 4. With the tie broken, which Solar does not do, as many are enough at 2 where the own block after the common one has the larger
-//!    id. Of two halves so one yields.
+//! 4. With the tie broken, which Solar does not do, as many are enough at 2 where the own block after the common one has the larger id.
+//!    So one of two halves yields.
 //!
 //! Source: the rule of Solar 4.3.1. There a peer weighs as many delegates as it runs, and the look is a second late.
 

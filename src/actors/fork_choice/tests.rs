@@ -14,7 +14,8 @@ use crate::{
 const TIP: Height = Height(107);
 const COMMON: Height = Height(100);
 
-/// What a node does that stands with so many others, and sees so many on another chain: it forges, it leaves its chain.
+/// The decisions of a node with `with` others on its chain and `apart` on another one: whether it forges, and whether it leaves its
+/// chain.
 fn node(choice: &dyn ForkChoice, with: usize, apart: usize, own: u64, his: u64) -> (bool, bool) {
     let rules = Rules::reference();
     let verified = |highest_common| Verified { my_height: TIP, his_height: TIP, highest_common };

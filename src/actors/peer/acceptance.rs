@@ -24,9 +24,9 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Downloaded blocks are worked on in batches: of so many transactions at least …
+/// The number of transactions that completes a batch of downloaded blocks.
 const BATCH_TRANSACTIONS: usize = 150;
-/// … or so many blocks at most.
+/// The number of blocks that completes a batch.
 const BATCH_BLOCKS: usize = 101;
 
 /// The outcome of working on a block. Source: consensus.md 3.3.
@@ -63,8 +63,8 @@ enum Entry {
 }
 
 impl Peer {
-    /// A peer pushes a block (`postBlock`), or a client of this node's does, so that nobody has seen it before. `seen` counts whoever
-    /// has: 1 or 0.
+    /// Handles a block that a peer pushes (`postBlock`), or that a client of this node submits. `seen` is 1 for a peer, which has seen
+    /// the block, and 0 for a client.
     pub(super) fn block_pushed(&mut self, now: SimTime, block: &Arc<Block>, seen: u32, effects: &mut Vec<Effect>) {
         match self.enter(now, block, seen) {
             Entry::SeenBefore => {}
@@ -250,7 +250,7 @@ impl Peer {
         let applied = self.tree.applied(&self.tip);
         let slot = self.tree.slots().slot(header.timestamp);
         let owns_slot = applied.state.round().owner(slot).public_key == header.generator;
-        match header.timestamp >= tip.timestamp && owns_slot {
+        match header.timestamp >= tip.timestamp && owns_slot && self.node_rules().second_block_rolls_back {
             true => BlockOutcome::Rollback(RollbackCause::DoubleForging),
             false => BlockOutcome::Rejected(self.not_chained(block).into()),
         }

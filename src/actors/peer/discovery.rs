@@ -1,11 +1,11 @@
-//! Finding peers: at the start, every ten minutes, before a health check, and whoever calls. Source: consensus.md 6.
+//! Finding peers: at the start, every ten minutes, before a health check, and from incoming calls. Source: consensus.md 6.
 //!
 //! ```text
 //!   ask eight peers for theirs ─► connect to those that are new ─► ping them ─► add the verified ones ─► go on
 //! ```
 //!
-//! To connect takes three round trips within two seconds: TCP, the upgrade to a WebSocket, and the greeting of the protocol.
-//! So at a third of a second one way and more nobody connects.
+//! To connect takes three round trips within two seconds: TCP, the upgrade to a WebSocket, and the greeting of the protocol. So no
+//! connection succeeds at a third of a second one way and more.
 
 use super::{
     About, Peer,
@@ -56,9 +56,9 @@ pub(super) enum Meeting {
 #[derive(Clone, Debug)]
 pub(super) struct Discovery {
     pub(super) step: u32,
-    /// Whoever is found is wanted, to see who is on which chain.
+    /// A health check waits for the found peers, to count them by chain.
     pub(super) for_health: bool,
-    /// Whoever is found is wanted, to catch up for the first time.
+    /// The first catching-up waits for the found peers.
     pub(super) for_start: Option<Start>,
     /// Peers asked for theirs, or, once that is over, newcomers.
     awaited: BTreeSet<NodeId>,
@@ -123,7 +123,7 @@ impl Peer {
         self.go_on(now, effects);
     }
 
-    /// Gives whoever is awaited in this step its time.
+    /// Sets the deadline for the answers that this step waits for.
     fn begin_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.discoveries += 1;
         if let Some(discovery) = &mut self.discovery {
@@ -167,7 +167,7 @@ impl Peer {
         self.go_on(now, effects);
     }
 
-    /// Once nobody is awaited any more, the next step.
+    /// Begins the next step once no answer is missing.
     fn go_on(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         // A health check asks peers alone; it is the discovery in between that goes back to the seeds.
         let (retries, below) = (self.node_rules().retry_dropped_peers, self.is_below_minimum());

@@ -11,14 +11,14 @@ use crate::{
 use rand::seq::index::{self, IndexVec};
 use rand_xoshiro::SplitMix64;
 
-/// What a peer decides at random.
+/// The random decisions of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// Whom a block is passed on to.
+    /// The peers to which it relays a block.
     Block,
-    /// Whom transactions are passed on to.
+    /// The peers to which it relays transactions.
     Transactions,
-    /// Whom to download from.
+    /// The peer to download from.
     Download,
     /// Whether missed slots are worth a health check.
     Health,
@@ -51,7 +51,7 @@ impl Decisions {
         self.next(tree.slots().slot(now.seconds()), what)
     }
 
-    /// The places of so many of `length`, chosen by a decision that begins now.
+    /// Draws `count` different places below `length`, by a decision that begins now.
     pub(super) fn sample(
         &mut self,
         tree: &BlockTree,

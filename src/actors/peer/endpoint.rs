@@ -25,6 +25,7 @@ impl Endpoint {
     pub(super) fn of(message: &Message) -> Option<Self> {
         match message {
             Message::Block(_) => Some(Self::Block),
+            Message::Announcement(_) | Message::BodyRequest { .. } => Some(Self::Any),
             Message::BlocksRequest { .. } => Some(Self::Blocks),
             Message::PeersRequest => Some(Self::Peers),
             Message::StatusRequest => Some(Self::Status),
@@ -38,7 +39,7 @@ impl Endpoint {
         Self::ALL.get(number as usize).copied()
     }
 
-    /// So many messages in so long, in microseconds.
+    /// The allowed number of messages and the period, in microseconds.
     pub(super) const fn allowance(self) -> Option<(u64, u64)> {
         match self {
             Self::Any => Some((100, 1_000_000)),

@@ -90,8 +90,9 @@ impl Peer {
     fn look(&self) -> Look<'_> {
         let applied = self.tree.applied(&self.tip);
         let (own, last_final) = (Strength::of(&self.tip, &applied.state), applied.state.finality().height());
+        let tip_of = |neighbour: &Neighbour| self.tree.link(self.watch.tips.get(&neighbour.node)?);
         let chain_of = |neighbour: &Neighbour| {
-            let his = self.tree.link(self.watch.tips.get(&neighbour.node)?)?;
+            let his = tip_of(neighbour)?;
             let applied = self.tree.applied(&his);
             Chain::beside(&self.tip, &his, neighbour.verified.highest_common, &applied.state)
         };
@@ -100,6 +101,11 @@ impl Peer {
             let is_read = verified.is_forked() && self.choice().reads_chains();
             Stance { verified, chain: is_read.then(|| chain_of(neighbour)).flatten() }
         };
+        // A chain that is longer than the node knows yet, but its own, is what another one has to beat.
+        let ahead = self.neighbours.in_storage().filter(|_| self.choice().reads_chains()).filter_map(tip_of);
+        let ahead = ahead.filter(|his| his.height() > self.tip.height() && his.descends_from(&self.tip));
+        let strengths = ahead.map(|his| Strength::of(&his, &self.tree.applied(&his).state));
+        let own = strengths.fold(own, |best, other| if other.beats(&best) { other } else { best });
         Look { own, last_final, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
     }
 
@@ -112,6 +118,11 @@ impl Peer {
                 false => drop(self.watch.tips.remove(&node)),
             }
         }
+    }
+
+    /// Nothing is known of the chain of a node that is no peer any more.
+    pub(super) fn forget_tip(&mut self, node: NodeId) {
+        self.watch.tips.remove(&node);
     }
 
     /// A block was pushed that does not follow the tip and is not behind it: by some rules the node looks where its peers stand.
@@ -135,7 +146,7 @@ impl Peer {
         is_high && !is_own && is_member && self.is_signed(block)
     }
 
-    /// Leaves the chain by so many blocks, or by a random number of them, and asks the peers again where they stand.
+    /// Rolls back by `blocks` blocks, or by a random number of them, and asks the peers for their tips again.
     pub(super) fn fork(&mut self, now: SimTime, blocks: Option<u32>, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let rules = self.node_rules().clone();
         // Q17: no block to remove counts as no number given.
@@ -177,7 +188,7 @@ impl Peer {
         }
     }
 
-    /// Moves the tip so many blocks back, to genesis at most.
+    /// Moves the tip `blocks` blocks back, to genesis at most.
     fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
         let last_final = self.tree.applied(&from).state.finality().height();

@@ -59,6 +59,7 @@ impl Peer {
                 effects.push(Effect::WakeAt { at, wake: Wake::Gossip(block.id) });
             }
             (Gossip::Reference, Some(_)) => {}
+            (Gossip::Announce, _) => self.announce(block, effects),
         }
     }
 
@@ -128,7 +129,7 @@ impl Peer {
         }
     }
 
-    /// So many peers chosen at random, or all in order where that is all of them.
+    /// Draws `count` peers at random, or returns all in order if there are no more.
     pub(super) fn some_peers(&mut self, now: SimTime, count: usize, what: About) -> Vec<NodeId> {
         if count >= self.neighbours.len() {
             return self.neighbours.numbers().to_vec();
@@ -142,7 +143,7 @@ impl Saved for Passing {
     fn save(&self, out: &mut Saver) {
         let Self { block, seen, first, last } = self;
         block.save(out);
-        // Nobody asks how often a block came once no wake-up can wait for it: only blocks of the running slot are passed around.
+        // The count of a block is not read once no wake-up can wait for it: peers relay only blocks of the running slot.
         let over = out.ahead_of().map(SimTime::from_micros).is_some_and(|now| {
             let slots = out.tree().slots();
             now > *last + GOSSIP_WAIT && slots.slot(block.header.timestamp).0 + 1 < slots.slot(now.seconds()).0
@@ -158,7 +159,7 @@ impl Saved for Passing {
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
         let block = Saved::load(from)?;
-        // What is ahead alone is never read again.
+        // A state that is only ahead is never read again.
         let [_] = from.array()?;
         Ok(Self { block, seen: Saved::load(from)?, first: Saved::load(from)?, last: Saved::load(from)? })
     }

@@ -1,6 +1,6 @@
-//! Questions to other peers that still wait for an answer. An answer nobody waits for is not listened to.
+//! Questions to other peers that still wait for an answer. The peer ignores an answer without a question.
 //!
-//! Pings of all peers are not among them: they go by the round (`ping`), because there are so many.
+//! Pings of all peers are not among them: they are numbered by the round (`ping`), because there are a great many.
 
 use super::Peer;
 use crate::{
@@ -22,6 +22,8 @@ pub(super) enum Purpose {
     Probe,
     /// A chunk of the running download, by its place.
     Chunk(usize),
+    /// A block that a peer has announced.
+    Body(BlockId),
 }
 
 /// Questions not answered yet, by number.
@@ -43,9 +45,6 @@ pub(super) struct Open {
 }
 
 impl Inquiries {
-    /// Bytes of an open question.
-    pub(super) const BYTES_EACH: u64 = size_of::<(Inquiry, Open)>() as u64;
-
     /// A question to a node, by its number.
     fn open(&mut self, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
         self.asked += 1;
@@ -87,8 +86,8 @@ impl Inquiries {
         overdue.into_iter().map(|(_, inquiry)| inquiry).collect()
     }
 
-    /// Sees that the peer is woken then, or before. An alarm that should have gone off was set by a clock that has been
-    /// put forward since: when it will, nobody knows.
+    /// Sees that the peer is woken then, or before. An alarm that should have gone off was set by a clock that has been put forward
+    /// since, so its time is unknown.
     fn wake_by(&mut self, now: SimTime, at: SimTime, effects: &mut Vec<Effect>) {
         if self.alarms.last().is_none_or(|next| at < *next || *next < now) {
             self.alarms.push(at);
@@ -124,7 +123,7 @@ impl Peer {
         match self.inquiries.close(inquiry, from) {
             Some(Purpose::Chunk(index)) => self.chunk_answered(now, index, blocks, effects),
             Some(Purpose::Probe) => self.headers_answered(now, from, blocks, effects),
-            Some(Purpose::Newcomer) | None => {}
+            Some(Purpose::Newcomer | Purpose::Body(_)) | None => {}
         }
     }
 
@@ -162,6 +161,7 @@ impl Peer {
 
     /// Forgets a peer, and all that it was asked.
     pub(super) fn drop_peer(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
+        self.forget_tip(node);
         if let Some(neighbour) = self.neighbours.remove(node) {
             self.settle(now, neighbour.answered, effects);
         }
@@ -176,14 +176,15 @@ impl Peer {
     fn failed(&mut self, now: SimTime, node: NodeId, purpose: Purpose, effects: &mut Vec<Effect>) {
         match purpose {
             Purpose::Newcomer => self.newcomer_failed(now, node, effects),
-            // Whoever is no longer being verified has passed, and fails no ping.
+            // A peer that is no longer being verified has passed, and fails no ping.
             Purpose::Probe if !self.probes.contains_key(&node) => {}
             Purpose::Probe => self.verification_failed(now, node, effects),
             Purpose::Chunk(index) => self.chunk_failed(now, index, effects),
+            Purpose::Body(id) => self.body_failed(now, id, effects),
         }
     }
 }
 
-saved!(enum Purpose { 0 Newcomer, 1 Probe, 2 Chunk(place) });
+saved!(enum Purpose { 0 Newcomer, 1 Probe, 2 Chunk(place), 3 Body(id) });
 saved!(struct Inquiries { asked, open, alarms });
 saved!(struct Open { to, purpose, until });

@@ -1,4 +1,4 @@
-//! What is left out of what is ahead of a peer: nothing, as long as it can still decide something.
+//! The parts of a peer that a state ahead leaves out: only those that can no longer affect a decision.
 
 use super::{
     endpoint::Endpoint,

@@ -24,7 +24,7 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
 /// Nodes with high numbers whose windows are kept before those that are over are looked for.
-pub(super) const NODES_KEPT: usize = 32;
+const NODES_KEPT: usize = 32;
 
 /// Messages counted, by who sends or gets them and what for.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Window {
         self.0 & Self::MOST
     }
 
-    /// Returns true if it has begun, less than so many microseconds ago.
+    /// Returns true if it began less than `length` microseconds ago.
     fn runs(self, now: SimTime, length: u64) -> bool {
         self.count() > 0 && now.micros() < (self.0 >> 8) + length
     }
@@ -111,11 +111,6 @@ impl Windows {
 }
 
 impl Limits {
-    /// Bytes of what is kept of a node with a low number, and of one with a high number: there with the number, its hash, and
-    /// its place in the index.
-    pub(super) const LOW_BYTES_EACH: u64 = size_of::<Windows>() as u64;
-    pub(super) const HIGH_BYTES_EACH: u64 = (size_of::<Windows>() + size_of::<u64>() + 2 * size_of::<usize>()) as u64;
-
     /// Bytes it takes beside its own.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.low) + self.high.len() * 2 * size_of::<Windows>()
@@ -186,7 +181,7 @@ impl Limits {
 }
 
 impl Peer {
-    /// Returns true if a call is heard. Who calls too often is cut off, and a caller that is no peer yet is pinged back.
+    /// Returns true if a call is accepted. A caller above its limit is disconnected, and one that is no peer yet is pinged back.
     pub(super) fn lets_in(
         &mut self,
         now: SimTime,
@@ -285,7 +280,7 @@ impl Peer {
         }
     }
 
-    /// Sends transactions on; counted once so many went out in a second that a receiver's limit may be near.
+    /// Relays transactions. Counts them once the number in a second comes near a receiver's limit.
     pub(super) fn push_transactions(
         &mut self,
         now: SimTime,

@@ -13,12 +13,12 @@ use crate::{
 use smallvec::SmallVec;
 use std::{mem, ops::Range, sync::Arc, time::Duration};
 
-/// The numbers of so many peers are kept with the node itself.
+/// The largest number of peers whose numbers are stored in the node itself.
 const FEW: usize = 8;
 /// No place in the table.
 const NOWHERE: u8 = u8::MAX;
 
-/// The peers of a node, ascending by number. What finds the record of a node comes first.
+/// The peers of a node, ascending by number. The fields that find the record of a node come first.
 #[derive(Clone)]
 #[repr(C)]
 pub(super) struct Neighbours {
@@ -141,7 +141,7 @@ impl Neighbours {
         neighbours
     }
 
-    /// Connected to nobody yet.
+    /// Begins without a connection.
     pub(super) fn alone(own: NodeId, given: Arc<[NodeId]>) -> Self {
         Self { own, all: Box::default(), numbers: SmallVec::new(), places: Vec::new(), given, told: None }
     }
@@ -270,7 +270,7 @@ impl Neighbours {
         self.numbers.iter().filter(near).count() as u32
     }
 
-    /// The numbers as told to whoever asks.
+    /// Returns the numbers for the answer to a peer's request.
     pub(super) fn told(&mut self) -> Arc<[NodeId]> {
         if let Some(told) = &self.told {
             return told.clone();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     proptest! {
-        /// The neighbours answer as a list of them does, whoever has come and gone and whatever the own number.
+        /// The neighbours answer as a list of them does, after any additions and removals and for any own number.
         #[test]
         fn peers_are_counted_as_a_list_of_them_is(
             own in 0..24u32, turns in prop::collection::vec((0..24u32, 0..40u32), 1..60),

@@ -1,5 +1,5 @@
-//! Pings of all peers: before forging, in a health check, and after a rollback. Who fails is dropped.
-//! Source: consensus.md 2.2, 3.5, 6.
+//! Pings of all peers: before forging, in a health check, and after a rollback. A peer that fails is dropped. Source: consensus.md 2.2,
+//! 3.5, 6.
 //!
 //! Before forging, the pings race against 1.5 seconds. If the time is over first, the delegate hears of the network as it
 //! stands then, and only after that the peers that said nothing are dropped: a dead peer counts once in each node's quorum.
@@ -169,7 +169,7 @@ impl Peer {
         }
     }
 
-    /// Time is up for those who have said nothing. A ping before forging is over then, and its result is told first.
+    /// Ends the waiting for silent peers. A ping before forging is over then, and its result is reported first.
     pub(super) fn ping_over(&mut self, now: SimTime, number: u32, effects: &mut Vec<Effect>) {
         let Some(place) = self.pings.running.iter().position(|ping| ping.number == number) else { return };
         if self.pings.running[place].purpose == PingFor::Forging {

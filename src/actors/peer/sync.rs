@@ -11,10 +11,10 @@
 //! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
 //! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
 //!    it are kept for the next download.
-//! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. Where every peer is
-//!    forked nobody is asked, and the chunks stay as they are. A download is in vain if its first block does not follow the
-//!    tip. Then the next step begins.
-//! 8. After a rollback, and once the peers have said again where they stand, the next step begins, whoever is left to ask.
+//! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. Where every peer is forked the
+//!    node asks none, and the chunks stay as they are. A download is in vain if its first block does not follow the tip. Then the next
+//!    step begins.
+//! 8. After a rollback, and once the peers have said again where they stand, the next step begins, even without a peer to ask.
 //!
 //! ```text
 //!   Starting ─► Syncing ⇄ download …  ─► Idle ─ wake-up ─► Syncing
@@ -88,12 +88,12 @@ pub(super) struct Chunk {
 }
 
 impl SyncState {
-    /// Of a node that is up to date.
+    /// The state of a node that is up to date.
     pub(super) fn started() -> Self {
         Self { phase: Phase::Idle, vain: 0, halted: 0, chunk: CHUNK, cached: BTreeMap::new(), not_ready: None }
     }
 
-    /// Of a node that has to catch up.
+    /// The state of a node that has to catch up.
     pub(super) fn starting() -> Self {
         Self { phase: Phase::Starting, ..Self::started() }
     }
@@ -180,7 +180,7 @@ impl Peer {
         self.download(now, effects);
     }
 
-    /// The tip is younger than three slots, or nobody is there to say otherwise.
+    /// Returns true if the tip is younger than three slots, or if there are no peers.
     fn is_synced(&self, now: SimTime) -> bool {
         let age = now.seconds().0.saturating_sub(self.tip.block().header.timestamp.0);
         self.neighbours.is_empty() || age < 3 * self.tree.slots().blocktime()
@@ -368,7 +368,7 @@ impl Peer {
         self.sync_step(now, effects);
     }
 
-    /// Blocks of the own chain above a height, for whoever asks.
+    /// Blocks of the own chain above a height, for a peer's request.
     pub(super) fn blocks_above(&self, height: Height, limit: u32) -> Box<[Arc<Block>]> {
         let last = self.tip.height().0.min(height.0.saturating_add(limit.min(CHUNK)));
         (height.0.saturating_add(1)..=last)

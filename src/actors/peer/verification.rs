@@ -48,7 +48,7 @@ pub(super) struct Probe {
 /// Blocks asked for, ascending: heights, and the ids as they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// The block whose chain they are on. The id alone: the block may be left behind, and nobody is to hold it then.
+    /// The block whose chain they are on. The id alone: the chain may leave the block, and no reference must hold it then.
     tip: BlockId,
     heights: Arc<[Height]>,
     ids: Arc<[BlockId]>,
@@ -152,7 +152,7 @@ impl Peer {
         self.ask_common(now, node, ids, until, effects);
     }
 
-    /// The highest common block is known. What the peer has above it in that round must be signed by delegates of it.
+    /// The highest common block is known. Delegates of that round must have signed the peer's blocks above it.
     fn common_found(&mut self, now: SimTime, node: NodeId, common: Arc<Link>, effects: &mut Vec<Effect>) {
         let beyond = u32::from(self.node_rules().verify_next_round_block);
         let Some(probe) = self.probes.get_mut(&node) else { return };

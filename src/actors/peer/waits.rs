@@ -169,6 +169,7 @@ fn question(open: &Open) -> Phase {
         Purpose::Newcomer => Asked::Newcomer,
         Purpose::Probe => Asked::Probe,
         Purpose::Chunk(place) => Asked::Chunk(place),
+        Purpose::Body(id) => Asked::Body(id),
     };
     Phase::Question(asked, open.to)
 }

@@ -317,7 +317,11 @@ impl TransactionPool {
         additions: &mut Additions,
         effects: &mut Vec<Effect>,
     ) -> Result<(), PoolError> {
-        let outcome = self.make_room(transaction, effects).and_then(|()| {
+        let fits = match self.tree.rules().pool.makes_room_first || self.store.contains(&transaction.id()) {
+            true => Ok(()),
+            false => self.fits(transaction, applied).map(drop).map_err(PoolError::Apply),
+        };
+        let outcome = fits.and_then(|()| self.make_room(transaction, effects)).and_then(|()| {
             let admitted = self.admit(transaction, applied);
             admitted.map_err(PoolError::Apply)
         });
@@ -344,6 +348,10 @@ impl TransactionPool {
         if lowest.fee() >= fee {
             return Err(PoolError::PoolFull { count, fee, lowest: lowest.fee() });
         }
+        // The nonce of this transaction follows that of its sender's last one, which would leave.
+        if lowest.sender_address() == transaction.sender_address() && !rules.makes_room_first {
+            return Err(PoolError::PoolFull { count, fee, lowest: lowest.fee() });
+        }
         let event = match rules.uneven_removal_events {
             true => Event::PoolEvicted(lowest.clone()),
             false => Event::PoolRemoved(lowest.id()),
@@ -355,6 +363,13 @@ impl TransactionPool {
 
     /// Applies a transaction to its sender's wallet in the pool and keeps it.
     pub(super) fn admit(&mut self, transaction: &Arc<SignedTransaction>, applied: &Applied) -> Result<(), ApplyError> {
+        let wallet = self.fits(transaction, applied)?;
+        self.store.keep(transaction, applied.state.wallet(&transaction.sender_address()).cloned(), wallet);
+        Ok(())
+    }
+
+    /// Returns the sender's wallet in the pool after a transaction that fits.
+    fn fits(&self, transaction: &SignedTransaction, applied: &Applied) -> Result<Wallet, ApplyError> {
         let tree = self.tree.clone();
         let terms = tree.terms(self.tip.height());
         let address = transaction.sender_address();
@@ -366,9 +381,8 @@ impl TransactionPool {
         }
         let mut wallet = self.pool_wallet(&address, chain);
         apply::check(transaction, &wallet, &applied.state, &terms)?;
-        apply::apply_to_sender(transaction, &mut wallet);
-        self.store.keep(transaction, chain.cloned(), wallet);
-        Ok(())
+        apply::apply_to_sender(transaction, &mut wallet, terms.rules.ledger.votes);
+        Ok(wallet)
     }
 }
 

@@ -5,10 +5,11 @@
 //! 1. It walks from the node's tip down to the first block that is on its own chain.
 //! 2. If that is its own tip, the blocks between are applied, the oldest first.
 //! 3. A block's transactions leave the pool. One that is not in the pool is applied to its sender's wallet there; where it
-//!    does not fit, all that this sender has pending goes.
+//!    does not fit, all that this sender has pending goes, or what does not fit any more (`rival_empties_sender`).
 //! 4. A block at a milestone's height makes the pool drop what the new schema refuses, with its sender's later ones.
 //! 5. If the common block is below its own tip, the chain was rolled back: the pool empties itself and takes up again what
-//!    the reverted blocks held, the oldest first, unless it is on the new chain. All else that was pending is lost.
+//!    the reverted blocks held, the oldest first, unless it is on the new chain. All else that was pending is lost, or as much
+//!    as there is no room for (`rollback_empties_pool`).
 //! 6. Last it drops what has expired, each with its sender's later transactions.
 //!
 //! A block that did not apply is held against the pool all the same (Q4), and what is left is added anew.
@@ -29,7 +30,7 @@ use std::{
 struct Change {
     /// Reverted transactions that are not taken up again.
     dropped: BTreeSet<TransactionId>,
-    /// What was pending, and stays so.
+    /// The transactions that stay pending.
     pending: Vec<Arc<SignedTransaction>>,
 }
 
@@ -49,7 +50,7 @@ impl TransactionPool {
         self.recent.clear();
         let change = Change { dropped, pending: self.store.in_forging_order().cloned().collect() };
         self.follow_without(tip, &change, effects);
-        // Of a node that had not seen the block yet they are pending.
+        // They are pending at a node that had not seen the block yet.
         for id in change.dropped.iter().filter(|id| self.store.contains(id)).copied().collect::<Vec<_>>() {
             for gone in self.store.with_later(&id) {
                 self.remove(&gone, effects);
@@ -92,20 +93,25 @@ impl TransactionPool {
     }
 
     fn block_applied(&mut self, link: &Arc<Link>, effects: &mut Vec<Effect>) {
+        let mut rivalled = Vec::new();
         if !link.block().transactions.is_empty() && self.store.has_one_of(&self.tree.applied(link).senders) {
-            self.hold_against(link.block(), effects);
+            rivalled = self.hold_against(link.block(), effects);
         }
         self.tip = link.clone();
+        if !rivalled.is_empty() {
+            self.fit_anew(&rivalled, effects);
+        }
         if self.tree.config().milestones.is_milestone(link.height()) {
             self.purge(effects);
         }
     }
 
     /// A block on top of the pool's tip: what it holds leaves the pool, and of a sender who has others in it that do
-    /// not fit what is pending, everything leaves.
-    fn hold_against(&mut self, block: &Block, effects: &mut Vec<Effect>) {
+    /// not fit what is pending, everything leaves. With `rival_empties_sender` off, returns these senders instead.
+    fn hold_against(&mut self, block: &Block, effects: &mut Vec<Effect>) -> Vec<Address> {
+        let mut rivalled = Vec::new();
         if block.transactions.is_empty() || self.store.len() == 0 {
-            return;
+            return rivalled;
         }
         let tree = self.tree.clone();
         let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
@@ -122,10 +128,31 @@ impl TransactionPool {
                 self.remove(&transaction.id(), effects);
             } else if let Some(held) = wallet {
                 if apply::check(transaction, held, &applied.state, &terms).is_ok() {
-                    apply::apply_to_sender(transaction, held);
+                    apply::apply_to_sender(transaction, held, terms.rules.ledger.votes);
                 } else {
                     *wallet = None;
-                    self.remove_all_of(&sender, effects);
+                    match tree.rules().pool.rival_empties_sender {
+                        true => self.remove_all_of(&sender, effects),
+                        false => rivalled.push(sender),
+                    }
+                }
+            }
+        }
+        rivalled
+    }
+
+    /// Keeps the pending transactions of these senders that fit on the pool's tip, and drops the others.
+    fn fit_anew(&mut self, senders: &[Address], effects: &mut Vec<Effect>) {
+        let (tree, applied) = (self.tree.clone(), self.tree.applied(&self.tip));
+        let terms = tree.terms(self.tip.height());
+        for sender in senders {
+            let own: Vec<_> = self.store.sender(sender).into_iter().flat_map(|sender| sender.own()).cloned().collect();
+            let chain = applied.state.wallet(sender);
+            let mut wallet = chain.map_or_else(|| Wallet::cold(*sender, 0), |wallet| Wallet::clone(wallet));
+            for one in own {
+                match apply::check(&one, &wallet, &applied.state, &terms) {
+                    Ok(()) => apply::apply_to_sender(&one, &mut wallet, terms.rules.ledger.votes),
+                    Err(_) => self.remove(&one.id(), effects),
                 }
             }
         }
@@ -139,13 +166,13 @@ impl TransactionPool {
         }
         let mut wallet = chain.map_or_else(|| Wallet::cold(*sender, 0), |wallet| Wallet::clone(wallet));
         for transaction in pending.into_iter().flat_map(|pending| pending.own()) {
-            apply::apply_to_sender(transaction, &mut wallet);
+            apply::apply_to_sender(transaction, &mut wallet, self.tree.rules().ledger.votes);
         }
         wallet
     }
 
     /// Rolled back below `common` and on to `tip`: only the reverted blocks' transactions come back, oldest first, and
-    /// without a word of the reference's.
+    /// without a word of the reference's. With `rollback_empties_pool` off, pending transactions stay as far as they fit.
     fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>, change: &Change, effects: &mut Vec<Effect>) {
         let mut reverted = Vec::new();
         let mut at = self.tip.clone();
@@ -153,19 +180,29 @@ impl TransactionPool {
             reverted.push(at.clone());
             at = at.parent().expect("the common block is below").clone();
         }
+        let kept = match self.tree.rules().pool.rollback_empties_pool {
+            true => change.pending.clone(),
+            false => self.store.in_forging_order().cloned().collect(),
+        };
         self.store.clear();
         self.tip = tip.clone();
         let applied = self.tree.applied(tip);
         let reverted = reverted.iter().rev().flat_map(|link| &link.block().transactions);
+        let tree = self.tree.clone();
+        let rules = &tree.rules().pool;
+        let most = if rules.rollback_empties_pool { rules.max_transactions } else { usize::MAX };
         let reverted = reverted.map(|transaction| (transaction, usize::MAX));
-        let most = self.tree.rules().pool.max_transactions;
-        for (transaction, most) in reverted.chain(change.pending.iter().map(|transaction| (transaction, most))) {
+        for (transaction, most) in reverted.chain(kept.iter().map(|transaction| (transaction, most))) {
             if change.dropped.contains(&transaction.id()) || self.store.len() >= most {
                 continue;
             }
             if self.tree.block_of(tip, &transaction.id()).is_none() {
                 let _applied_or_dropped = self.admit(transaction, &applied);
             }
+        }
+        while !rules.rollback_empties_pool && self.store.len() > rules.max_transactions {
+            let lowest = self.store.to_give_way(rules.eviction_compares_fee_with_nonce).map(|one| one.id());
+            self.store.forget(&lowest.expect("the pool is not empty"));
         }
         effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));
     }

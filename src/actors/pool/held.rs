@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-/// So many blocks after a transaction came it is given up.
+/// The number of blocks for which the pool retains a held transaction.
 const HELD_BLOCKS: u32 = 150;
 
 /// Transactions to be taken later: never more than a pool may have pending.
@@ -119,7 +119,7 @@ impl TransactionPool {
             }
         }
         additions.announce(effects);
-        let is_repeated = self.tree.rules().gossip == Gossip::Reference;
+        let is_repeated = self.tree.rules().gossip != Gossip::Once;
         if is_repeated && !worth_sending_on.is_empty() {
             self.send_on(worth_sending_on.into(), effects);
         }

@@ -59,15 +59,6 @@ pub(super) struct Sender {
     stale: bool,
 }
 
-impl Store {
-    /// Bytes of a pending transaction in the places of all orders but those of rare kinds, of a sender with many others; the
-    /// transaction itself is shared by all pools.
-    pub(super) const BYTES_EACH: u64 = (size_of::<(TransactionId, (Arrival, Arc<SignedTransaction>))>()
-        + 2 * size_of::<usize>()
-        + size_of::<((Reverse<Arktoshi>, Arrival), Arc<SignedTransaction>)>()
-        + size_of::<(Arrival, Arc<SignedTransaction>)>()) as u64;
-}
-
 impl Sender {
     /// The pending ones, by arrival.
     pub(super) fn own(&self) -> impl DoubleEndedIterator<Item = &Arc<SignedTransaction>> {
@@ -217,7 +208,7 @@ impl Store {
                 }
             };
             let arrival = *arrival;
-            // Those of version 1 have no place among the nonces: each comes in its own turn.
+            // Transactions of version 1 have no nonce: each comes in its own turn.
             due.iter().filter(move |(own, one)| *own == arrival || nonce(one).is_some()).map(|(_, one)| one)
         })
     }
@@ -276,9 +267,6 @@ pub(super) struct RecentIds {
 }
 
 impl RecentIds {
-    /// Bytes of an id in both orders.
-    pub(super) const BYTES_EACH: u64 = (2 * size_of::<TransactionId>() + 3 * size_of::<usize>()) as u64;
-
     /// Returns true if an id has been handed in; from now on it has.
     pub(super) fn seen(&mut self, id: TransactionId, limit: usize) -> bool {
         if !self.ids.insert(id) {

@@ -1,8 +1,8 @@
 //! Conditions that a payload must meet for a webhook to fire. Source: api.md 6.3.
 //!
-//! The reference evaluates conditions in JavaScript, and so numbers here are doubles where two values are held to be
-//! the same, and whole numbers of any size where one is held to be greater. What throws there is an error here, and
-//! counts as not fulfilled.
+//! The reference evaluates conditions in JavaScript, and so numbers here are doubles where two values are held to be the same, and
+//! whole numbers of any size where one is held to be greater. A comparison that throws there is an error here, and counts as not
+//! fulfilled.
 
 use super::integer::Integer;
 use fancy_regex::{Regex, RegexBuilder};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// So many events a webhook is for at most.
+/// The largest number of events that one webhook subscribes to.
 pub const EVENTS_MAX: usize = 64;
 
 /// One event, as the reference has it, or several.

@@ -33,7 +33,7 @@ pub(super) struct Firing<'a> {
     pub tree: &'a BlockTree,
     pub now: SimTime,
     pub hooks: &'a [Arc<Webhook>],
-    /// The place of what is told next, if it has one.
+    /// The position of the next post, if posts have one.
     pub next: Option<Sequence>,
     pub effects: &'a mut Vec<WebhookEffect>,
 }
@@ -115,7 +115,7 @@ impl Firing<'_> {
     /// In the order of consensus.md 1.5: missed slots, the round, the transactions, the block, the wallets.
     fn applied(&mut self, link: &Arc<Link>, after: &State, before: &State) {
         let tree = self.tree;
-        // Ranks and rounds are given out after these have been told.
+        // Ranks and rounds are assigned after these posts.
         let idle = |key: &PublicKey| {
             let wallet = after.wallet(&key.address(after.network_byte()));
             let wallet = wallet.map(|wallet| payload::of_wallet(&ranked_as_before(wallet, before), tree));
@@ -186,7 +186,7 @@ impl Firing<'_> {
     /// Delivers an event to all who ask for it and whose conditions its payload fulfils.
     fn fire(&mut self, name: &str, payload: impl FnOnce() -> Option<Value>) {
         let sequence = self.next;
-        // What nobody asks for counts as well: a place does not depend on the webhooks.
+        // An event without a webhook counts as well: a position does not depend on the webhooks.
         self.next.iter_mut().for_each(|next| next.post += 1);
         if !self.wants(name) {
             return;

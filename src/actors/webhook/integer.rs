@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Texts longer than this are no numbers: no amount has so many digits, and reading them takes time.
+/// Texts longer than this are no numbers: no amount is as long, and reading them takes time.
 const DIGITS_MAX: usize = 1_024;
 
 /// A whole number.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct PeerState {
     /// Its simulated public address.
     pub ip: String,
-    /// Of its peer-to-peer interface.
+    /// The port of its peer-to-peer interface.
     pub port: u16,
     pub version: String,
     /// There and back, in milliseconds.
@@ -76,6 +76,7 @@ pub(super) fn of_wallet(wallet: &Wallet, tree: &BlockTree) -> Value {
     let mut put = |name: &str, value: Option<Value>| attributes.extend(value.map(|value| (name.to_owned(), value)));
     put("delegate", wallet.delegate.as_ref().map(|delegate| of_delegate(delegate, tree)));
     put("vote", wallet.vote.map(|key| json!(key)));
+    put("votes", wallet.votes().nth(1).map(|_| json!(wallet.votes().collect::<Vec<_>>())));
     put("secondPublicKey", wallet.second_public_key.map(|key| json!(key)));
     put(
         "multiSignature",

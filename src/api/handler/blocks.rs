@@ -101,7 +101,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
         });
         return listing(call, heights, total);
     };
-    // Equals stand in the order of the chain, in the same direction. What is turned around descends.
+    // Equal rows are in the order of the chain, in the same direction. A reversed order descends.
     let mut least = Least::new(page.end());
     each_candidate(call, generator, |block| {
         if accepts(block) {

@@ -85,7 +85,7 @@ pub async fn make(call: Call<'_>) -> Outcome {
     let context = call.context.clone();
     let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
     let made = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
-    // It answers once it has begun, at the pace on demand with its first block. Somebody may have deleted it by then.
+    // It answers once it has begun, at the pace on demand with its first block. Another client may have deleted it by then.
     let _deleted = made.1.context.live.now().await;
     Ok(call.show_row(MEMBERS, &ChainRow::of(made, &call)).created())
 }

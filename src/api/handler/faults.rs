@@ -1,4 +1,4 @@
-//! Faults of a run that goes on: what there is, another one, and an end. For whoever steers the run.
+//! Faults of a live run: lists them, adds one, ends one. For clients that may control the run.
 
 use crate::{
     api::{

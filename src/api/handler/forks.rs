@@ -83,8 +83,8 @@ const SLOT: &[Member<Turn>] = &[
     }),
 ];
 
-/// A round. `first` is its first height; `slotNow` the slot of the clock; `leftOff` counts older slots than are shown. The slot
-/// of the genesis block is nobody's.
+/// A round. `first` is its first height; `slotNow` the slot of the clock; `leftOff` counts the older slots that are not shown. The slot
+/// of the genesis block has no owner.
 pub const ROUND: &[Member<RoundNow>] = &[
     Member::new("round", Shape::Integer, |now, _| now.round().number().0.into()),
     Member::new("delegates", Shape::Integer, |now, _| now.round().position.delegates.into()),

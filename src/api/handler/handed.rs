@@ -1,5 +1,5 @@
-//! `POST /lab/blocks`: a client hands in a block that it has made. `DELETE /lab/pool/{id}`: a pending transaction goes. For whoever
-//! steers the run.
+//! `POST /lab/blocks`: a client submits a block that it has made. `DELETE /lab/pool/{id}`: removes a pending transaction. For clients
+//! that may control the run.
 
 use super::reorg::{number, refused};
 use crate::{
@@ -25,7 +25,7 @@ pub const TAKEN: &[Member<(NodeId, Arc<Block>)>] = &[
     Member::new("transactions", Shape::Integer, |(_, block), _| block.transactions.len().into()),
 ];
 
-/// What left pools, where, and the messages under way that held it.
+/// The transactions that left pools, the nodes of these pools, and the number of messages under way that contained them.
 pub const DROPPED: &[Member<DroppedPending>] = &[
     Member::by("transactions", Shape::List(&shape::HASH), |dropped, _, slot| slot.put(&dropped.transactions)),
     Member::by("nodes", Shape::List(&Shape::Integer), |dropped, _, slot| slot.put(&dropped.nodes)),
@@ -89,7 +89,7 @@ pub async fn drop_pending(call: Call<'_>) -> Outcome {
     }
 }
 
-/// A block that is handed in at a node. Its wire bytes are written down: whoever reads them comes to the same block.
+/// A block submitted to a node. The recording contains its wire bytes, from which a replay reads the same block.
 struct Given {
     node: NodeId,
     block: Arc<Block>,

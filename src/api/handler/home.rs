@@ -50,7 +50,7 @@ static PARTS: LazyLock<[SiteFile; 21]> = LazyLock::new(|| {
     ]
 });
 
-/// A page that somebody asks for at `/`.
+/// A page that a client requests at `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Live,
@@ -72,7 +72,7 @@ pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Want
     }
 }
 
-/// True if whoever asks is a browser.
+/// Returns true if the client is a browser.
 pub fn shows_html(request: &Request) -> bool {
     accepts(request).contains("text/html")
 }

@@ -1,4 +1,4 @@
-//! Steering the run: advancing it by slots and setting its pace. For whoever runs the process, so on loopback only.
+//! Control of the run: advancing it by slots and setting its pace. For the user who runs the process, so on loopback only.
 
 pub mod money;
 pub mod until;

@@ -72,7 +72,7 @@ fn candidates(call: &Call<'_>) -> Vec<LockRow> {
 
 fn by_id(call: &Call<'_>, text: &str) -> Option<LockRow> {
     let id: TransactionId = text.parse().ok()?;
-    // Whoever sent the transaction that made it.
+    // The owner is the sender of the transaction that made the lock.
     let place = call.context.view.place(&call.head, &id)?;
     LockRow::of(call.head.state().wallet(&place.transaction().sender_address())?, &id)
 }

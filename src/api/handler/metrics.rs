@@ -1,7 +1,7 @@
 //! Figures of a running testnet for Prometheus, as OpenMetrics text. docs/metrics.md tells of each, which a test holds
 //! against what is served.
 //!
-//! Only requests are counted as they are answered; all other figures are looked up when somebody asks.
+//! Only requests are counted when they are answered. All other figures are read when a client asks for them.
 
 mod collect;
 mod process;

@@ -1,5 +1,5 @@
-//! What everybody who reaches the port may see of the whole network, and the faucet that everybody may use if the operator says so.
-//! Nothing here steers, and nothing tells the seed, from which all keys follow.
+//! The public picture of the whole network, and the public faucet if the operator enables it. No route here controls the run or reveals
+//! the seed, from which all keys follow.
 
 use super::{
     faults, forks,
@@ -22,14 +22,14 @@ use std::{
     sync::Arc,
 };
 
-/// Faults that are told at most: the newest.
+/// The largest number of faults in the picture: the newest.
 const FAULTS_MAX: usize = 100;
 
 /// The height at which the tree begins.
 pub const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
 
-/// The picture of the network. `lab` says who may steer: `open` if whoever asks may, `token` if a token is wanted, `closed`
-/// otherwise. `faucet` is null if there is none for everybody.
+/// The picture of the network. `lab` says who may control the run: `open` if this client may, `token` if it needs a token, `closed`
+/// otherwise. `faucet` is null if there is no public one.
 pub const PICTURE: &[Member<Picture>] = &[
     Member::new("lab", Shape::Pattern("^(open|token|closed)$"), |picture, _| picture.lab.into()),
     Member::by("faucet", Shape::Either(&[Shape::Table(&FAUCET), Shape::Null]), |picture, frame, slot| {

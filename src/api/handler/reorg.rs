@@ -1,4 +1,4 @@
-//! `POST /lab/reorg`: the observed node leaves the end of its chain for another branch. For whoever steers the run.
+//! `POST /lab/reorg`: the observed node leaves the end of its chain for another branch. For clients that may control the run.
 
 use crate::{
     actors::NodeId,
@@ -68,7 +68,7 @@ pub async fn reorganise(call: Call<'_>) -> Outcome {
     Ok(call.show_row(DONE, &done))
 }
 
-/// What is asked for.
+/// The body of a request.
 #[derive(Debug, PartialEq)]
 struct Wish {
     node: NodeId,
@@ -79,7 +79,7 @@ struct Wish {
 /// How far the node goes back.
 #[derive(Debug, PartialEq)]
 enum Back {
-    /// So many blocks.
+    /// A number of blocks.
     Depth(u32),
     /// To the block of its chain that has this height, which stays.
     Height(Height),
@@ -91,7 +91,7 @@ impl Wish {
     fn asked(self, stage: &Stage) -> Result<Asked, ApiError> {
         let Self { node, back, transactions } = self;
         let tips = stage.world().tips();
-        // Of a node that is not there the run itself says so, whatever the depth is.
+        // The run itself refuses a node that does not exist, at any depth.
         let depth = match (back, tips.all().get(node.0 as usize)) {
             (Back::Depth(depth), _) => depth,
             (_, None) => 1,

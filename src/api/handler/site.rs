@@ -15,7 +15,7 @@ use std::{
 pub struct SiteFile {
     name: &'static str,
     content: Bytes,
-    /// In gzip, once somebody wanted that.
+    /// The body in gzip, once a client has accepted gzip.
     packed: Arc<OnceLock<Bytes>>,
 }
 

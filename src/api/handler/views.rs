@@ -120,12 +120,12 @@ pub async fn go_on(call: Call<'_>) -> Outcome {
     let view = views(&call)?.get(call.id()?).ok_or(MISSING)?;
     let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
     let added = all.add(gone_on(&view, call.context).await?)?;
-    // Somebody may have deleted it by then.
+    // Another client may have deleted it by then.
     let _deleted = added.1.context.live.now().await;
     Ok(call.show_row(chains::MEMBERS, &ChainRow::of(added, &call)).created())
 }
 
-/// The past calls nobody, and its events have no numbers by which a chain from there could go on.
+/// The past posts no webhooks, and its events have no numbers from which a chain could continue.
 pub const NO_WEBHOOKS: ApiError = ApiError::NotFound(
     "a view of the past has no webhooks, nor has a chain that goes on from one: those of the testnet are at /api/webhooks, and a chain \
      of POST /lab/chains has its own; GET …/lab/events tells what happens",

@@ -66,7 +66,7 @@ pub fn votes(call: &Call<'_>) -> Outcome {
 
 /// The wallets voting for a delegate, for its list of voters.
 pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
-    let voters = call.head.state().wallets().filter(|wallet| wallet.vote == Some(*delegate)).cloned();
+    let voters = call.head.state().wallets().filter(|wallet| wallet.votes().any(|vote| vote == *delegate)).cloned();
     call.list_rows(search(call, voters), wallet::FOUND)
 }
 

@@ -111,7 +111,7 @@ pub async fn lab(call: Call<'_>) -> Outcome {
     Ok(call.show_row(MEMBERS, &Arc::new(Lab { run, now, board, state, peers, snapshots, is_public: false })))
 }
 
-/// What of it everybody may see: no seed, no snapshots. It asks the run for nothing but its clock.
+/// The public part of it: no seed, no snapshots. It asks the run only for its clock.
 pub async fn public(call: &Call<'_>) -> Arc<Lab> {
     let run = call.context.live.now().await.ok();
     let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);

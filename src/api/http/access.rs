@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// So many clients are remembered before those whose time is over are forgotten.
+/// The number of clients at which the server forgets those whose window is over.
 const CLIENTS_MAX: usize = 10_000;
 
 /// Addresses that are answered: patterns such as `127.0.0.*`, where `*` stands for any text. All if there is none.
@@ -130,7 +130,7 @@ impl Limiter {
         self.take_at(limit, client, Instant::now(), SystemTime::now())
     }
 
-    /// Windows are measured by a clock that nobody sets; the other one only tells clients when theirs ends.
+    /// A monotonic clock measures the windows. The other clock only tells clients when their window ends.
     fn take_at(&self, limit: RateLimit, client: IpAddr, now: Instant, shown: SystemTime) -> Quota {
         if self.0.len() > CLIENTS_MAX {
             self.0.retain(|_, window| window.end > now);

@@ -39,12 +39,12 @@ const TOKEN_LENGTH_MIN: usize = 16;
 /// The clients that `/lab` answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LabAccess {
-    /// Nobody.
+    /// No client.
     Off,
     /// Programs on this machine, and pages that this server itself gave out.
     #[default]
     Loopback,
-    /// Whoever sends the token, from anywhere.
+    /// Any client with the token, from anywhere.
     Token(LabToken),
 }
 
@@ -139,7 +139,7 @@ impl Gate<'_> {
         }
     }
 
-    /// Refuses a request that may come from a web page of somebody else, or through a proxy. `who` says who gets an answer.
+    /// Refuses a request that may come from another site's web page, or through a proxy. `who` names the clients that get an answer.
     fn check_page(self, request: &Request, who: &str) -> Result<(), ApiError> {
         if let Some(header) = request.headers.keys().map(|name| name.as_str()).find(|name| is_of_proxy(name)) {
             return Err(ApiError::Refused(format!("{header}: this came through a proxy; {who}")));

@@ -75,7 +75,7 @@ struct Open {
     by_number: BTreeMap<u64, Connection>,
     by_client: BTreeMap<IpAddr, usize>,
     spared: Spared,
-    /// The part of them that the log has been told of.
+    /// The part of them that the log has reported.
     told: Spared,
 }
 
@@ -110,7 +110,7 @@ pub struct AtWork {
 }
 
 impl Connections {
-    /// None yet, and so many at most.
+    /// Begins with none, and allows at most `limit`.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit: limit.max(1), open: Mutex::default() })
     }
@@ -229,7 +229,7 @@ impl Drop for Admitted {
 pub struct UnderWay {
     limit: usize,
     held: Mutex<Held>,
-    /// Of all since the server started.
+    /// The total since the server started.
     total: AtomicU64,
 }
 
@@ -248,7 +248,7 @@ pub struct OnWay {
 }
 
 impl UnderWay {
-    /// None yet, and so many at most.
+    /// Begins with none, and allows at most `limit`.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, held: Mutex::default(), total: AtomicU64::new(0) })
     }
@@ -274,8 +274,8 @@ impl UnderWay {
 }
 
 impl OnWay {
-    /// More bytes are on their way. A client may hold no more than is free. So one client takes half of the room at most, several
-    /// leave the room of one of them, and nobody can keep everybody else from sending.
+    /// More bytes are on their way. A client may hold no more than is free. So one client takes half of the room at most, several leave
+    /// the room of one of them, and no client can keep all others from sending.
     ///
     /// # Errors
     /// They are too many, for this client or for all together.

@@ -1,11 +1,11 @@
-//! The end of the node's log, kept in memory for those who ask for it. Whoever writes the log pushes its lines.
+//! The end of the node's log, in memory for requests. The log's writer pushes its lines.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// So many lines are kept, which is as many as can be asked for.
+/// The number of lines kept in memory, which is also the most that a request can ask for.
 pub const LINES_MAX: usize = 10_000;
 
 /// Takes a line for the node's log.

@@ -8,7 +8,7 @@ use warp::http::{HeaderMap, HeaderName};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxies {
     pub header: HeaderName,
-    /// What others write into the header does not count.
+    /// The header of any other sender is ignored.
     pub from: Whitelist,
 }
 

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-/// The bytes that a `Range` header asks for in a body of so many. `None` if it asks for no one part that there is: the
-/// body is then answered whole.
+/// The bytes that a `Range` header requests in a body of `length` bytes. `None` if it requests anything but one existing part: the
+/// answer is then the whole body.
 pub fn parse(header: &str, length: usize) -> Option<RangeInclusive<usize>> {
     let (first, last) = header.strip_prefix("bytes=")?.split_once('-')?;
     let end = length.checked_sub(1)?;

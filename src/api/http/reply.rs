@@ -19,7 +19,7 @@ pub struct Reply {
     pub status: StatusCode,
     pub content: Content,
     pub body: Bytes,
-    /// The body in gzip, once somebody wanted it, of answers that are given more than once.
+    /// The body in gzip, once a client has accepted gzip, for answers that are given more than once.
     pub(in crate::api) packed: Option<Arc<OnceLock<Bytes>>>,
     /// The address to which a 301 leads.
     pub location: Option<String>,
@@ -307,7 +307,7 @@ fn cut(request: &Request, mut response: Response<Bytes>) -> Response<Bytes> {
     response
 }
 
-/// CORS: whoever asks may read.
+/// Allows the requesting origin to read the answer, with credentials (CORS).
 fn allow_origin(request: &Request, headers: &mut warp::http::HeaderMap) {
     let Some(origin) = request.headers.get(header::ORIGIN) else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

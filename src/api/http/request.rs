@@ -13,7 +13,7 @@ pub struct Ports {
 }
 
 impl Default for Ports {
-    /// Those of the reference's `testnet`.
+    /// The limits of the reference's `testnet`.
     fn default() -> Self {
         Self { p2p: 4_000, api: 4_003 }
     }
@@ -71,7 +71,7 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// Decodes `%41` to `A`. What is no escape stays, what is no UTF-8 becomes U+FFFD.
+/// Decodes `%41` to `A`. Other text stays, and invalid UTF-8 becomes U+FFFD.
 pub fn percent_decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

@@ -64,7 +64,7 @@ impl Begun {
 }
 
 impl Requests {
-    /// A request was answered. What leads to no route is counted as route `none`.
+    /// Counts an answered request. A path without a route counts as route `none`.
     pub fn answered(&self, begun: &Begun, path: Option<&'static str>, method: &Method, status: StatusCode) {
         let nanoseconds = u64::try_from(begun.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let key = (path.unwrap_or("none"), word(method), status.as_u16() / 100);

@@ -42,7 +42,7 @@ pub struct BoardState {
     /// Faults in force, by their number in the plan.
     pub faults: BTreeMap<usize, FaultInForce>,
     pub counts: Counts,
-    /// The highest blocks that nodes have taken off their chains; whoever takes one on again has it on the chain below its tip.
+    /// The highest blocks that nodes have reverted. A node that applies one again has it on the chain below its tip.
     pub left: OrdMap<(Height, BlockId), Arc<Link>>,
     /// The newest events.
     pub told: Told,

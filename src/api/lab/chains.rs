@@ -75,7 +75,7 @@ pub struct Chain<C> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainOrigin {
     pub place: RunPoint,
-    /// Of the chain that most live nodes stood on.
+    /// The height of the chain that most live nodes stood on.
     pub height: Height,
 }
 

@@ -48,7 +48,7 @@ struct Rules {
 /// The effect of a rule on what it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
-    /// The answer begins so many milliseconds later.
+    /// The answer begins this number of milliseconds later.
     Delay(u32),
     /// The connection is closed without an answer; nothing is done.
     Refuse,
@@ -56,11 +56,11 @@ pub enum Treatment {
     Status(u16),
     /// The body ends before it is as long as its head says.
     Cut,
-    /// It is answered as the node would have so many blocks ago.
+    /// The answer is that of the node this number of blocks ago.
     Stale(u32),
     /// Another served node answers.
     Node(u32),
-    /// A post leaves so many milliseconds later, and those behind it.
+    /// A post, and those behind it, leave this number of milliseconds later.
     Late(u32),
     /// A post is sent twice.
     Twice,
@@ -80,7 +80,7 @@ pub struct RuleLine {
     pub event: Option<String>,
     /// The share of what matches that is struck, in millionths.
     pub share: u32,
-    /// After so many it strikes no more.
+    /// The largest number of matches that the rule strikes.
     pub count: Option<u64>,
     /// The seed of its draws; `None` for the network's.
     pub seed: Option<u64>,
@@ -157,7 +157,8 @@ impl Chaos {
         self.lock().all.get(&number).cloned()
     }
 
-    /// The turn of whoever changes rules and tells the run of it: the run hears of changes in the order in which they were made.
+    /// The turn of a caller that changes rules and reports it to the run. So the run receives changes in the order in which they were
+    /// made.
     pub async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turn.lock().await
     }

@@ -6,10 +6,10 @@ use crate::{
 };
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What the operator lets everybody have.
+/// The settings of the public faucet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicFaucet {
-    /// What a payment is.
+    /// The amount of a payment.
     pub amount: Arktoshi,
     /// Payments for each client.
     pub each: RateLimit,

@@ -1,9 +1,8 @@
 //! The events of the network, numbered from the run's first one on, for those who listen.
 //!
-//! An event's number is that of its line in a trace of the run, so it is the same whenever the run is repeated. Numbers are
-//! counted always. Events are kept in a ring only while somebody listens, and after the last reader has left for as long as
-//! that one could come back and miss nothing: until the ring holds nothing but what happened since. An event becomes JSON
-//! on a reader's thread, once for all readers.
+//! An event's number is that of its line in a trace of the run, so it is the same whenever the run is repeated. Every event is counted.
+//! The ring retains events only while a reader is connected, and after the last one has left for as long as that one could come back
+//! without a gap: until the ring holds only later events. An event becomes JSON on a reader's thread, once for all readers.
 
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -208,7 +207,7 @@ impl Drop for Listening {
 }
 
 impl Record {
-    /// What happened on a node.
+    /// Returns the event of a node.
     pub fn of_event(number: u64, at: SimTime, node: NodeId, event: &Event) -> Self {
         Self::new(number, at, Happened::AtNode(node, event.clone()))
     }
@@ -218,7 +217,7 @@ impl Record {
         Self::new(number, at, Happened::Round(after.clone()))
     }
 
-    /// What happened to the network; `None` of what is no event of a live run.
+    /// Returns the event of the network; `None` if it is no event of a live run.
     pub fn of_network(number: u64, at: SimTime, event: &NetworkEvent<'_>) -> Option<Self> {
         Happened::of_network(event).map(|happened| Self::new(number, at, happened))
     }
@@ -297,11 +296,11 @@ impl Record {
     }
 }
 
-/// Numbers what happens, and hands it on while somebody listens.
+/// Numbers the events, and passes them on while a reader is connected.
 pub struct FeedObserver {
     feed: EventFeed,
     last: u64,
-    /// The blocks of which it was told that a round begins after them.
+    /// The blocks after which a round begins, as reported so far.
     ends: BTreeSet<BlockId>,
 }
 

@@ -1,8 +1,8 @@
 //! The coin of a testnet's funded accounts, given out by real transactions that they sign: transfers, and multipayments
 //! where several are paid at once. The last accounts pay first, so that tests that use the first ones are not disturbed.
 //!
-//! Nonces and what is left are read from the chain's newest block and the pool together, one request at a time. Who uses
-//! the same accounts meanwhile may still be faster: what is refused for that is signed anew.
+//! Nonces and balances are read from the chain's newest block and the pool together, one request at a time. Another user of the same
+//! accounts may still be faster. A transaction that is refused for this reason is signed anew.
 
 use crate::{
     actors::Submission,
@@ -83,8 +83,8 @@ impl Funds {
     /// Pays all of them, and answers the ids of the transactions.
     ///
     /// # Errors
-    /// The accounts have not so much, or the pool does not take it; nobody is paid then, unless others use the same
-    /// accounts at the same time.
+    /// The accounts have less than the amount, or the pool refuses the transactions. No recipient is paid then, unless others use the
+    /// same accounts at the same time.
     pub async fn pay(
         &self,
         (view, live): (&View, &LiveHandle),
@@ -94,7 +94,7 @@ impl Funds {
         self.pay_in_turn((view, live), payments).await
     }
 
-    /// Makes so many new accounts and pays each of them so much.
+    /// Creates `count` new accounts and pays `balance` to each.
     ///
     /// # Errors
     /// As [`Funds::pay`]; no account is made then.
@@ -145,7 +145,7 @@ impl Funds {
         let (mut left, mut ids, mut refused, mut tried) = (payments, Vec::new(), None, BTreeSet::new());
         for _ in 0..ATTEMPTS {
             let transactions = self.sign(&view.head(), view.tree(), &left)?;
-            // The same again would only be told that it is known.
+            // The pool would only refuse the same transaction as known.
             if transactions.iter().filter(|transaction| tried.insert(transaction.id())).count() == 0 {
                 break;
             }
@@ -244,7 +244,7 @@ impl Purse<'_> {
         (!part.is_empty()).then_some(part)
     }
 
-    /// At the static fee, or what the pool asks for so many bytes if that is more.
+    /// Signs at the static fee, or at the pool's fee for this number of bytes if that is more.
     fn sign(&self, part: Vec<Payment>, byte: u8, tree: &BlockTree) -> SignedTransaction {
         let builder = match &part[..] {
             [Payment { amount, recipient }] => Transaction::transfer(*recipient, *amount),

@@ -28,7 +28,7 @@ pub struct Subscription {
     /// The number of the last event the client knows; `None` to begin with the next one.
     pub after: Option<u64>,
     pub filter: Arc<Filter>,
-    /// The stream ends after so many events.
+    /// The number of events after which the stream ends.
     pub limit: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What clients have handed in last, and what their nodes answered: for those who look for the reason of a failed test.
+//! The newest transactions that clients submitted, with the nodes' answers. A reader finds the reason of a failed test here.
 
 use crate::{
     actors::{NodeId, SimTime},

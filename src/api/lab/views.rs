@@ -1,8 +1,8 @@
 //! Views of the past: the network as it was at an earlier instant, under a path of its own.
 //!
-//! `/views/{id}/api` and `/views/{id}/lab` are answered as `/api` and `/lab` were answered then, from a copy of the network that
-//! nobody advances. The copy is made from a moment that is kept, on a thread of its own ([`Past`]), so the live network neither
-//! waits for it nor changes by it. A view can be gone on from as an isolated chain.
+//! `/views/{id}/api` and `/views/{id}/lab` answer as `/api` and `/lab` answered then, from a copy of the network that does not advance.
+//! The copy is made from a stored moment on a thread of its own ([`Past`]), so the live network neither waits for it nor changes by it.
+//! An isolated chain can continue from a view.
 
 use super::{
     board::LabBoard,
@@ -31,16 +31,16 @@ use std::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
-/// Views that one process has at a time. One more closes the one that nobody has asked for longest.
+/// The largest number of views of one process at a time. One more closes the view that has been idle longest.
 pub const VIEWS_MAX: usize = 16;
 /// Copies that are played at a time.
 const AT_ONCE: usize = 2;
 /// The path before the number of a view.
 const PREFIX: &str = "/views/";
 
-/// Those who watch a network for its API.
+/// The observers of a network for its API.
 pub struct Observed {
-    /// Of the nodes that are served.
+    /// The views of the served nodes.
     pub views: Vec<View>,
     pub board: LabBoard,
 }
@@ -62,9 +62,9 @@ impl Watchers for Observed {
 pub enum Instant {
     /// The newest state at which the network's clock showed this.
     At(SimTime),
-    /// After so many inputs were delivered to actors, where that is within an instant.
+    /// A position within an instant: after this number of inputs was delivered to actors.
     Within { at: SimTime, delivered: u64, inputs: Option<usize> },
-    /// That of a view.
+    /// The instant of a view.
     Of(u64),
     /// The network as it is now.
     Now,
@@ -89,7 +89,7 @@ pub enum By {
 pub struct ViewWish {
     pub instant: Instant,
     pub away: Option<Away>,
-    /// Whose API it has.
+    /// The node whose API the view has.
     pub node: NodeId,
 }
 
@@ -156,7 +156,7 @@ impl<C: Running> Views<C> {
             Instant::Of(id) => Some(self.get(id).ok_or(MISSING)?),
             _ => None,
         };
-        // Whoever waits holds nothing of the history.
+        // A waiting caller holds no lock on the history.
         let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
         let past = self.0.past.clone();
         let history = live.look(move |stage| past.history(stage)).await?;
@@ -181,7 +181,7 @@ impl<C: Running> Views<C> {
         .await
     }
 
-    /// Keeps one, and answers its number. One more than [`VIEWS_MAX`] closes the one that nobody has asked for longest.
+    /// Stores a view and returns its number. One more than [`VIEWS_MAX`] closes the view that has been idle longest.
     pub fn keep(&self, view: PastView<C>) -> (u64, Arc<PastView<C>>) {
         let view = Arc::new(view);
         let mut all = self.lock();
@@ -338,7 +338,7 @@ fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reve
     (live, Come { live: handle, view, board, feed, place, reverts })
 }
 
-/// The view of a node that nobody watched, as it is now.
+/// The current view of a node that had no observer.
 fn view_of(stage: &Stage, node: NodeId, older: Option<Arc<dyn Older>>) -> View {
     let (world, plan) = (stage.world(), stage.snapshots().plan());
     let (tips, nodes) = (world.tips(), 0..plan.nodes.len() as u32);
@@ -371,12 +371,12 @@ async fn on_thread(
                     live
                 }
                 Err(why) => {
-                    // Nobody waits for it any more: the client has gone.
+                    // The client that waited for it has gone.
                     let _client_gone = tell.send(Err(why));
                     return;
                 }
             };
-            // Whoever asks is told that it has stopped.
+            // Later requests are answered that it has stopped.
             let _stopped = live.run().await;
         });
     };

@@ -15,6 +15,7 @@ const form = (name, act, ...parts) =>
     "form",
     {
       class: "fault",
+      novalidate: "",
       "aria-label": name,
       onsubmit: (event) => {
         event.preventDefault();
@@ -151,7 +152,9 @@ class Chaos {
   begin() {
     const [name, words, label] = this.chosen;
     const what = this.what.value.trim();
-    const body = { [name]: label === undefined ? true : whole(this.value), share: Number(this.share.value) / 100 };
+    const share = Number(this.share.value);
+    if (!(share >= 0 && share <= 100)) return this.deeds.say(this.told, "wrong", `“${this.share.value}” is no share: give 0 to 100 per cent.`);
+    const body = { [name]: label === undefined ? true : whole(this.value), share: share / 100 };
     if (what) body[OF_POSTS.has(name) ? "event" : "route"] = what;
     if (this.count.value) body.count = whole(this.count);
     this.deeds.do(
@@ -162,7 +165,7 @@ class Chaos {
         this.load();
         return `Rule ${id} is in force: ${words.toLowerCase()}.`;
       },
-      { [name]: label ?? words, route: "Route", event: "Event", share: "Per cent", count: "At most" },
+      { [name]: label?.split(",")[0] ?? words, route: "Route", event: "Event", count: "At most" },
     );
   }
 

@@ -18,6 +18,9 @@ const KINDS = [
   ["", "Other, as JSON", [["json", "Fault", '{"kind": "slow", …}']]],
 ];
 
+/** The fields that are numbers. */
+const NUMBERS = new Set(["by_ms", "chance"]);
+
 /** Nodes as people write them: numbers, spans and names. */
 function someNodes(text) {
   return text
@@ -43,7 +46,7 @@ export function bodyOf(kind, fields, seconds) {
   if (fields.delegates !== undefined) body.delegates = someNodes(fields.delegates);
   if (fields.by_ms !== undefined) body.by_ms = Number(fields.by_ms);
   if (fields.chance !== undefined) body.chance = Number(fields.chance);
-  if (seconds && kind !== "heal") body.until = { after: seconds };
+  if (seconds !== "" && kind !== "heal") body.until = { after: Number(seconds) };
   return body;
 }
 
@@ -97,6 +100,7 @@ export class Faults {
       {
         class: "fault",
         "aria-label": "New fault",
+        novalidate: "",
         onsubmit: (event) => {
           event.preventDefault();
           this.begin();
@@ -125,14 +129,17 @@ export class Faults {
   begin() {
     const inputs = [...this.fields.querySelectorAll("input")];
     const names = Object.fromEntries(inputs.map((field) => [field.name, field.getAttribute("aria-label")]));
-    const empty = inputs.find((field) => !field.value.trim());
-    if (empty) {
-      this.deeds.say(this.told, "wrong", `${names[empty.name]}: give something like ${empty.placeholder}.`);
+    // Commas and strokes alone name nothing, and some fields are numbers.
+    const isUsable = ({ name, value }) => (NUMBERS.has(name) ? value.trim() !== "" && Number.isFinite(Number(value)) : /[^\s,/]/.test(value));
+    const wrong = inputs.find((field) => !isUsable(field));
+    if (wrong) {
+      const why = NUMBERS.has(wrong.name) && wrong.value.trim() ? `“${wrong.value.trim()}” is no number: ` : "";
+      this.deeds.say(this.told, "wrong", `${names[wrong.name]}: ${why}give something like ${wrong.placeholder}.`);
       return;
     }
     let body;
     try {
-      body = bodyOf(this.kind.value, Object.fromEntries(inputs.map((field) => [field.name, field.value])), Number(this.seconds.value));
+      body = bodyOf(this.kind.value, Object.fromEntries(inputs.map((field) => [field.name, field.value])), this.seconds.value);
     } catch {
       this.deeds.say(this.told, "wrong", `This is no JSON: give something like ${inputs[0].placeholder}.`);
       return;
@@ -142,7 +149,7 @@ export class Faults {
       "The fault",
       () => post("lab/faults", body),
       ({ id, state, fault }) => `Fault ${id}, ${fault.kind}, ${state === "in-force" ? "is in force" : `is ${state}`}.`,
-      names,
+      { ...names, until: "The seconds it lasts", after: "The seconds it lasts", "until.after": "The seconds it lasts" },
     );
   }
 

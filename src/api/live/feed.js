@@ -97,7 +97,10 @@ export class Feed {
     );
   }
 
-  /** An event about a block has the colour of the branch that the block is on now, and a forged one the branch's shape. */
+  /**
+   * An event about a block has the colour of the branch that the block is on now, and a forged one the branch's shape. A block that the
+   * page has not seen yet, or not any more, has no branch's.
+   */
   sign({ kind, block, to }, branches) {
     const id = block?.id ?? to?.id;
     const look = id === undefined ? undefined : branches.of(id);
@@ -106,7 +109,7 @@ export class Feed {
       kind === "block.forged" && isKnown
         ? svg("svg", { width: 12, height: 12, viewBox: "0 0 12 12" }, marker(look, 6, 6, 5))
         : (SIGNS[kind] ?? "·");
-    return element("span", { class: "sign", "aria-hidden": "true", style: isKnown ? `color:var(--${lookOf(look)[0]})` : null }, shown);
+    return element("span", { class: "sign", "aria-hidden": "true", style: id === undefined ? null : `color:var(--${lookOf(look)[0]})` }, shown);
   }
 
   row(event, nodes, branches) {

@@ -60,6 +60,7 @@ function faucet({ amount, payments, seconds }, deeds) {
     "form",
     {
       class: "row",
+      novalidate: "",
       onsubmit: (event) => {
         event.preventDefault();
         pay();

@@ -58,10 +58,12 @@ export class Ring {
     const now = round.slots.findIndex(({ slot }) => slot >= round.slotNow);
     const first = Math.max(0, Math.min(now < 0 ? Infinity : now - MOST / 2, round.slots.length - MOST));
     const slots = round.slots.slice(first, first + MOST);
-    const same = this.round && this.round.tip === round.tip && this.round.slotNow === round.slotNow && this.slots.length === slots.length;
+    // A block of another branch changes a slot of which the winning chain says nothing new.
+    const key = `${round.tip} ${round.slotNow} ${slots.map(({ state }) => state).join()}`;
+    const same = this.key === key;
     // The genesis block is nobody's.
     for (const slot of slots) slot.owner ??= "genesis block";
-    Object.assign(this, { round, slots });
+    Object.assign(this, { round, slots, key });
     this.counts = Object.fromEntries(STATES.map(([state]) => [state, round.slots.filter((slot) => slot.state === state).length]));
     if (same) return;
     const named = slots.length <= NAMED;

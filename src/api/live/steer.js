@@ -28,6 +28,7 @@ const row = (name, act, told, ...parts) =>
     "form",
     {
       class: "row",
+      novalidate: "",
       onsubmit: (event) => {
         event.preventDefault();
         act();
@@ -98,6 +99,7 @@ export class Clock {
       "form",
       {
         class: "advance",
+        novalidate: "",
         "aria-label": "Advance",
         onsubmit: (event) => {
           event.preventDefault();
@@ -148,7 +150,12 @@ export class Clock {
   }
 
   submit() {
-    const count = Math.max(1, Math.min(MOST, Math.floor(Number(this.count.value)) || 1));
+    const count = Number(this.count.value);
+    if (!Number.isInteger(count) || count < 1 || count > MOST)
+      return this.deeds.say(this.told, "wrong", `“${this.count.value}” cannot be played: give a whole number from 1 to ${number(MOST)}.`);
+    const { height } = this.deeds.network.tree ?? { height: 0 };
+    if (this.unit.value === "height" && count <= height)
+      return this.deeds.say(this.told, "wrong", `The chain has height ${number(height)} already.`);
     if (this.unit.value === "slots") this.advance({ slots: count });
     else if (this.unit.value === "rounds") this.advanceRounds(count);
     else this.advance({ until: { height: count }, limit: MOST });
@@ -224,6 +231,7 @@ export class Tools {
       () => post("lab/reorg", body),
       (done) =>
         `${plural(done.reverted.length, "block")} left for ${plural(done.blocks.length, "other")}: ${plural(done.moved.length, "node")} went along${done.left.length ? `, ${number(done.left.length)} stay` : ""}${done.transactions.length ? `; ${plural(done.transactions.length, "transaction")} ${this.fate.value === "drop" ? "dropped" : "returned"}` : ""}.`,
+      { depth: "Blocks to leave" },
     );
   }
 
@@ -266,7 +274,7 @@ export class Tools {
               "span",
               {},
               element("b", {}, `${id}`),
-              name ? ` ${name}` : "",
+              name ? [" ", element("bdi", {}, name)] : "",
               element("span", { class: "soft" }, ` height ${number(height)}, ${clock(now)}`),
             ),
             element(

@@ -36,7 +36,7 @@ async function block(id, query) {
         "",
         beside,
         facts([
-          ["Id", code(found.id)],
+          ["Id", copied(found.id, "Copy the id")],
           ["Previous", height > 1 ? idLink("blocks", found.previous, 20) : "none: the first block"],
           ["Time", timeOf(found.timestamp)],
           ["Forger", forger.username ? link("delegates", forger.username) : code(forger.publicKey)],
@@ -71,7 +71,7 @@ async function transaction(id) {
         "",
         pending ? element("span", { class: "chip" }, "pending") : null,
         facts([
-          ["Id", code(found.id)],
+          ["Id", copied(found.id, "Copy the id")],
           ["Block", pending ? "in none yet: it waits in the pool" : idLink("blocks", found.blockId, 20)],
           ["Time", timeOf(found.timestamp)],
           ["Confirmations", pending ? null : number(found.confirmations ?? 0)],

@@ -91,7 +91,14 @@ export class Travel {
   /** Goes to the instant that the address names, if it names one. */
   async begin() {
     const named = new URLSearchParams(location.search).get("at");
-    if (named === null || !HAS_PAST || this.network.shared) return;
+    const isClosed = !HAS_PAST || this.network.shared;
+    if (named !== null && isClosed) {
+      const why = HAS_PAST ? "Those who may steer this testnet can look at its past." : "An isolated chain has no past of its own to look at.";
+      this.instead ??= element("div", { class: "banner", role: "status" });
+      this.where.after(this.instead);
+      this.instead.textContent = `The address asks for the instant “${named}”. ${why} What is shown here is now.`;
+    } else this.instead?.remove();
+    if (named === null || isClosed) return;
     if (/^\d{1,15}(-\d{1,15}-\d{1,15})?$/.test(named)) {
       const [at, delivered, inputs] = named.split("-").map(Number);
       await this.go(delivered === undefined ? { at } : { at, delivered, inputs });

@@ -29,10 +29,24 @@ const KNOWN = [
   [/^An internal server error occurred$/, () => "The run has ended, or something broke; the log says what."],
 ];
 
+/** A value that has another form than its field, by the types of Rust. */
+const FORMS = [
+  [/^u(8|16|32|64|128|size)$/, "a whole number from 0 on"],
+  [/^i(8|16|32|64|128|size)$/, "a whole number"],
+  [/^f(32|64)$/, "a number"],
+  [/^a string$/, "a text"],
+];
+/** What a validator's sentence asks for: a number, or a bound of it. */
+const ASKED = [
+  [/^must be (?:larger|greater) than or equal to (\S+)$/, (bound) => `must be ${number(Number(bound))} or more`],
+  [/^must be less than or equal to (\S+)$/, (bound) => `must be ${number(Number(bound))} or less`],
+];
+
 /** Answers about one field, by its key: what was found, and what is allowed. */
 const FIELDS = {
   recipient: (found) => `${given(found)} is no address of this network.`,
   amount: (found) => `${/^"?\d+"?$/.test(found) ? coins(bare(found)) : given(found)} cannot be paid.`,
+  balance: (found) => `An account cannot begin with ${/^"?\d+"?$/.test(found) ? coins(bare(found)) : given(found)}.`,
   depth: (found, allowed) => {
     const range = /^(\d+) to (\d+)/.exec(allowed);
     if (!range) return null;
@@ -62,6 +76,17 @@ export function inWords(message, names = {}) {
     return (
       FIELDS[key]?.(found, allowed) ?? `${names[key] ?? key}: ${given(found)} is not possible, ${allowed.replace(/'/g, "")} ${are}.`
     );
+  }
+  const child = /^child "([^"]+)" fails because \["[^"]+" (.*)\]$/s.exec(message);
+  if (child) {
+    const [form, words] = ASKED.find(([form]) => form.test(child[2])) ?? [];
+    return `${names[child[1]] ?? child[1]} ${form ? words(form.exec(child[2])[1]) : child[2]}.`;
+  }
+  const typed = /^key '([^']+)': (?:invalid (?:type|value): (?:string|integer|floating point|boolean|character) |unknown variant )(.*), expected (?:one of )?(.*)$/s.exec(message);
+  if (typed) {
+    const [, key, found, wanted] = typed;
+    const [form, words] = FORMS.find(([form]) => form.test(wanted)) ?? [];
+    return `${names[key] ?? key}: ${given(found.replaceAll("`", ""))} is not possible, ${form ? wanted.replace(form, words) : wanted.replaceAll("`", "")} is.`;
   }
   const other = /^key '([^']+)': (.*)$/s.exec(message);
   const text = other ? `${names[other[1]] ?? other[1]}: ${other[2]}` : message;

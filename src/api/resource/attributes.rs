@@ -109,6 +109,7 @@ pub const ATTRIBUTES: &[Row] = &[
         slot.some_members(DELEGATE, wallet.delegate.as_deref(), frame);
     }),
     Row::some("vote", shape::KEY, |wallet, _| wallet.vote.into()),
+    VOTES,
     Row::some("secondPublicKey", shape::KEY, |wallet, _| wallet.second_public_key.into()),
     MULTI_SIGNATURE,
     Row::some_by("ipfs", Shape::Members(&[("hashes", Shape::Map(&Shape::Boolean), true)]), |wallet, _, slot| {
@@ -128,6 +129,13 @@ pub const ATTRIBUTES: &[Row] = &[
         slot.some_members(BUSINESS, wallet.business.as_deref(), frame);
     }),
 ];
+
+/// The delegate of each vote of a wallet that has several; nothing for a wallet with one.
+const VOTES: Row = Row::some_by("votes", Shape::List(&shape::KEY), |wallet, _, slot| {
+    if wallet.votes().nth(1).is_some() {
+        slot.put(&wallet.votes().collect::<Vec<_>>());
+    }
+});
 
 /// `{"publicKeys":[…],"min":n}`, or nothing.
 pub const MULTI_SIGNATURE: Row = Row::some_by("multiSignature", Shape::Table(&SIGNERS), |wallet, frame, slot| {

@@ -51,7 +51,7 @@ pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 
 /// A block, as its members see it.
 pub enum BlockRow {
-    /// One that somebody holds.
+    /// A block in memory.
     Whole(Arc<Block>),
     /// One on a chain.
     Confirmed(ConfirmedBlock),

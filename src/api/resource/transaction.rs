@@ -118,7 +118,7 @@ impl TransactionRow {
 
 type Row = Member<TransactionRow>;
 
-/// The members of the API's shape. Who sent and received is looked up, see [`handler`](crate::api).
+/// The members of the API's shape. The handler looks up sender and recipient, see [`handler`](crate::api).
 pub const MEMBERS: &[Row] = &[
     Row::new("id", shape::HASH, |row, _| row.transaction.id().into()).asked(TRANSACTION_ID),
     Row::some("blockId", shape::BLOCK_ID, |row, _| row.place.as_ref().map(|place| place.block_id()).into())

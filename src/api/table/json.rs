@@ -73,7 +73,7 @@ impl MemberWriter<'_, '_> {
         object.close();
     }
 
-    /// Whatever `write` writes, which is one value.
+    /// Appends the one value that `write` writes.
     pub fn value_with(self, write: impl FnOnce(&mut Vec<u8>)) {
         write(self.object.key(self.name));
     }

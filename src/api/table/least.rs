@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Keys that are held at least before those behind the page are let go.
 const LEAST_ROOM: usize = 64;
 
-/// The least of all keys that were pushed, so many of them.
+/// The least of all pushed keys, up to a fixed number.
 pub struct Least<K> {
     keep: usize,
     /// As many as are held before what lies behind the least is let go.
@@ -17,7 +17,7 @@ pub struct Least<K> {
 }
 
 impl<K: Ord + Copy> Least<K> {
-    /// Keeps so many.
+    /// Keeps the `keep` least keys.
     pub fn new(keep: usize) -> Self {
         Self { keep, room: room(keep), keys: Vec::new(), bound: None, pushed: 0 }
     }
@@ -59,7 +59,7 @@ impl<K: Ord + Copy> Least<K> {
     }
 }
 
-/// As many as are held of a list of which so many are kept, before what lies behind them is let go.
+/// The number of keys that a list of the `keep` least ones holds before it drops the others.
 pub fn room(keep: usize) -> usize {
     keep.saturating_mul(4).max(LEAST_ROOM)
 }

@@ -1,5 +1,5 @@
-//! The published description of the API in OpenAPI 3.1, made from the tables by which it answers: routes, parameters,
-//! and the members of what is shown. What is not in a table is not said.
+//! The published description of the API in OpenAPI 3.1, made from the tables by which it answers: routes, parameters, and the members
+//! of resources. The description contains only what the tables contain.
 
 mod examples;
 
@@ -24,7 +24,7 @@ enum Location {
     Body,
 }
 
-/// The description of the API in a dialect; a request takes so many transactions.
+/// The description of the API in a dialect. A request takes up to `transactions_max` transactions.
 pub fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> Value {
     let mut named = Named::new();
     let mut paths: Map<String, Value> = Map::new();

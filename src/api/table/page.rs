@@ -1,4 +1,4 @@
-//! Pages: which part of a list is shown, and what is said about the whole. Source: api.md 2.
+//! Pages: the part of a list that is shown, and the figures about the whole. Source: api.md 2.
 
 use super::{
     json::{Object, write_list},
@@ -48,7 +48,7 @@ impl Page {
         Self { number, limit: limit as usize, start }
     }
 
-    /// The indexes of this page's rows in a list of so many.
+    /// The indexes of this page's rows in a list of `total` rows.
     pub fn range(self, total: u64) -> std::ops::Range<u64> {
         let start = self.start.min(total);
         start..start.saturating_add(self.limit as u64).min(total)

@@ -73,7 +73,7 @@ fn takes_range(tables: &[&[Parameter]], name: &str, dialect: Dialect) -> bool {
     parameters.any(|parameter| parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect))
 }
 
-/// Sets an end of a range, unless the end that is there is narrower. What is no number stays, to be refused.
+/// Sets an end of a range, unless the present end is narrower. An end that is no number stays and is refused later.
 fn narrow(range: &mut Map<String, Value>, end: &str, value: &Value) {
     let number = |value: &Value| value.as_str().and_then(|text| text.trim().parse::<i128>().ok());
     let is_narrower = match (range.get(end), number(value)) {

@@ -269,7 +269,7 @@ pub struct Call<'c> {
     pub routes: &'static [Route],
     /// Without version.
     pub path: &'c str,
-    /// Of the path.
+    /// The arguments in the path.
     pub arguments: Parameters,
     /// As sent, for links.
     pub query: Map<String, Value>,

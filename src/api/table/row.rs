@@ -1,5 +1,5 @@
-//! The rows of a resource: one for each member. It says what the value is and has, how it is shown, by which rule it is asked
-//! for, how it compares, and in which dialect. What is written, described, filtered and ordered follows from the rows.
+//! The rows of a resource: one for each member. A row has the value, its shape, the rule of its parameter, its comparison and its
+//! dialect. Answers, their description, filters and orders follow from the rows.
 
 use super::{
     dialect::{Dialect, Spoken},
@@ -178,7 +178,7 @@ impl<R> Member<R> {
     }
 }
 
-/// A table of so many rows, with others in the place of those of their names.
+/// A table of `N` rows, in which the given rows replace those of the same names.
 ///
 /// # Panics
 /// The table has no row of such a name.
@@ -195,7 +195,7 @@ pub const fn with<R, const N: usize, const M: usize>(table: &[Member<R>], others
 /// The parameters of a list's query that ask for these members, in the order in which they are checked.
 ///
 /// # Panics
-/// The table has no such row, or nobody asks for it.
+/// The table has no such row, or the row has no parameter.
 pub const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
     parameters(table, names, false)
 }
@@ -203,7 +203,7 @@ pub const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static st
 /// The parameters of a search that ask for these members, in the order in which they are checked.
 ///
 /// # Panics
-/// The table has no such row, or nobody asks for it.
+/// The table has no such row, or the row has no parameter.
 pub const fn searched<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
     parameters(table, names, true)
 }

@@ -34,7 +34,7 @@ pub enum Rule {
     Percents,
     /// One of these numbers, or its name.
     Named(&'static [(&'static str, i64)]),
-    /// A list of so many to so many different texts.
+    /// A list of different texts, with the least and the largest number of them.
     Several(&'static Rule, usize, usize),
     /// Any object.
     Object,

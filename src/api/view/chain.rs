@@ -1,7 +1,7 @@
 //! The chain of one head, indexed: blocks by height, transactions by number, wallet and type.
 //!
-//! All of it is persistent: a head shares what it has in common with the one before, and a reader that holds a head
-//! holds its index, whatever is applied or rolled back meanwhile. What is found needs no check against the chain.
+//! All of it is persistent: a head shares what it has in common with the one before, and a reader that holds a head holds its index,
+//! even if blocks are applied or rolled back meanwhile. A result needs no check against the chain.
 //!
 //! Settled blocks may lie elsewhere (`older.rs`): then memory holds the blocks above a base, and of each list the rows above
 //! it. A reader sees one list.
@@ -43,12 +43,12 @@ pub struct Chain {
     older: Option<Arc<dyn Older>>,
     /// The highest block that is not in memory; `Height(0)` where all are.
     base: Height,
-    /// That of the older part when the chain last changed.
+    /// The epoch of the older part when the chain last changed.
     epoch: u64,
     /// From the base on.
     blocks: Vector<Arc<Entry>>,
     wallets: HashMap<Address, History>,
-    /// Of each type, in the order of [`Kind::ALL`], with the fee paid.
+    /// The transactions of each type, in the order of [`Kind::ALL`], with the fee paid.
     kinds: [Vector<(Spot, u64)>; Kind::ALL.len()],
     /// The heights of each generator's blocks.
     forged: HashMap<PublicKey, Vector<Height>>,
@@ -188,7 +188,7 @@ impl Chain {
         }
     }
 
-    /// The block at a height, without its transactions. Of one that is not in memory only the header is read.
+    /// The block at a height, without its transactions. If the block is not in memory, only its header is read.
     pub fn block(&self, height: Height) -> Option<ConfirmedBlock> {
         if let Some(entry) = self.recent(height) {
             return Some(ConfirmedBlock::of(entry));
@@ -252,7 +252,7 @@ impl Chain {
         self.blocks.last().map_or(0, |entry| entry.link().transactions())
     }
 
-    /// The places of the transactions with so many older ones (0 is the first of the genesis block), the last of them first.
+    /// The places of the transactions with these numbers (0 is the first of the genesis block), the last of them first.
     pub fn numbered_down(&self, numbers: Range<u64>) -> Vec<Spot> {
         let mut spots = Vec::with_capacity((numbers.end - numbers.start) as usize);
         let Some(last) = numbers.end.checked_sub(1) else { return spots };
@@ -268,7 +268,7 @@ impl Chain {
         spots
     }
 
-    /// The height of the transaction with so many older ones.
+    /// The height of the transaction with this number.
     fn height_of_number(&self, number: u64) -> Height {
         let is_below = |block: &Block<'_>| block.transactions() <= number;
         self.first_not(is_below)
@@ -288,7 +288,8 @@ impl Chain {
         }
     }
 
-    /// The transactions at some spots of this chain, in that order. Of a block that is not in memory only they are read, at once.
+    /// The transactions at some spots of this chain, in that order. If a block is not in memory, only these transactions are read, at
+    /// once.
     pub fn places(&self, spots: &[Spot]) -> Vec<ConfirmedTransaction> {
         let mut places: Vec<Option<ConfirmedTransaction>> = Vec::with_capacity(spots.len());
         let mut to_read: BTreeMap<Height, Vec<usize>> = BTreeMap::new();

@@ -108,8 +108,8 @@ impl Entry {
 }
 
 impl Contents {
-    /// Those of a block's transactions. `running` gives the number of the transaction among all that its sender has sent, for
-    /// one that does not say it: by its index, from 1.
+    /// The facts of a block's transactions. `running` gives, by index, the number of a transaction among all of its sender, from 1, for
+    /// a transaction without a nonce.
     pub fn of(link: &Link, mut running: impl FnMut(usize) -> u64) -> Self {
         let block = link.block();
         let mut facts = Vec::with_capacity(block.transactions.len());
@@ -138,7 +138,7 @@ impl Contents {
 }
 
 impl Totals {
-    /// Those of a header.
+    /// The facts of a header.
     pub fn of(header: &BlockHeader) -> Self {
         Self {
             version: header.version,
@@ -154,8 +154,8 @@ impl Totals {
 }
 
 impl Facts {
-    /// Those of a transaction in a block of a time. `running` gives its number among all that its sender has sent, from 1, where
-    /// it does not say it.
+    /// The facts of a transaction in a block of this time. `running` gives its number among all of its sender, from 1, for a
+    /// transaction without a nonce.
     pub fn of(transaction: &SignedTransaction, block: Timestamp, running: impl FnOnce() -> u64) -> Self {
         let (version, nonce, timestamp) = match transaction.transaction().version {
             Version::One(timestamp) => (1, running(), timestamp),

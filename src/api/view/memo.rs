@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// So many bytes are remembered for one head; whatever comes later is answered anew each time.
+/// The number of bytes that the cache of one head holds. Later answers are computed each time.
 const BYTES_MAX: usize = 64 << 20;
 /// An address that is longer is not asked for twice.
 const ADDRESS_MAX: usize = 512;
@@ -26,7 +26,7 @@ impl Memo {
         Some(self.answers.get()?.get(target)?.clone())
     }
 
-    /// Remembers an answer, if there is room. What comes back shares its parts with what is remembered.
+    /// Caches an answer, if there is room. The returned answer shares its parts with the cached one.
     pub fn keep(&self, target: &str, reply: Reply) -> Reply {
         let size = target.len() + reply.body.len();
         let has_room = target.len() <= ADDRESS_MAX && self.bytes.fetch_add(size, Ordering::Relaxed) + size <= BYTES_MAX;

@@ -33,7 +33,7 @@ pub enum List {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     pub spot: Spot,
-    /// Those of a transaction; a block has none.
+    /// The facts of a transaction; a block has none.
     pub facts: Option<Facts>,
 }
 
@@ -115,8 +115,8 @@ pub trait Older: Send + Sync {
     fn unlock(&self, lock: &TransactionId) -> Result<Option<Spot>, SettledError>;
 }
 
-/// Returns a value that was read. An answer cannot be right without it, so a failure unwinds to whoever answers, as
-/// [`SettledError`] does that comes from the tree.
+/// Returns a value that was read. An answer cannot be right without it, so a failure unwinds to the request's host, like a
+/// [`SettledError`] from the tree.
 pub fn readable<T>(read: Result<T, SettledError>) -> T {
     read.unwrap_or_else(|why| panic::resume_unwind(Box::new(why)))
 }

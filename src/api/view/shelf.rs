@@ -47,7 +47,7 @@ use std::{
     },
 };
 
-/// A batch is written once it has so many keys.
+/// The number of keys at which a batch is written.
 const BATCH_KEYS: usize = 20_000;
 /// The file that says that damage was found.
 const DAMAGED: &str = "damaged";
@@ -193,7 +193,7 @@ impl Shelf {
 
     /// Begins anew, for the run has left the chain that was taken in.
     fn begin_anew(&self) -> Result<(), SettledError> {
-        // Whoever reads now finds, when done, that it was for nothing.
+        // A reader at work finds at its end that its answer is void.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.top.store(0, Ordering::Release);
         self.table.clear()?;
@@ -225,7 +225,7 @@ impl Shelf {
     }
 
     fn at_hand(&self) -> MutexGuard<'_, AtHand> {
-        // Whoever panicked left a cache, in which nothing is half done that matters.
+        // A panic left a cache, in which no partial change matters.
         self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -277,7 +277,7 @@ impl Older for Shelf {
         let mark = code::id_mark(&link.id());
         let entry = Arc::new(Entry::new(link, contents, self.network));
         let mut at_hand = self.at_hand();
-        // Whoever still reads a chain that the run has left leaves nothing behind for others.
+        // A reader of a chain that the run has left must not fill the cache for others.
         if self.summary(height)?.is_some_and(|kept| kept.id_mark == mark) {
             at_hand.keep(entry.clone(), bytes);
         }
@@ -364,7 +364,7 @@ struct Writer<'s> {
     shelf: &'s Shelf,
     batch: Batch,
     top: Height,
-    /// Of the lists that the batch adds to.
+    /// The counts of the lists that the batch adds to.
     counts: BTreeMap<Vec<u8>, Counts>,
     own_timestamps: u64,
 }

@@ -33,7 +33,7 @@ use tokio::{
 /// The time that the end waits for posts on their way.
 const LAST_DELIVERIES: Duration = Duration::from_secs(1);
 
-/// Receivers that are posted to at one time; a process has so many files only.
+/// The largest number of receivers at one time, because a process has a limited number of open files.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The messages to a hosted dispatcher.
@@ -123,7 +123,7 @@ impl Actor for WebhookHost {
         message: WebhookMessage,
         state: &mut HostState,
     ) -> Result<(), ActorProcessingErr> {
-        // A reply nobody waits for any more: the client has gone.
+        // A reply fails if its client has gone.
         match message {
             WebhookMessage::Hear { now, input } => state.hear(now, &input),
             WebhookMessage::List(reply) => _ = reply.send(state.arguments.dispatcher.hooks().to_vec()),
@@ -175,7 +175,7 @@ impl HostState {
                 self.heard = observation.number.unwrap_or(self.heard);
                 self.fired(self.heard, deliveries);
             }
-            // That a node has started is told at each start.
+            // The start of a node is posted at each start.
             WebhookInput::Started => deliveries.into_iter().for_each(|delivery| {
                 self.deliver(Posting::unkept(delivery, self.heard, &self.outbox));
             }),
@@ -264,7 +264,7 @@ impl HostState {
     }
 
     async fn finish(&mut self) {
-        // What was overlooked, since too many were on their way, is not heard later either.
+        // Events that were dropped, because too many were on their way, are not posted later either.
         if self.arguments.inbox.waiting.load(Ordering::Relaxed) == 0 {
             self.outbox.hears(self.arguments.numbers.last(self.arguments.node));
         }
@@ -285,7 +285,7 @@ impl HostState {
 /// Writes down when a dispatcher dies: the node goes on without webhooks.
 pub struct WebhookSupervisor;
 
-/// Nothing is said to a supervisor.
+/// A supervisor receives no messages.
 pub enum SupervisorMessage {}
 
 impl Actor for WebhookSupervisor {

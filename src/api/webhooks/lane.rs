@@ -1,4 +1,4 @@
-//! The deliveries of one webhook, one after the other, in a task of its own: a slow receiver holds up nobody else.
+//! The deliveries of one webhook, one after the other, in a task of its own, so a slow receiver does not delay others.
 #![expect(clippy::disallowed_methods, reason = "receivers live in real time, and so does what keeps a post back")]
 
 use super::{inbox::Inbox, post::Poster, posting::Posting};
@@ -34,8 +34,8 @@ pub struct Counts {
     pub last_failure: Option<String>,
 }
 
-/// The counts that the queue and its task both write. One lock, so that nobody reads a failure that is counted and not
-/// yet explained.
+/// The counts that the queue and its task both write. They share one lock, so that a reader never sees a failure that is counted and
+/// not yet explained.
 #[derive(Default)]
 struct Shared(Mutex<Tally>);
 

@@ -48,7 +48,7 @@ impl EventNumbers {
     }
 }
 
-/// Counts, where nobody asks what an event fires.
+/// Counts the events of a node without webhooks.
 impl Observer for EventNumbers {
     fn observe(&mut self, _: SimTime, node: NodeId, _: &Event) {
         self.next(node);

@@ -28,7 +28,7 @@ use std::{
 
 /// Bytes of a log that is begun anew, or twice those that it was begun with if that is more.
 const GROWN: u64 = 8 << 20;
-/// After so many events that fired nothing their number is written down.
+/// The number of events without a post after which the outbox stores their number.
 const SILENT_MAX: u64 = 1_024;
 
 /// One post of an event.
@@ -72,7 +72,7 @@ struct Due {
 }
 
 impl Due {
-    /// Of posts in their order, each with its webhook's id.
+    /// Makes an entry of posts in their order, each with its webhook's id.
     fn new<'p>(event: u64, posts: impl Iterator<Item = (&'p String, &'p Arc<[u8]>)>) -> Self {
         let mut due = Self { event, bodies: Vec::new(), posts: Vec::new() };
         let mut last: Option<&Arc<[u8]>> = None;
@@ -142,7 +142,7 @@ impl Outbox {
             events.entry(number.event).or_default().insert(number.post, post.clone());
         }
         for (event, posts) in events {
-            // A post has its number by its place: nobody's are in the places of those that are over.
+            // A post has its number by its place, so empty posts fill the places of those that are over.
             let (mut all, mut body) = (Vec::new(), posts.values().next().map(|(_, body)| body).expect("some wait"));
             for post in 0..=posts.keys().last().copied().unwrap_or_default() {
                 let hook = posts.get(&post).map_or(&nobody, |(hook, of)| {

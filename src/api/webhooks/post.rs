@@ -23,7 +23,7 @@ use tokio::net::{TcpStream, lookup_host};
 const ANSWER_MAX: usize = 65_536;
 /// As in the Standard Webhooks specification: a receiver that has seen it has seen the post.
 const ID_HEADER: &str = "webhook-id";
-/// The place of what is told among all that the node tells.
+/// The position of the post among all posts of the node.
 const SEQUENCE_HEADER: &str = "webhook-sequence";
 const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
@@ -82,12 +82,12 @@ impl Poster {
         let (place, request) = prepare(&hook.target, &hook.secret, id, head.sequence, body)?;
         let response = self.connect(&place).await?.send_request(request).await?;
         let status = response.status();
-        // A receiver's body is of no interest, but some break off if nobody reads it.
+        // The receiver's body is of no interest, but some receivers break off if it is not read.
         let _too_long_or_broken = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
         if status.is_success() { Ok(()) } else { Err(PostError::Refused(status.as_u16())) }
     }
 
-    /// Connects to the first address of a host that is allowed and answers. What was looked at is what is connected to.
+    /// Connects to the first address of a host that is allowed and answers. The checked address is the one that it connects to.
     async fn connect(&self, place: &Authority) -> Result<SendRequest<Full<Bytes>>, PostError> {
         let Authority { host, port } = place;
         let name = host.trim_start_matches('[').trim_end_matches(']');

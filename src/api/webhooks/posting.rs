@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes of a post's id.
 const ID_BYTES: usize = 16;
 
-/// A node's outbox, if its webhooks are kept. Clones share it. What cannot be written is told to the node's log; the testnet's
-/// own log fails then, too.
+/// A node's outbox, if its webhooks are kept. Clones share it. The node's log reports a failed write. The testnet's own log fails then,
+/// too.
 #[derive(Clone)]
 pub struct SharedOutbox {
     outbox: Option<Arc<Mutex<Outbox>>>,

@@ -139,7 +139,7 @@ fn read(file: &Path) -> Result<Kept<Webhook>, StoreError> {
 }
 
 impl Store {
-    /// Keeps a webhook, new or changed. Whoever reads finds the old file or the new one, never a part.
+    /// Stores a webhook, new or changed. A reader finds the old file or the new one, never a part.
     ///
     /// # Errors
     /// It cannot be written; what was kept before is still there.
@@ -219,7 +219,7 @@ mod tests {
         store.keep(&changed).unwrap();
         store.forget("a").unwrap();
         assert_eq!(data.webhooks(NodeId(0)).unwrap().hooks, [changed.clone(), hook("c")], "in the order of creation");
-        // The number of one that is gone is used again only where nobody can tell.
+        // The number of a deleted webhook is reused only where no observer can notice it.
         data.webhooks(NodeId(0)).unwrap().store.keep(&hook("a")).unwrap();
         assert_eq!(data.webhooks(NodeId(0)).unwrap().hooks, [changed, hook("c"), hook("a")]);
         assert_eq!(data.webhooks(NodeId(1)).unwrap().hooks, [], "each node has its own");

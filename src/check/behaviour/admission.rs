@@ -41,7 +41,7 @@ impl PoolModel {
         if case.known.rules().pool.eviction_compares_fee_with_nonce
             || case.known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds()
         {
-            // Of these quirks the model knows only that they are there: it goes on from what the pool says.
+            // The model knows only the existence of these quirks: it goes on from the pool's answer.
             self.recent_ids.extend(add.transactions.iter().map(|one| one.id()));
             for one in std::mem::take(&mut told.added) {
                 self.pending.insert(one.id(), one);
@@ -116,7 +116,7 @@ impl PoolModel {
                 }
             }
         }
-        // Those on the chain are sorted out before any is added.
+        // Transactions on the chain are sorted out before any is added.
         let (forged, fresh): (Vec<_>, Vec<_>) =
             passed.into_iter().partition(|(one, ..)| known.is_forged(&self.tip, &one.id()));
         outcome.errors.extend(forged.iter().map(|(one, ..)| (one.id(), "ERR_FORGED")));
@@ -304,8 +304,8 @@ impl PoolModel {
         Ok(())
     }
 
-    /// Of the hundred cheapest, the newest of equals first, the first that is its sender's last; else of the first hundred
-    /// senders' last ones the cheapest.
+    /// Returns the first of the hundred cheapest, the newest of equals first, that is its sender's last; else the cheapest of the last
+    /// ones of the first hundred senders.
     fn gives_way(&self) -> Option<(TransactionId, Arktoshi)> {
         let is_last = |place: usize, one: &SignedTransaction| {
             let sender = one.sender_address();

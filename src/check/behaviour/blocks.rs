@@ -172,7 +172,8 @@ impl PeerModel {
         let count = match (case.known.rules().gossip, passing) {
             _ if !of_running_slot || self.started == Some(false) => 0,
             (Gossip::Once, Some(passing)) if passing.seen.1 == 0 => all,
-            (Gossip::Once, _) => 0,
+            // The model does not judge nodes that announce blocks.
+            (Gossip::Once | Gossip::Announce, _) => 0,
             (Gossip::Reference, None) => all,
             (Gossip::Reference, Some(passing)) => {
                 if passing.seen.0 < HOPS && self.started.is_some() && sure {
@@ -186,7 +187,7 @@ impl PeerModel {
         self.sends_block(case, block, (count, count), sure);
     }
 
-    /// Judges the sending of a block to so many peers, drawn by lot.
+    /// Judges the sending of a block to `least` to `most` random peers.
     fn sends_block(&mut self, case: &mut Case<'_>, block: &Block, (least, most): (usize, usize), sure: bool) {
         let to = case.left.take_all_to(|to, message| match message {
             Message::Block(sent) if sent.id == block.id => Some(to),
@@ -195,7 +196,7 @@ impl PeerModel {
         while self.pushes.front().is_some_and(|at| *at + Duration::from_secs(4) + GRACE < case.step.local) {
             self.pushes.pop_front();
         }
-        // Whom exactly it sent its last blocks to is not asked: after two, the limits may hold back any.
+        // The exact receivers of its last blocks are not judged: after two, the limits may hold back any.
         let held = self.pushes.len() >= 2;
         if most > 0 || !to.is_empty() {
             self.pushes.push_back(case.step.local);

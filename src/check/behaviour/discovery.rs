@@ -20,7 +20,7 @@ const NAMING: Duration = Duration::from_secs(5);
 impl PeerModel {
     // Nodes that come and go.
 
-    /// Somebody called who is no peer.
+    /// Handles a call of a node that is no peer.
     pub(super) fn meets(&mut self, case: &mut Case<'_>, from: NodeId, sure: bool) {
         if self.peers.has(from) || self.newcomers.contains_key(&from) || self.connecting.contains_key(&from) {
             return;
@@ -45,7 +45,7 @@ impl PeerModel {
         case.left.take_to(begins).is_some()
     }
 
-    /// Connections that begin in the step, whoever named the nodes.
+    /// Judges the connections that begin in the step, independent of the peers that named the nodes.
     pub(super) fn begins_connections(&mut self, case: &mut Case<'_>) {
         let begun = case.left.take_all_to(|to, message| matches!(message, Message::Connect { trip: 1 }).then_some(to));
         for node in begun {

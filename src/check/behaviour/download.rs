@@ -72,7 +72,7 @@ impl PeerModel {
             });
         }
         if self.sync.kept {
-            // Which of the chunks it had already cannot be told.
+            // The chunks that it already had are unknown.
             return self.lose_track(case);
         }
         self.sync.phase = Phase::Downloading(Download { above, friendly, chunks });
@@ -96,7 +96,7 @@ impl PeerModel {
         self.download_over(case);
     }
 
-    /// A chunk has failed: another peer is asked, one that has not been and that was nobody's first choice.
+    /// A chunk has failed: the node asks another peer, one that it has not asked and that was not the first choice of any chunk.
     pub(super) fn asks_another(&mut self, case: &mut Case<'_>, index: usize) {
         let size = self.sync.chunk;
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
@@ -149,7 +149,7 @@ impl PeerModel {
         chunk.open = Some((asked, case.step.local + answer_time(case.known)));
         chunk.possible = possible;
         chunk.after = self.last_inquiry;
-        // Of single blocks the next download asks as this one would.
+        // The next download asks for single blocks as this one would.
         let may_be_next = asked.is_some() && must == 0 && size == 1;
         if may_be_next || asked.is_none() && (over || any_gone) {
             self.lose_track(case);
@@ -323,7 +323,7 @@ impl PeerModel {
             }
             let Phase::Downloading(download) = &mut self.sync.phase else { continue };
             let begin = download.above;
-            // A question that is older than the chunk's is one that nobody waits for any more.
+            // The node no longer waits for a question that is older than the chunk's.
             let waiting = download.chunks.iter_mut().enumerate().find(|(index, chunk)| {
                 matches!(chunk.open, Some((None, _)))
                     && chunk.after < inquiry

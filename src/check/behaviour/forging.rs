@@ -123,7 +123,7 @@ impl DelegateModel {
             return;
         }
         match &case.step.cause {
-            // Of the others it hears anew.
+            // It receives the others anew.
             Cause::Begins => *self = Self::new(self.own),
             Cause::Message(from, message) if from.node == case.step.actor.node => match message {
                 Message::Round(view) => {

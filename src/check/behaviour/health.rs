@@ -120,7 +120,7 @@ impl PeerModel {
         let doubts = self.may_doubt(case.step.local);
         let is_asked = |node: NodeId| asked.contains(&node) || self.may_be_pinged_enough(case.step.local, node);
         let all_pinged = pings_peer && self.peers.numbers().all(is_asked);
-        // Whoever was named before it became a peer is called all the same. Who was a peer already is named by nobody.
+        // A node that was named before it became a peer is called nevertheless. No answer names a node that was a peer already.
         let finds = self.asked_for_peers.filter(|at| case.step.local < *at + Duration::from_secs(15));
         let is_old =
             |at: SimTime| asked.iter().any(|node| self.peers.all.get(node).is_some_and(|peer| peer.since <= at));
@@ -133,14 +133,14 @@ impl PeerModel {
             }
             self.takes_pings(case, true);
         }
-        // Nobody had to be asked, or a ping is over that was not seen to begin, for the limits may hold all of it back.
+        // There was no peer to ask, or a ping is over whose beginning was not seen, because the limits may hold all of it back.
         let is_full = |peer| self.may_be_pinged_enough(case.step.local, peer);
         let blind = self.peers.unsure || self.peers.numbers().all(is_full);
         if blind && case.left.has_event(|event| matches!(event, Event::HealthChecked { .. })) {
             self.pings.retain(|ping| ping.purpose != PingFor::Health);
             self.health_known(case);
         }
-        // Others are called whenever somebody names them.
+        // Others are called whenever a peer names them.
         self.begins_connections(case);
         // One that was dropped in the same step may have been pinged as a peer before that.
         let called = case.left.take_all_to(|to, message| {

@@ -162,7 +162,7 @@ impl Callers {
         self.heard.note(now, from, endpoint);
         let (allowed, time) = endpoint.allowance();
         let calls = self.heard.lately(now, from, time).filter(|(_, of)| *of == endpoint);
-        // Those of the last moments may belong to three times.
+        // Calls of the last moments may belong to three times.
         let within = calls.filter(|(at, _)| *at + time > now + GRAIN).count();
         within <= 2 * allowed
     }

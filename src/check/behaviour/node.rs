@@ -15,7 +15,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 
 impl PeerModel {
-    /// Becomes the model of a node that comes back: connected to nobody.
+    /// Becomes the model of a node that comes back without connections.
     fn comes_back(&mut self) {
         let given: Arc<[NodeId]> = self.given.iter().copied().collect();
         *self = Self::connected(self.id, &self.tip, given);

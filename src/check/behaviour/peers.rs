@@ -42,9 +42,9 @@ pub(super) struct Peer {
 #[derive(Clone, Default)]
 pub(super) struct Peers {
     pub all: BTreeMap<NodeId, Peer>,
-    /// Somebody may have come or gone unseen.
+    /// A peer may have come or gone unseen.
     pub unsure: bool,
-    /// Between these instants somebody may go unseen.
+    /// Between these instants a peer may go unseen.
     unseen: Option<(SimTime, SimTime)>,
     /// The number of the ping of all peers with which it is known again who is there.
     known_from: Option<u32>,
@@ -62,7 +62,7 @@ impl Peers {
         (self.unsure, self.known_from) = (true, None);
     }
 
-    /// At that time at the latest, somebody may go unseen.
+    /// A peer may go unseen at this time at the latest.
     pub(super) fn unsure_from(&mut self, at: SimTime) {
         // Or a little sooner: it may have waited for its turn.
         let from = SimTime::from_micros(at.micros().saturating_sub(10_000_000));

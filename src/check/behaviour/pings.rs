@@ -101,8 +101,8 @@ impl PeerModel {
         }
     }
 
-    /// Time is up: before forging, the delegate is told how the network stands. Then those who have said nothing are dropped; who
-    /// is being verified may go on.
+    /// Ends a ping: before forging, the delegate receives the network's state. Then silent peers are dropped. A peer under verification
+    /// may go on.
     pub(super) fn ping_over(&mut self, case: &mut Case<'_>, number: u32) {
         // A ping that the model took for another one, or did not see.
         let is_due = |ping: &Ping| ping.until <= case.step.local + GRACE && case.step.local <= ping.until + GRACE;

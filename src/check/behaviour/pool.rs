@@ -101,7 +101,7 @@ impl PoolModel {
             Message::AddTransactions(add) => &add.tip,
             _ => return,
         };
-        // The rest of a pool after a block that does not apply is told with it (Q4), and cannot be told from a rollback.
+        // The rest of a pool after a block that does not apply is reported with it (Q4), and cannot be distinguished from a rollback.
         let rebuilt = matches!(message, Message::BlockNotApplied { .. });
         self.follow(case, &mut told, tip, rebuilt);
         match message {
@@ -288,7 +288,8 @@ impl PoolModel {
             return Err(crate::ledger::ApplyError::ColdWallet);
         }
         let mut wallet = chain.map_or_else(|| Wallet::cold(sender, 0), |wallet| Wallet::clone(wallet));
-        self.own(&sender).for_each(|own| apply::apply_to_sender(own, &mut wallet));
+        let votes = known.tree.rules().ledger.votes;
+        self.own(&sender).for_each(|own| apply::apply_to_sender(own, &mut wallet, votes));
         apply::check(one, &wallet, &applied.state, &known.tree.terms(self.tip.height()))
     }
 

@@ -27,7 +27,7 @@ pub(super) const CHUNK: u32 = 400;
 pub(super) struct PeerModel {
     pub id: NodeId,
     pub tip: Arc<Link>,
-    /// It takes blocks in; `None` while it catches up for the first time and that cannot be told.
+    /// True if it accepts blocks; `None` while this is unknown, as it catches up for the first time.
     pub started: Option<bool>,
     /// The addresses it was given, without its own.
     pub given: BTreeSet<NodeId>,
@@ -301,6 +301,9 @@ pub(super) fn message_is_push(message: &Message) -> bool {
 pub(super) fn name(message: &Message) -> &'static str {
     match message {
         Message::Block(_) => "a block",
+        Message::Announcement(_) => "an announcement of a block",
+        Message::BodyRequest { .. } => "the question for an announced block",
+        Message::Body { .. } => "an announced block",
         Message::Transactions(_) => "transactions",
         Message::StatusRequest => "the question where it stands",
         Message::Status { .. } => "where it stands",

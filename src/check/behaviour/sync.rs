@@ -50,7 +50,7 @@ impl PeerModel {
     /// The alarm of the timer. It may have been set for an earlier end.
     pub(super) fn timer_rings(&mut self, case: &mut Case<'_>) {
         if self.sync.phase == Phase::Starting {
-            // The timer runs only once it has caught up, or given up, which cannot be told apart.
+            // The timer runs only once it has caught up, or given up, which cannot be distinguished.
             self.timer = Timer::Unknown;
             self.rests(case);
             self.sync.counted = false;

@@ -121,7 +121,7 @@ fn scenario() -> Scenario {
     Scenario::parse(&text, Path::new("behaviour")).expect("a scenario")
 }
 
-/// A model that was told a run with a change, and whether anything was changed.
+/// The model after a run with a change, and whether the change had an effect.
 fn play(change: Change) -> (Behaviour, bool) {
     play_of(&scenario(), 1, change)
 }
@@ -193,7 +193,7 @@ fn an_honest_run_breaks_nothing_and_every_part_of_it_is_judged() {
     assert!(never.is_empty(), "never judged: {never:?}");
 }
 
-/// Peers that claim a tip that nobody has are asked for headers, which uses up the questions for blocks: what a node asks for first
+/// Peers that claim a tip that no node has are asked for headers, which uses up the questions for blocks: what a node asks for first
 /// has to wait.
 #[test]
 fn a_first_download_may_be_held_back() {

@@ -48,7 +48,7 @@ impl PeerModel {
             .sent()
             .any(|(to, message)| to.node == from && matches!(message, Message::CommonBlocksRequest { .. }));
         if link.is_none() && (removed || (!self.peers.has(from) && !asks)) {
-            // It claims a block that nobody has: whether that is signed is not looked at here.
+            // It claims a block that no node has. Its signature is not checked here.
             return self.fails(case, from);
         }
         if self.peers.unsure && !asks {
@@ -113,7 +113,7 @@ impl PeerModel {
 
     fn asked_common(&mut self, case: &mut Case<'_>, node: NodeId, asked: Inquiry, ids: &[BlockId]) {
         self.calls.note(case.step.local, node, Endpoint::CommonBlocks);
-        // A question that is older than the probe's is one that nobody waits for any more.
+        // The node no longer waits for a question that is older than the probe's.
         let probe = self.probes.get_mut(&node).filter(|probe| probe.after < asked);
         let Some(Probe { own, inquiry, asks: Asks::Common { heights, low, high }, .. }) = probe else { return };
         *inquiry = Some(asked);
@@ -205,7 +205,7 @@ impl PeerModel {
         let wanted: Vec<u32> = (common.height().0 + 1..=last.0).collect();
         let complete = headers.iter().map(|header| header.header.height.0).eq(wanted.iter().copied())
             && headers.iter().all(|block| members.iter().any(|member| member.public_key == block.header.generator));
-        // A block that nobody has taken in may be signed by nobody.
+        // A block that no node has accepted may lack a valid signature.
         let all_known = headers.iter().all(|block| case.known.tree.link(&block.id).is_some());
         let removed = case.left.has_event(|event| matches!(event, Event::PeerRemoved(node) if *node == from));
         let verified = Verified { mine: probe.own.height(), his: probe.claimed.header.height, common: common.height() };

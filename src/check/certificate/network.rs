@@ -51,7 +51,7 @@ const PATIENCE: u64 = 900;
 /// Blocks that a node may be behind because they are on their way.
 const ON_THE_WAY: u32 = 2;
 
-/// What the certificate shows, in words.
+/// The content of the certificate, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Each node is held.
@@ -107,7 +107,7 @@ struct Vigil<'a> {
     why_not: BTreeMap<NodeId, String>,
 }
 
-/// What nodes do in a second that is played on.
+/// The events of nodes in a second played after the run.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Second>>);
 
@@ -221,7 +221,7 @@ impl<'a> Vigil<'a> {
         self.looks.iter().rev().take(2)
     }
 
-    /// Some chain has a block of the same height or the next, by the owner of its slot, that does not follow this one: whoever
+    /// Some chain has a block of the same height or the next, by the owner of its slot, that does not follow this one: a node that
     /// stands here and downloads it takes it for double forging. Source: consensus.md 3.6.
     fn has_rival(&self, from: &Arc<Link>) -> bool {
         let (slots, applied) = (self.tree.slots(), self.tree.applied(from));

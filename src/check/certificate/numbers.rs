@@ -102,7 +102,7 @@ impl Numbers {
 pub(super) fn false_record(records: &[(NodeId, Verified)], own: &Arc<Link>, tips: &Tips) -> Option<String> {
     records.iter().find_map(|(node, record)| {
         let other = tips.of(*node);
-        // An old record that counts the peer as it would be counted now holds nobody.
+        // An old record that still counts the peer correctly is not false.
         if record.is_forked() == is_parted(own, other) {
             return None;
         }

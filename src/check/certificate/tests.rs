@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 const NODE: NodeId = NodeId(0);
 
-/// A chain of five delegates in which nothing went wrong, and somebody who watches a node from one of its blocks on.
+/// A chain of five delegates without a fault, and a watch over a node from one of its blocks on.
 struct Watched {
     tree: Arc<BlockTree>,
     /// The last block of the chain.

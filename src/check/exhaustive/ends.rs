@@ -9,12 +9,12 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What comes of a state.
+/// The results of a state.
 #[derive(Clone)]
 pub(super) struct End {
     /// Slots until its liveness is decided.
     slots: u64,
-    /// What is found of it, ever.
+    /// All findings after it.
     found: Arc<[Signature]>,
 }
 
@@ -82,9 +82,9 @@ impl Exhaustive<'_> {
     }
 }
 
-/// The ends of the runs that arrived at the first of these steps. Those of all states are known from now on.
+/// The ends of the runs that arrived at the first of these steps. From now on `ends` has those of all states.
 fn all_ends(steps: Vec<Step>, ends: &mut BTreeMap<Mark, End>) -> Vec<End> {
-    // Of the runs that arrive at the step below.
+    // The ends of the runs that arrive at the step below.
     let mut arrive: Vec<End> = Vec::new();
     for Step { marks, places, known } in steps.into_iter().rev() {
         let mut played = arrive.into_iter();
@@ -109,7 +109,7 @@ impl Run {
         self.watchers.seen().alive().is_none_or(Alive::is_decided)
     }
 
-    /// What is known once it is over.
+    /// Returns its end once it is over.
     fn end(&self) -> End {
         let found = self.watchers.seen().findings().iter().map(Finding::signature).collect();
         End { slots: 0, found }

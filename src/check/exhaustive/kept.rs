@@ -58,7 +58,7 @@ pub struct Guard {
 }
 
 impl Kept {
-    /// What there is to keep of a search at the end of a slot.
+    /// Returns the part of a search to store at the end of a slot.
     pub(super) fn of<'a>(explored: &Explored, layer: impl Iterator<Item = (&'a Vec<Deviation>, &'a Vec<u64>)>) -> Self {
         let Explored { schedules, ends, messages, depth, slots, played, states, found, interrupted: _ } = explored;
         let found = found.iter().map(|(signature, shown)| Row {
@@ -89,7 +89,7 @@ impl Kept {
 }
 
 impl Guard {
-    /// That of a search.
+    /// Returns the identity of a search.
     pub fn of(search: &Exhaustive<'_>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),

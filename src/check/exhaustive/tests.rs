@@ -46,7 +46,7 @@ fn ids(tips: &Tips) -> Vec<BlockId> {
     tips.all().iter().map(|tip| tip.id()).collect()
 }
 
-/// The states at the end of so many slots: of all schedules, each played by itself from its last deviation on.
+/// The states after `slots` slots of all schedules, each played by itself from its last deviation on.
 fn all_states(search: &Exhaustive<'_>, slots: u32) -> Vec<State> {
     let (_, mut layer) = search.begin();
     for slot in 1..=slots {
@@ -115,8 +115,8 @@ fn schedules_that_are_put_together_are_those_that_are_played_apart() {
     assert_eq!((&together.schedules, together.slots), (&apart.schedules, apart.slots));
 }
 
-/// What decides nothing is left out of a mark: this holds it against what comes. States are compared at the end of each of so many
-/// slots, and then for `ahead` slots more.
+/// Tests that a mark omits only values without effect. Compares states at the end of each of `slots` slots, and then for `ahead` slots
+/// more.
 fn go_on_alike(scenario: &Scenario, slots: u32, ahead: u32, least: usize) {
     let search = search(scenario, bounds(1, slots, &ALL));
     let (mut compared, mut apart) = (0, 0);
@@ -234,8 +234,8 @@ fn clocks_have_to_be_right() {
     assert_eq!(Exhaustive::check(&scenario(&[STATUS])), Ok(()));
 }
 
-/// The schedules with one deviation as somebody else's model checker sees them: a state is a slot, a mark, and whether
-/// deviations are possible.
+/// The schedules with one deviation as an independent model checker sees them: a state is a slot, a mark, and whether deviations are
+/// possible.
 struct Asked(&'static Exhaustive<'static>);
 
 #[derive(Clone)]

@@ -5,7 +5,7 @@
 //! 2. Each event of a step in the slice is a row, or part of one: nodes that do the same with the same block share a row.
 //! 3. A row weighs what it does to chains: rollbacks, faults, blocks with a rival and refusals weigh most; blocks that
 //!    everybody takes weigh nothing.
-//! 4. The heaviest rows are told. What lies between two of them is one row with the number of steps and messages in it.
+//! 4. The heaviest rows are shown. The others between two of them become one row with the number of their steps and messages.
 //!
 //! ```text
 //!   ground  what is known of the whole run      event  the row that an event makes, and what it weighs
@@ -159,7 +159,7 @@ impl Chain {
             rivals,
         }
     }
-    /// At most so many of the heaviest rows; the others are folded between them.
+    /// At most `rows_max` of the heaviest rows; the others are folded between them.
     pub(super) fn folded(&self, rows_max: usize) -> Vec<Row> {
         fold(self.rows.clone(), rows_max)
     }

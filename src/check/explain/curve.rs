@@ -1,8 +1,8 @@
 //! The probability of the failure when the run is repeated from an instant with new random numbers.
 //!
 //! 1. The first instants are spread evenly from the start of the run to the failure.
-//! 2. At each, the run is copied so many times as there are repeats, before what is due at that instant. Each copy draws
-//!    from the streams of a seed of its own, which the run's seed, the instant and the number of the copy give.
+//! 2. At each, the run is copied once for each repeat, before the events that are due at that instant. Each copy draws from the streams
+//!    of a seed of its own, which the run's seed, the instant and the number of the copy give.
 //! 3. A copy is played until it has failed in the same way or is over. The share that failed has an interval
 //!    ([`crate::statistics::interval`]).
 //! 4. Between the two neighbours whose shares differ most another instant is looked at, in the middle of what happened
@@ -99,7 +99,7 @@ pub(super) struct Asked<'a> {
     pub(super) delivered: u64,
 }
 
-/// Copies of an instant where nothing else is said.
+/// The default number of copies of an instant.
 const REPEATS: u64 = 40;
 
 impl Curve {
@@ -258,7 +258,7 @@ fn jump(record: &Record, one: &Point, other: &Point) -> Jump {
     let steps = record.steps.iter().filter(|step| between(step.at));
     let events = steps.flat_map(|step| step.events.iter().map(move |event| (step.actor.node, event)));
     let mut all: Vec<String> = Vec::new();
-    // A rollback is told as a whole.
+    // A rollback is reported as a whole.
     for (node, event) in events.filter(|(_, event)| !matches!(event, Event::BlockReverted(_))) {
         let words = shortened(&format!("{node} {}", words(event, record)));
         if !all.contains(&words) {

@@ -54,8 +54,8 @@ pub struct Left {
 }
 
 impl Lines {
-    /// Those of a run that began at an instant, from all that came in until it ended. What goes back to where it just came
-    /// from leaves no line.
+    /// The lines of a run that began at an instant, from all inputs until its end. A revert to the point of the last revert leaves no
+    /// line.
     pub fn of(inputs: Vec<CameIn>, start: SimTime, end: SimTime) -> Self {
         let mut lines = Self { start, came: Vec::new(), lines: Vec::new() };
         let mut snapshots: BTreeMap<u64, (Option<usize>, SimTime)> = BTreeMap::new();

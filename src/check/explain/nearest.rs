@@ -4,16 +4,16 @@
 //!
 //! 1. Single changes are proposed: a fault, an action, a workload or one node of a fault taken away; a rule switched; a
 //!    number of a rule or the end of a fault at one of its extremes; a plainer network.
-//! 2. Each is played. Whatever shows the failure no more, and lasts until that is certain, passes.
+//! 2. Each is played. A change passes if its run no longer shows the failure, and lasts until that is certain.
 //! 3. A number that passes at an extreme is brought back halfway to what it was, again and again, for as long as it passes.
 //! 4. Any change also changes what is drawn later, and may pass by that alone. So the first ones that pass are repeated with
 //!    other draws from their start.
-//! 5. What passes is ordered by how much is changed: a number by the share by which it differs, one of several things by
-//!    its share of them, a switch by a half, all else by one.
+//! 5. Passing changes are ordered by their size: a number by the share by which it differs, one of several things by its share of them,
+//!    a switch by a half, all else by one.
 
 use super::{Course, play::Playing, target::asks_for_conduct, trials::Trials};
 use crate::{
-    check::{liveness::is_liveness, minimal},
+    check::minimal,
     ledger::Rules,
     scenario::{Override, Scenario, Testnet},
     sim::{FaultKind, SeedTree, Trigger, fault::Nodes},
@@ -167,7 +167,7 @@ impl Changes<'_> {
         if proposal.scenario == *self.scenario {
             return None;
         }
-        if is_liveness(&self.trials.target.invariant()) {
+        if self.trials.target.is_liveness() {
             proposal.scenario.rounds = minimal::fit(proposal.scenario.clone()).rounds.max(self.scenario.rounds);
         }
         proposal.scenario.check().is_ok().then_some(proposal)
@@ -192,7 +192,7 @@ impl Changes<'_> {
     }
 
     fn taken_away(&self) -> Vec<Proposal> {
-        let Scenario { faults, actions, workloads, .. } = self.scenario;
+        let Scenario { faults, actions, workloads, agents, .. } = self.scenario;
         let mut all = Vec::new();
         for (index, fault) in faults.iter().enumerate() {
             let name = fault.kind.name();
@@ -216,6 +216,10 @@ impl Changes<'_> {
             let change = format!("without action {index} of {}", action.by);
             let distance = 1.0 / actions.len() as f64;
             all.extend(self.proposal(change, distance, |scenario| drop(scenario.actions.remove(index))));
+        }
+        for (index, group) in agents.iter().enumerate() {
+            let change = format!("without agents {index} '{}'", group.policy.name());
+            all.extend(self.proposal(change, 1.0, |scenario| drop(scenario.agents.remove(index))));
         }
         for index in 0..workloads.len() {
             let change = format!("without workload {index}");
@@ -306,9 +310,5 @@ pub(super) fn remove_node(kind: &mut FaultKind, key: &str, place: usize) {
 
 /// Returns true if two scenarios have the same keys and genesis.
 fn same_network(one: &Scenario, other: &Scenario) -> bool {
-    let sort = |scenario: &Scenario| {
-        let network = &scenario.network;
-        (network.delegates, network.standby, network.reward, network.milestones.clone(), scenario.crypto)
-    };
-    sort(one) == sort(other)
+    one.origin() == other.origin()
 }

@@ -134,7 +134,7 @@ pub(super) fn numbers(
     }
 }
 
-/// Adds a number; the same one of another node is told once for both.
+/// Adds a number; the same one of another node is shown once for both.
 pub(super) fn add(numbers: &mut Vec<Number>, one: Number) {
     match numbers.iter_mut().find(|known| known.text == one.text && known.rule == one.rule) {
         Some(known) => {

@@ -28,7 +28,7 @@ pub(super) struct Playing {
     /// The number of inputs that come in after as many inputs to actors as they did: those before the random numbers or the
     /// inputs change.
     exact: usize,
-    /// Is told when something comes in.
+    /// Receives every input from outside.
     recorder: Option<Recorder>,
     /// The end of the slot that is running.
     slot_ends: SimTime,
@@ -171,8 +171,8 @@ impl Playing {
         self.stage_mut().run_until(until);
     }
 
-    /// Plays until the target has failed, the run is over, or somebody stops it. Returns whether the target failed; `None`
-    /// if that is not known, for it was stopped.
+    /// Plays until the target has failed, the run is over, or `stop` is set. Returns whether the target failed; `None` if that is not
+    /// known, for it was stopped.
     pub(super) fn play_out(&mut self, target: &Target, stop: &AtomicBool) -> Option<bool> {
         while self.ended.is_none() && !target.has_failed(self) {
             if stop.load(Ordering::Relaxed) {
@@ -242,7 +242,7 @@ impl Playing {
         self.seen
     }
 
-    /// Returns the findings so far, without those of a requested reorganisation, which is nobody's failure.
+    /// Returns the findings so far, without those of a requested reorganisation, which is no failure.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let asked: Vec<SimTime> =
             self.inputs[..self.came].iter().filter(|input| is_asked(input)).map(|input| input.at).collect();

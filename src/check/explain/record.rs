@@ -84,8 +84,8 @@ pub(super) enum Cause {
     Message { from: ActorId, sent: Option<usize> },
     /// Clients handed these in.
     Submitted(Vec<TransactionId>),
-    /// Whoever steers the run asked for it: to forge a block of another branch, after the step that forged the one before;
-    /// or to leave its chain for the branch, after the step that forged the last of its blocks.
+    /// A client that controls the run requested it: to forge a block of another branch, after the step that forged the one before; or
+    /// to leave its chain for the branch, after the step that forged the last of its blocks.
     Asked { after: Option<usize> },
     /// It had planned to, or something of its own.
     Own,
@@ -117,7 +117,7 @@ enum Carried {
 
 fn carried(message: &Message) -> Option<Carried> {
     match message {
-        Message::Block(block) => Some(Carried::Block(block.id)),
+        Message::Block(block) | Message::Body { block, .. } => Some(Carried::Block(block.id)),
         Message::Blocks { inquiry, .. } => Some(Carried::Blocks(inquiry.0)),
         Message::Forged(block) => Some(Carried::Forged(block.id)),
         Message::Transactions(some) | Message::Broadcast(some) => {
@@ -305,7 +305,7 @@ impl Observer for Recorder {
         let record = &mut *guard;
         match event {
             NetworkEvent::Sent { from, to, message, .. } => record.sent(*from, *to, message),
-            NetworkEvent::Lost { from, to, message: Message::Block(block) } => {
+            NetworkEvent::Lost { from, to, message: Message::Block(block) | Message::Body { block, .. } } => {
                 record.messages += 1;
                 record.lost.entry((from.node, block.id)).or_default().push((now, to.node));
             }

@@ -35,7 +35,7 @@ pub struct Session<'a> {
 /// The recording that an explanation is of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recording {
-    /// The line that is explained, of so many: each ends where the run went back to a snapshot, and the last with the run.
+    /// The number of the explained line. Each line ends where the run went back to a snapshot, and the last with the run.
     pub line: usize,
     pub lines: usize,
     /// The places at which lines were left, in order.

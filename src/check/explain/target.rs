@@ -10,10 +10,7 @@ use crate::{
         liveness::{Alive, is_liveness},
     },
     protocol::Height,
-    scenario::{
-        Ended, Scenario,
-        assertion::{Claim, Condition},
-    },
+    scenario::{Ended, Scenario, assertion::Condition},
 };
 use serde::Serialize;
 
@@ -42,6 +39,9 @@ pub struct Target {
     /// The figure that a fork or the missed slots have to reach.
     #[serde(skip)]
     least: u32,
+    /// The invariants that it is about.
+    #[serde(skip)]
+    invariants: Vec<String>,
 }
 
 /// Sorts of what is explained.
@@ -50,7 +50,7 @@ pub struct Target {
 pub enum TargetKind {
     /// The scenario asserts it.
     Assertion,
-    /// Nobody asserted it, and it should hold always.
+    /// An invariant that is checked in every run, without an assertion.
     Invariant,
     /// It is proved that no block can ever be made again.
     Halt,
@@ -72,8 +72,8 @@ impl TargetKind {
 }
 
 impl Target {
-    /// Chooses the target in a run that is over: first an assertion that does not hold, then a run that stands still, then an
-    /// invariant that nobody asserted.
+    /// Chooses the target in a run that is over: first an assertion that does not hold, then a run that stands still, then an invariant
+    /// without an assertion.
     pub(super) fn of(scenario: &Scenario, run: &Playing, start: SimTime) -> Self {
         let findings = run.findings();
         let ended = run.ended().unwrap_or(Ended::Interrupted);
@@ -103,24 +103,29 @@ impl Target {
             what: finding.what.clone(),
             fails_if: format!("'{name}' does not hold"),
             least: 0,
+            invariants: vec![name.to_owned()],
         }
     }
 
-    /// An assertion about an invariant is told by what broke that.
+    /// An assertion that breaks because an invariant is violated is described by the violation, the earliest one if there are several.
     fn asserted(scenario: &Scenario, asserted: &Finding, all: &[Finding]) -> Self {
-        let mut target = Self::found(TargetKind::Assertion, asserted.invariant, asserted);
         let claims = scenario.assertions.iter().filter(|one| one.to_string() == asserted.invariant);
-        let named = claims.filter_map(|one| match one.claim().ok()?.condition() {
-            Condition::Invariants(Some(name)) => Some(name.clone()),
+        let conditions: Vec<Condition> = claims.filter_map(|one| Some(one.claim().ok()?.condition().clone())).collect();
+        let names: Vec<&String> = conditions.iter().flat_map(required).collect();
+        let violated =
+            all.iter().filter(|found| found.at <= asserted.at && names.iter().any(|name| found.invariant == **name));
+        let finding = violated.min_by_key(|found| found.at).unwrap_or(asserted);
+        let parts = conditions.iter().flat_map(Condition::parts);
+        let invariants = parts.filter_map(|part| match part {
+            Condition::Invariants(name) => name.clone(),
             _ => None,
         });
-        for name in named {
-            if let Some(found) = all.iter().find(|found| found.invariant == name && found.at <= asserted.at) {
-                target = Self { name: target.name, ..Self::found(TargetKind::Assertion, &name, found) };
-                target.fails_if = format!("'{}' does not hold", target.name);
-            }
+        Self {
+            name: asserted.invariant.to_owned(),
+            invariants: invariants.collect(),
+            fails_if: format!("'{}' does not hold", asserted.invariant),
+            ..Self::found(TargetKind::Assertion, finding.invariant, finding)
         }
-        target
     }
 
     fn standstill(scenario: &Scenario, run: &Playing, ended: Ended, start: SimTime) -> Self {
@@ -146,6 +151,7 @@ impl Target {
             what: words,
             fails_if: fails_if.to_owned(),
             least: 0,
+            invariants: Vec::new(),
         }
     }
 
@@ -190,6 +196,7 @@ impl Target {
             what,
             fails_if,
             least,
+            invariants: Vec::new(),
         }
     }
 
@@ -210,28 +217,36 @@ impl Target {
 
     /// Returns true if a run that is over certainly does not fail.
     pub(super) fn is_decided(&self, run: &Playing) -> bool {
-        !is_liveness(&self.invariant()) || run.seen().alive().is_none_or(Alive::is_decided)
+        !self.is_liveness() || run.seen().alive().is_none_or(Alive::is_decided)
     }
 
     /// Returns true if the failure counts once all faults are over, and the run has had the time that it then gets.
     pub(super) fn is_answered(&self, run: &Playing) -> bool {
-        is_liveness(&self.invariant()) && run.seen().alive().is_some_and(Alive::is_decided)
+        self.is_liveness() && run.seen().alive().is_some_and(Alive::is_decided)
     }
 
-    /// The invariant that is asserted or broken; the name itself, if it is none.
-    pub(super) fn invariant(&self) -> String {
-        let words = ["always invariant ", "finally invariant ", "eventually invariant "];
-        words.iter().find_map(|word| self.name.strip_prefix(word)).unwrap_or(&self.name).to_owned()
+    /// Returns true if it is about liveness, which is demanded once all faults are over.
+    pub(super) fn is_liveness(&self) -> bool {
+        self.invariants.iter().any(|name| is_liveness(name))
+    }
+}
+
+/// The invariants of which each violation breaks a condition.
+fn required(condition: &Condition) -> Vec<&String> {
+    match condition {
+        Condition::Invariants(name) => name.iter().collect(),
+        Condition::All(parts) => parts.iter().flat_map(required).collect(),
+        Condition::Any(_)
+        | Condition::Not(_)
+        | Condition::Converged
+        | Condition::Compare { .. }
+        | Condition::Each { .. } => Vec::new(),
     }
 }
 
 /// Returns true if a scenario asserts a condition that only the model of an honest node can judge.
 pub(super) fn asks_for_conduct(scenario: &Scenario) -> bool {
-    scenario.assertions.iter().filter_map(|assertion| assertion.claim().ok()).any(|claim| {
-        let (Claim::Always(condition)
-        | Claim::Sometimes(condition)
-        | Claim::Eventually(condition)
-        | Claim::Finally(condition)) = claim;
-        matches!(condition, Condition::Invariants(Some(name)) if is_modelled(&name))
-    })
+    let is_of_conduct = |part: &Condition| matches!(part, Condition::Invariants(Some(name)) if is_modelled(name));
+    let mut claims = scenario.assertions.iter().filter_map(|assertion| assertion.claim().ok());
+    claims.any(|claim| claim.condition().parts().into_iter().any(is_of_conduct))
 }

@@ -1,14 +1,14 @@
 use super::{
-    Course, Explanation, Lines, Options, Session, TargetKind, explain, explain_recorded,
-    play::Playing,
-    target::{Target, asks_for_conduct},
+    Course, Explanation, Lines, Options, Session, SideBySide, TargetKind, explain, explain_recorded, play::Playing,
+    target::asks_for_conduct,
 };
 use crate::{
-    actors::{Choices, NodeId, SimTime},
+    actors::{Choices, Event, NodeId, SimTime},
+    check::conduct,
     protocol::crypto::sha256,
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
-        Intervention, SeedTree, TraceDigest,
+        Intervention, Observer, SeedTree, TraceDigest,
         fault::MessageKind,
         intervention::{Asked, Returned},
         named,
@@ -18,7 +18,11 @@ use crate::{
 };
 use rand::{Rng, RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, atomic::AtomicBool},
+    time::Duration,
+};
 
 const OPTIONS: Options = Options { seed: 1, repeats: Some(60), instants: 12, budget: 0, lines: 60, jobs: 2 };
 
@@ -174,16 +178,28 @@ fn a_number_is_brought_back_to_where_it_just_passes() {
 }
 
 #[test]
-fn a_target_knows_the_invariant_that_is_asserted() {
-    let text = "rounds = 2\ncrypto = 'modelled'\n[network]\ndelegates = 3\n";
-    let scenario = scenario(text);
-    let seeds = SeedTree::new(1);
-    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-    let mut run = Playing::new(&Course::of(&scenario), &plan, false, Vec::new()).expect("nothing is asserted");
-    run.play_to_end(&AtomicBool::new(false));
-    let mut target = Target::of(&scenario, &run, plan.start);
-    target.name = "always invariant a rollback is no deeper than a round".to_owned();
-    assert_eq!(target.invariant(), "a rollback is no deeper than a round");
+fn a_joined_condition_is_described_by_the_violation_that_breaks_it() {
+    let deep = "invariant \"a rollback is no deeper than a round\"";
+    let broken = |condition: &str| {
+        let text = format!(
+            "rounds = 4\ncrypto = 'modelled'\n[network]\ndelegates = 7\n\
+             topology = {{ small-world = {{ reach = 2, rewired = 0.5 }} }}\n[[assert]]\nfinally = '{condition}'\n"
+        );
+        let explanation = explained(&scenario(&text), &Options { repeats: Some(0), budget: 0, ..OPTIONS });
+        assert!(explanation.failed, "{condition}: {:?}", explanation.target);
+        explanation.target
+    };
+    for condition in [format!("{deep} and height > 3"), format!("height > 3 and ({deep} and height > 4)")] {
+        assert!(broken(&condition).what.contains("blocks behind"), "{condition}");
+    }
+    for condition in
+        [format!("not {deep} and height < 3"), format!("not ({deep} or height > 3)"), format!("{deep} or height < 3")]
+    {
+        assert!(broken(&condition).node.is_none(), "{condition}");
+    }
+    let converged = conduct::CONVERGED.name;
+    assert!(broken(&format!("height < 3 and invariant \"{converged}\"")).is_liveness());
+    assert!(!broken("height < 3").is_liveness());
 }
 
 /// A few copies and changes, so that many runs can be explained.
@@ -288,4 +304,84 @@ fn whatever_came_into_a_session_is_explained() {
         failed += usize::from(told.failed);
     }
     assert!(went_back > 0 && failed > 3, "{went_back} {failed}");
+}
+
+/// Blocks that nodes took back one by one, and the height of the highest block.
+#[derive(Clone, Default)]
+struct Reverted(Arc<Mutex<(u64, u32)>>);
+
+impl Observer for Reverted {
+    fn observe(&mut self, _now: SimTime, _node: NodeId, event: &Event) {
+        let mut seen = self.0.lock().expect("no observer panics");
+        match event {
+            Event::BlockReverted(_) => seen.0 += 1,
+            Event::BlockApplied(link) => seen.1 = seen.1.max(link.height().0),
+            _ => {}
+        }
+    }
+}
+
+/// Four delegates, cut into two and two: under the reference each side forges one block, under Solar's rule none.
+const CUT: &str = "rounds = 30\ncrypto = 'modelled'\n[network]\ndelegates = 4\nrelays = 0\n\
+                   [[fault]]\nkind = 'partition'\ngroups = [[0, 1], [2, 3]]\nfrom = { seconds = 64.0 }\nuntil = { seconds = 128.0 }\n";
+
+#[test]
+fn a_run_stands_beside_itself_under_other_rules() {
+    let cut = scenario(CUT);
+    let stop = AtomicBool::new(false);
+    let mut explanation = explained(&cut, &Options { repeats: Some(0), ..OPTIONS });
+    let names = ["reference", "solar-tie-broken"].map(str::to_owned);
+    explanation.play_beside(&cut, &names, &stop).expect("no rule is changed");
+    let beside = explanation.beside.as_ref().expect("it was asked for");
+    assert_eq!(beside.runs.len(), 3);
+    assert_eq!(beside.runs[0].height, beside.runs[1].height, "the default is the reference");
+    let first = beside.slots.first().expect("the rules differ");
+    assert_eq!((first.seconds, first.alike_before), (64.0, 8), "before the cut nothing tells them apart: {first:?}");
+    assert!(beside.slots.iter().all(|slot| slot.cells[0] == slot.cells[1] && slot.cells[0] != slot.cells[2]));
+    let in_cut = beside.slots.iter().filter(|slot| (64.0..128.0).contains(&slot.seconds));
+    let (quorum, chains) = in_cut.fold((0, 0), |(quorum, chains), slot| {
+        (
+            quorum + usize::from(slot.cells[2].contains("lacks a quorum")),
+            chains + usize::from(slot.cells[0].contains("2 chains")),
+        )
+    });
+    assert!(quorum >= 4 && chains >= 4, "{quorum} slots without a quorum, {chains} with two chains: {beside:?}");
+    counts_are_those_of_the_runs(&cut, beside);
+    let slots: u32 = beside.runs.iter().map(|run| run.slots).max().expect("three");
+    assert_eq!(beside.alike + beside.slots.len() as u32, slots);
+    let text = explanation.to_string();
+    assert!(
+        text.contains("slots alike") && text.contains("rules 'solar-tie-broken'") && text.contains("lacks a quorum"),
+        "{text}"
+    );
+    let mut same = explained(&cut, &Options { repeats: Some(0), ..OPTIONS });
+    same.play_beside(&cut, &names[..1], &stop).expect("the same");
+    let beside = same.beside.as_ref().expect("it was asked for");
+    assert!(beside.slots.is_empty() && beside.alike == beside.runs[0].slots);
+    // Here nodes leave blocks.
+    same.play_beside(&cut, &["corrected".to_owned()], &stop).expect("no rule is changed");
+    let beside = same.beside.as_ref().expect("it was asked for");
+    assert!(beside.runs[1].rolled_back > 0);
+    counts_are_those_of_the_runs(&cut, beside);
+}
+
+/// Holds the counts of each run against the events of the run played alone.
+fn counts_are_those_of_the_runs(scenario: &Scenario, beside: &SideBySide) {
+    for run in &beside.runs {
+        let mut alone = scenario.clone();
+        alone.rules.insert("base".to_owned(), run.rules.clone().into());
+        let seeds = SeedTree::new(1);
+        let plan = alone.plan(&alone.testnet(seeds), seeds);
+        let reverted = Reverted::default();
+        let watching: Vec<Box<dyn Observer>> = vec![Box::new(reverted.clone())];
+        let outcome = alone.play_while(&plan, StageKind::Inline, watching, |_| true).expect("it can be played");
+        let reverted = reverted.0.lock().expect("no observer panics");
+        assert_eq!(
+            (run.ended, run.rolled_back, run.height.0),
+            (outcome.ended, reverted.0, reverted.1),
+            "{}",
+            run.rules
+        );
+        assert_eq!(run.missed, run.slots - (run.height.0 - 1), "{}: a block or none in each slot", run.rules);
+    }
 }

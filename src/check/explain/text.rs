@@ -1,8 +1,8 @@
 //! An explanation in words, for a terminal of 100 columns.
 
 use super::{
-    Chain, Curve, Explanation, FaultTold, Nearest, Recording, Repeated, Row, Target, TargetKind, Tried,
-    chain::shortened,
+    Chain, Curve, Explanation, FaultTold, Nearest, Recording, Repeated, Row, RunBeside, SideBySide, Target, TargetKind,
+    Tried, chain::shortened,
 };
 use crate::actors::NodeId;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const COLUMNS: usize = 100;
 /// Nodes that have a lane in the diagram at most.
 const LANES: usize = 16;
-/// Nodes that are told each by its number at most.
+/// The largest number of nodes that are listed one by one.
 const EACH: usize = 8;
 /// Columns of a bar of the curve.
 const BAR: usize = 40;
@@ -28,7 +28,7 @@ fn nodes(all: &[NodeId]) -> String {
     format!("{word} {}", listed(all).join(" "))
 }
 
-/// The numbers of nodes. Of more than [`EACH`], three or more that follow on each other are one span: `0–34`.
+/// The numbers of nodes. If there are more than [`EACH`], three or more consecutive ones are one span: `0–34`.
 fn listed(all: &[NodeId]) -> Vec<String> {
     if all.len() <= EACH {
         return all.iter().map(|node| node.0.to_string()).collect();
@@ -215,6 +215,9 @@ impl std::fmt::Display for Explanation {
         numbers(f, self)?;
         curve(f, self)?;
         changes(f, self)?;
+        if let Some(beside) = &self.beside {
+            side_by_side(f, beside)?;
+        }
         write!(f, "\nsame:    {}", self.reproduce)?;
         match self.interrupted {
             true => write!(f, "\nended:   it was interrupted; what was done until then is told"),
@@ -258,14 +261,14 @@ fn wrapped(f: &mut std::fmt::Formatter<'_>, indent: &str, text: &str) -> std::fm
     writeln!(f, "{}", line.trim_end())
 }
 
-/// The nodes that have a lane: all, or those of the rows that are told.
+/// The nodes that have a lane: all, or those of the shown rows.
 fn lanes(rows: &[Row], target: &Target, nodes: usize) -> Vec<NodeId> {
     if nodes <= LANES {
         return (0..nodes as u32).map(NodeId).collect();
     }
     let mut lanes: BTreeSet<NodeId> = target.node.into_iter().collect();
     for row in rows.iter().rev() {
-        // Of many that do the same some are enough.
+        // Some of many with the same action are enough.
         let some = row.nodes.iter().take(2).chain(row.nodes.iter().rev().take(1)).copied();
         let senders = row.arrows.iter().take(1).map(|arrow| arrow.from);
         for node in some.chain(senders) {
@@ -277,7 +280,7 @@ fn lanes(rows: &[Row], target: &Target, nodes: usize) -> Vec<NodeId> {
     lanes.into_iter().collect()
 }
 
-/// Returns as many rows of a chain as fit so many lines of a terminal; all if there is no limit.
+/// Returns as many rows of a chain as fit `lines` lines of a terminal; all if there is no limit.
 pub(super) fn fitted(chain: &Chain, target: &Target, nodes: usize, lines: usize) -> Vec<Row> {
     if lines == usize::MAX {
         return chain.folded(usize::MAX);
@@ -333,7 +336,7 @@ fn of_nodes(all: &[NodeId]) -> String {
     }
 }
 
-/// A text in so many lines of so many columns at most, the last of which says whether there is more.
+/// A text in at most `most` lines of `room` columns, the last of which says whether there is more.
 fn broken(text: &str, room: usize, most: usize) -> Vec<String> {
     let room = room.max(16);
     let mut lines = vec![String::new()];
@@ -386,7 +389,7 @@ fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
         if matches!(cells[sender], ' ' | '─') {
             cells[sender] = 'o';
         }
-        // Beside the letter of who gets it, on the side it comes from.
+        // SideBySide the letter of who gets it, on the side it comes from.
         let at = if to > from { to * width - 1 } else { to * width + 1 };
         cells[at] = if arrow.lost {
             '×'
@@ -435,7 +438,7 @@ fn curve(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt
         "\nhow probable it is when the run is repeated from an instant with other draws, {} times each",
         curve.repeats
     )?;
-    // Neighbours that say the same are told once.
+    // Equal neighbouring rows are shown once.
     let same = |index: usize| {
         let share = |index: usize| curve.points.get(index).map(|point| point.failed);
         index > 0 && share(index - 1) == share(index) && share(index + 1) == share(index)
@@ -511,6 +514,53 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         Some(untried) => wrapped(f, "  ", &format!("not tried are {untried}")),
         None => Ok(()),
     }
+}
+
+/// The columns of a terminal that runs side by side take.
+const ROOM: usize = 110;
+/// Slots that are shown of runs side by side: the first, and the last.
+const SLOTS_SHOWN: (usize, usize) = (40, 10);
+
+/// The runs of other rules, a column each.
+fn side_by_side(f: &mut std::fmt::Formatter<'_>, beside: &SideBySide) -> std::fmt::Result {
+    let room = (ROOM / beside.runs.len()).saturating_sub(3).max(16);
+    let mut line = |head: &str, cells: Vec<String>| {
+        let broken: Vec<Vec<String>> = cells.iter().map(|cell| broken(cell, room, 3)).collect();
+        for row in 0..broken.iter().map(Vec::len).max().unwrap_or(0) {
+            let cell = |lines: &Vec<String>| format!("{:room$}", lines.get(row).map_or("", String::as_str));
+            let text: Vec<String> = broken.iter().map(cell).collect();
+            writeln!(f, "{:>9}  {}", if row == 0 { head } else { "" }, text.join(" | ").trim_end())?;
+        }
+        Ok(())
+    };
+    let all = |cell: &dyn Fn(&RunBeside) -> String| beside.runs.iter().map(cell).collect::<Vec<_>>();
+    line("", vec![String::new()])?;
+    line("seconds", all(&|run| format!("rules '{}'", run.rules)))?;
+    let (first, last) = SLOTS_SHOWN;
+    let hidden = beside.slots.len().saturating_sub(first + last);
+    for (index, slot) in beside.slots.iter().enumerate() {
+        if (first..first + hidden).contains(&index) {
+            if index == first {
+                line("…", vec![format!("{hidden} slots in which they differ")])?;
+            }
+            continue;
+        }
+        if slot.alike_before > 0 {
+            let slots = if slot.alike_before == 1 { "slot" } else { "slots" };
+            line("…", vec![format!("{} {slots} alike", slot.alike_before)])?;
+        }
+        line(&format!("{:.3}", slot.seconds), slot.cells.clone())?;
+    }
+    if beside.slots.is_empty() {
+        line("…", vec![format!("all {} slots alike", beside.alike)])?;
+    }
+    line("end", all(&RunBeside::end_in_words))?;
+    line("missed", all(&|run| format!("{} of {} slots", run.missed, run.slots)))?;
+    line("height", all(&|run| run.height.to_string()))?;
+    line(
+        "left",
+        all(&|run| format!("{} block{}, over all nodes", run.rolled_back, if run.rolled_back == 1 { "" } else { "s" })),
+    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Changed runs: whether each still shows the failure, and how often it does when it is repeated with other draws. What is
-//! changed is somebody else's: a scenario ([`super::nearest`]), or what came in from outside ([`super::without`]).
+//! Changed runs: whether each still shows the failure, and how often it does when it is repeated with other draws. Other modules choose
+//! the changes: of a scenario ([`super::nearest`]), or of the inputs from outside ([`super::without`]).
 
 use super::{Nearest, Repeated, Target, Tried, parallel, play::Playing};
 use crate::sim::SeedTree;
@@ -22,7 +22,7 @@ pub(super) struct Trials<'a, C> {
 }
 
 impl<C: Sync> Trials<'_, C> {
-    /// Says of each of so many changes whether its run no longer shows the failure.
+    /// Returns for each of `count` changes whether its run no longer shows the failure.
     pub(super) fn all_pass<'c>(
         &self,
         count: usize,
@@ -51,8 +51,7 @@ impl<C: Sync> Trials<'_, C> {
         run.play_out(self.target, self.stop)
     }
 
-    /// Describes the changes that were tried in so many runs, in order. It repeats the first ones that pass, and the unchanged
-    /// run.
+    /// Describes the changes that were tried in `runs` runs, in order. It repeats the first ones that pass, and the unchanged run.
     pub(super) fn told(
         &self,
         unchanged: &C,

@@ -29,7 +29,8 @@ pub(super) struct Account {
     pub balance: i128,
     pub nonce: u64,
     pub key: Option<PublicKey>,
-    pub vote: Option<PublicKey>,
+    /// The delegate of each vote, oldest first.
+    pub votes: Vec<PublicKey>,
     pub second: Option<PublicKey>,
     pub owners: Option<Owners>,
     pub delegate: Option<Delegate>,
@@ -77,7 +78,7 @@ pub(super) struct Locks {
 pub(super) struct OpenLock {
     pub amount: u64,
     pub recipient: Address,
-    /// Of its block, in seconds since the epoch.
+    /// The time of its block, in seconds since the epoch.
     pub time: u32,
     pub vendor_field: Option<String>,
     pub secret_hash: Hex<[u8; 32]>,
@@ -117,7 +118,7 @@ impl Account {
             balance: wallet.balance.0,
             nonce: wallet.nonce.0,
             key: wallet.public_key,
-            vote: wallet.vote,
+            votes: wallet.votes().collect(),
             second: wallet.second_public_key,
             owners: wallet.multi_signature.as_deref().map(owners),
             delegate: wallet.delegate.as_deref().map(Delegate::of),
@@ -149,7 +150,7 @@ impl Account {
         of("coin in open locks").same(&open, &expected.locked())?;
         of("nonce").same(&self.nonce, &expected.nonce)?;
         of("public key").same(&self.key, &expected.key)?;
-        of("vote").same(&self.vote, &expected.vote)?;
+        of("vote").same(&self.votes, &expected.votes)?;
         of("second public key").same(&self.second, &expected.second)?;
         of("multiSignature").same(&self.owners, &expected.owners)?;
         let named =
@@ -208,7 +209,7 @@ fn owners(MultiSignature { min, public_keys }: &MultiSignature) -> Owners {
 impl Delegate {
     /// A delegate as it is.
     pub(super) fn of(attributes: &DelegateAttributes) -> Self {
-        // All of them by name: whoever adds one is asked here what it should be.
+        // All of them by name, so that a new one does not compile before it is checked here.
         let DelegateAttributes {
             username,
             registered,

@@ -4,7 +4,7 @@ use super::{BlockStep, account::Delegate, equal};
 use crate::protocol::PublicKey;
 use std::collections::BTreeMap;
 
-/// One block more, its reward and fees, and the block as its last, for its forger and for nobody else.
+/// Checks that only the forger gains one block, its reward and fees, and the block as its last.
 pub(super) fn statistics(step: &BlockStep<'_>) -> Result<(), String> {
     let header = &step.block.header;
     for (key, old, new) in step.delegates_with(&[header.generator]) {

@@ -8,7 +8,7 @@ use super::{
     authority, business, equal,
 };
 use crate::{
-    ledger::{State, Wallet},
+    ledger::{State, Wallet, rules::VoteShare},
     protocol::{
         Address, Asset, Milestone, PublicKey, SignedTransaction, TransactionId, Vote,
         crypto::sha256,
@@ -172,11 +172,11 @@ impl<'a> Model<'a> {
             {
                 refuse("the username is taken")
             }
-            Asset::Vote(Vote::For(_)) if sender.vote.is_some() => refuse("its sender has voted"),
+            Asset::Vote(Vote::For(key)) if self.is_one_too_many(key, sender) => refuse("its sender has voted"),
             Asset::Vote(Vote::For(key)) if self.by_key(key).has_resigned() => {
                 refuse("it votes for a resigned delegate")
             }
-            Asset::Vote(Vote::Against(key)) if sender.vote != Some(*key) => refuse("its sender has no such vote"),
+            Asset::Vote(Vote::Against(key)) if !sender.votes.contains(key) => refuse("its sender has no such vote"),
             Asset::Vote(vote) if self.by_key(vote.delegate()).delegate.is_none() => refuse("it votes for no delegate"),
             Asset::MultiSignature { min, public_keys } => {
                 authority::registration(self.step, transaction)?;
@@ -211,6 +211,13 @@ impl<'a> Model<'a> {
             },
             asset => business::allowed(asset, sender),
         }
+    }
+
+    /// The sender has as many votes as a wallet may have, or votes of full weight and one for this delegate.
+    fn is_one_too_many(&self, key: &PublicKey, sender: &Account) -> bool {
+        let rule = self.step.tree.rules().ledger.votes;
+        let is_second = rule.weight == VoteShare::Full && sender.votes.contains(key);
+        is_second || sender.votes.len() as u64 >= u64::from(rule.most)
     }
 
     /// Delegates that have not resigned.
@@ -260,8 +267,14 @@ impl<'a> Model<'a> {
                     delegate.resigned = true;
                 }
             }
-            Asset::Vote(Vote::For(key)) => self.account(address).vote = Some(*key),
-            Asset::Vote(Vote::Against(_)) => self.account(address).vote = None,
+            Asset::Vote(Vote::For(key)) => self.account(address).votes.push(*key),
+            Asset::Vote(Vote::Against(key)) => {
+                // Its last one for the delegate.
+                let votes = &mut self.account(address).votes;
+                if let Some(last) = (0..votes.len()).rev().find(|place| votes[*place] == *key) {
+                    votes.remove(last);
+                }
+            }
             Asset::MultiSignature { min, public_keys } => {
                 if let Ok(key) = multisignature_key(*min, public_keys) {
                     let shared = self.by_key(&key);

@@ -1,6 +1,8 @@
 //! The power of the model: a state with one wrong value is found out, for each value that a wallet, a delegate or a list
 //! of the state has.
 
+mod votes;
+
 use super::{BlockStep, check_step, whole};
 use crate::{
     ledger::{
@@ -48,7 +50,12 @@ fn rich_chain() -> (Arc<BlockTree>, Vec<Arc<Link>>) {
     act(11, "account_1", "resign-business", "");
     act(12, "genesis_6", "resign", "");
     act(24, "account_3", "refund", "name = \"m\"\n");
-    let scenario = Scenario::parse(&text, Path::new("rich.toml")).expect("the test writes a scenario");
+    played(&text)
+}
+
+/// The tree of a scenario of this text, and its chain after 40 slots, the genesis block first.
+fn played(text: &str) -> (Arc<BlockTree>, Vec<Arc<Link>>) {
+    let scenario = Scenario::parse(text, Path::new("step.toml")).expect("the test writes a scenario");
     let seeds = SeedTree::new(1);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let mut stage = InlineStage::new(&plan, Vec::new());

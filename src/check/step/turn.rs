@@ -3,11 +3,14 @@
 use super::{BlockStep, equal, figures};
 use crate::{
     ledger::{
-        State,
-        rules::{MissedBlocks, Shuffle},
+        Link, State,
+        round::Member,
+        rules::{ElectionRule, MissedBlocks, Shuffle},
+        wallet::DelegateAttributes,
     },
     protocol::{PublicKey, crypto::sha256},
 };
+use std::{iter, sync::Arc};
 
 /// The forging order of the round before the block: places of the ranking. Written from the contract's pseudocode.
 fn forging_order(step: &BlockStep<'_>) -> Vec<PublicKey> {
@@ -74,8 +77,8 @@ pub(super) fn missed(step: &BlockStep<'_>) -> Result<(), String> {
     }
 }
 
-/// The members of the round that ends with the block who forged none of its blocks; nobody of one that goes on, or that
-/// has the genesis block alone.
+/// The members of the round that ends with the block who forged none of its blocks. Empty if the round goes on, or has only the genesis
+/// block.
 fn idle(step: &BlockStep<'_>) -> Vec<PublicKey> {
     let members = &step.before.round().members;
     if !step.ends_round() {
@@ -109,27 +112,24 @@ pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
         let same = state.round().members == step.before.round().members;
         return if same { keep_ranks(step) } else { Err("its members changed before the round was over".to_owned()) };
     }
-    let mut expected: Vec<(i128, PublicKey)> = Vec::new();
-    for wallet in state.delegates() {
-        let Some((delegate, key)) = wallet.delegate.as_deref().zip(wallet.public_key) else { continue };
-        if !delegate.resigned {
-            expected.push((-delegate.vote_balance.0, key));
-        } else if delegate.rank.is_some() {
-            return Err(format!("{} has resigned and has a rank", delegate.username));
-        }
+    let resigned = |delegate: &&DelegateAttributes| delegate.resigned && delegate.rank.is_some();
+    if let Some(delegate) = state.delegates().filter_map(|wallet| wallet.delegate.as_deref()).find(resigned) {
+        return Err(format!("{} has resigned and has a rank", delegate.username));
     }
-    expected.sort_unstable();
-    for (index, (_, key)) in expected.iter().enumerate() {
+    let newest = heaviest(state);
+    for (index, (_, key)) in newest.iter().enumerate() {
         let rank = state.delegate_of(key).and_then(|delegate| delegate.rank).unwrap_or(0);
         equal(format_args!("rank of {}", step.name(key)), rank, index as u32 + 1)?;
     }
     let next = step.block.header.height.next();
     let seats = step.tree.config().milestones.at(next).active_delegates as usize;
-    let members: Vec<PublicKey> = state.round().members.iter().map(|member| member.public_key).collect();
+    let found = weighed(&state.round().members);
+    let members: Vec<PublicKey> = found.iter().map(|(_, key)| *key).collect();
     equal("members", members.len(), seats)?;
-    for (member, (weight, key)) in state.round().members.iter().zip(&expected) {
-        equal("member", step.name(&member.public_key), step.name(key))?;
-        equal(format_args!("weight of the member {}", step.name(key)), member.vote_balance.0, -weight)?;
+    let expected = elected(step, newest, seats)?;
+    for ((found, member), (weight, key)) in found.iter().zip(&expected) {
+        equal("member", step.name(member), step.name(key))?;
+        equal(format_args!("weight of the member {}", step.name(key)), -found, -weight)?;
     }
     for (key, old, new) in step.delegates_with(&members) {
         let round = if members.contains(&key) { state.round().number().0 } else { old.round };
@@ -138,7 +138,81 @@ pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Between two boundaries nobody is ranked, and nobody made active.
+/// The delegates that have not resigned, each with its weight below zero.
+fn heaviest(state: &State) -> Vec<(i128, PublicKey)> {
+    let mut ranking: Vec<(i128, PublicKey)> = state
+        .delegates()
+        .filter_map(|wallet| wallet.delegate.as_deref().zip(wallet.public_key))
+        .filter(|(delegate, _)| !delegate.resigned)
+        .map(|(delegate, key)| (-delegate.vote_balance.0, key))
+        .collect();
+    ranking.sort_unstable();
+    ranking
+}
+
+fn weighed(members: &[Member]) -> Vec<(i128, PublicKey)> {
+    members.iter().map(|member| (-member.vote_balance.0, member.public_key)).collect()
+}
+
+/// The members of the round that begins, by the rule of election. `newest` is the ranking after the block.
+///
+/// # Errors
+/// Members changed without a ranking that was proposed and became final twice.
+fn elected(
+    step: &BlockStep<'_>,
+    newest: Vec<(i128, PublicKey)>,
+    seats: usize,
+) -> Result<Vec<(i128, PublicKey)>, String> {
+    let before = weighed(&step.before.round().members);
+    let mut ends = iter::successors(step.link.parent(), |link| link.parent())
+        .filter(|link| link.round_end().is_some() || link.parent().is_none());
+    let members = match step.tree.rules().ledger.election {
+        ElectionRule::AtOnce => return Ok(newest),
+        ElectionRule::TwoRoundsBefore => {
+            let last = ends.next();
+            ends.next().or(last).map(|link| heaviest(&step.tree.applied(&link).state)).unwrap_or_default()
+        }
+        ElectionRule::EverySixHours => {
+            let period = |seconds: u32| seconds / 21_600;
+            let last = ends.next().map_or(0, |link| link.block().header.timestamp.0);
+            let stays = period(last) == period(step.block.header.timestamp.0);
+            if stays { before } else { return Ok(newest) }
+        }
+        ElectionRule::WhenFinal => {
+            let found = weighed(&step.after.round().members);
+            let is_found = |members: &Vec<(i128, PublicKey)>| filled(members.clone(), &newest, seats) == found;
+            // The proposal was final in a block that is final now.
+            let last_final = |state: &State, link: &Arc<Link>| link.ancestor(state.finality().height());
+            let pending = last_final(step.after, step.link);
+            let proposed = pending.and_then(|link| last_final(&step.tree.applied(&link).state, &link));
+            // A proposal has as many members as there were when it was made.
+            let ranked = |link: Arc<Link>| {
+                let state = &step.tree.applied(&link).state;
+                let mut ranked = heaviest(state);
+                ranked.truncate(state.round().members.len());
+                Some(ranked).filter(is_found)
+            };
+            match is_found(&before) {
+                true => before,
+                false => iter::successors(proposed, |link| link.parent()).find_map(ranked).ok_or_else(|| {
+                    "its members are new, and no block that was final in a final block ranked them".to_owned()
+                })?,
+            }
+        }
+    };
+    Ok(filled(members, &newest, seats))
+}
+
+/// As many members as there are seats: the first of a list, and the first others of the newest ranking.
+fn filled(mut members: Vec<(i128, PublicKey)>, newest: &[(i128, PublicKey)], seats: usize) -> Vec<(i128, PublicKey)> {
+    members.truncate(seats);
+    let is_other = |one: &&(i128, PublicKey)| !members.iter().any(|(_, other)| *other == one.1);
+    let more: Vec<_> = newest.iter().filter(is_other).take(seats - members.len()).copied().collect();
+    members.extend(more);
+    members
+}
+
+/// Checks that no rank and no active delegate changes between two boundaries.
 fn keep_ranks(step: &BlockStep<'_>) -> Result<(), String> {
     for (_, old, new) in step.delegates_with(&[]) {
         equal(format_args!("rank of {}", new.username), new.rank.unwrap_or(0), old.rank.unwrap_or(0))?;

@@ -2,7 +2,10 @@
 
 use super::{BlockStep, equal};
 use crate::{
-    ledger::{Balance, Wallet},
+    ledger::{
+        Balance, Wallet,
+        rules::{VoteRule, VoteShare},
+    },
     protocol::{PublicKey, hashing::IdHash},
 };
 use indexmap::IndexMap;
@@ -21,8 +24,9 @@ pub(super) fn weights(step: &BlockStep<'_>) -> Result<(), String> {
 
 fn all(step: &BlockStep<'_>) -> Result<(), String> {
     let (mut weights, mut delegates) = (Weights::default(), Vec::new());
+    let rule = step.tree.rules().ledger.votes;
     for wallet in step.after.wallets() {
-        count(&mut weights, wallet, 1);
+        count(&mut weights, wallet, 1, rule);
         delegates.extend(weighed(wallet));
     }
     for (key, username, weight) in delegates {
@@ -34,10 +38,10 @@ fn all(step: &BlockStep<'_>) -> Result<(), String> {
 
 /// The weights before the block held; so what is added to a delegate's is what its voters have more.
 fn changed(step: &BlockStep<'_>) -> Result<(), String> {
-    let mut gains = Weights::default();
+    let (mut gains, rule) = (Weights::default(), step.tree.rules().ledger.votes);
     for (new, old) in &step.changed {
-        count(&mut gains, new, 1);
-        old.iter().for_each(|old| count(&mut gains, old, -1));
+        count(&mut gains, new, 1, rule);
+        old.iter().for_each(|old| count(&mut gains, old, -1, rule));
     }
     for (new, old) in &step.changed {
         let Some((key, username, weight)) = weighed(new) else { continue };
@@ -45,7 +49,7 @@ fn changed(step: &BlockStep<'_>) -> Result<(), String> {
         let gain = gains.swap_remove(&key).unwrap_or_default();
         equal(format_args!("weight of {username}"), weight.0, before + gain)?;
     }
-    // Those whose own wallets are as they were. A vote for nobody weighs nothing.
+    // Only delegates whose own wallets are unchanged. A vote for an unknown key has no weight.
     for (key, gain) in gains {
         if let Some(delegate) = step.before.delegate_of(&key) {
             let weight = delegate.vote_balance.0;
@@ -55,12 +59,22 @@ fn changed(step: &BlockStep<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds a wallet's coin, locked coin included, to the weight of its delegate, or takes it away.
-fn count(weights: &mut Weights, wallet: &Wallet, sign: i128) {
-    if let Some(key) = wallet.vote {
-        let locks = wallet.htlc.iter().flat_map(|htlc| htlc.locks.values());
-        let locked: i128 = locks.map(|lock| i128::from(lock.amount.value())).sum();
-        *weights.entry(key).or_default() += sign * (wallet.balance.0 + locked);
+/// Adds the coin of each of a wallet's votes, locked coin included, to the weight of its delegate, or takes it away.
+fn count(weights: &mut Weights, wallet: &Wallet, sign: i128, rule: VoteRule) {
+    let mut votes = wallet.votes().peekable();
+    if votes.peek().is_none() {
+        return;
+    }
+    let locks = wallet.htlc.iter().flat_map(|htlc| htlc.locks.values());
+    let locked: i128 = locks.map(|lock| i128::from(lock.amount.value())).sum();
+    let coin = wallet.balance.0 + locked;
+    let each = match rule.weight {
+        VoteShare::Full => coin,
+        // Rounded down, below zero too.
+        VoteShare::Unit => (coin - coin.rem_euclid(i128::from(rule.most))) / i128::from(rule.most),
+    };
+    for key in votes {
+        *weights.entry(key).or_default() += sign * each;
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::protocol::{Arktoshi, Kind};
 use proptest::prelude::*;
 
-/// A transaction somebody tries. Numbers choose among what there is, wrapping around.
+/// An attempted transaction. Numbers choose among the existing things and wrap around.
 #[derive(Clone, Debug)]
 pub enum Attempt {
     Transfer {
@@ -40,7 +40,7 @@ pub enum Attempt {
         amounts: [u64; 2],
     },
     Resign,
-    /// Open for so many blocks; below 1 it is expired when it is made.
+    /// A lock with its duration in blocks; below 1 it is expired when it is made.
     Lock {
         to: usize,
         amount: u64,

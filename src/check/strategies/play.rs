@@ -2,7 +2,7 @@
 
 use super::{Attempt, Flaw, Stage, Try};
 use crate::{
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, State, apply::Look, tree::SPAN},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules, State, apply::Look, tree::SPAN},
     protocol::{
         Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp, Transaction,
         TransactionId, Vote,
@@ -53,14 +53,23 @@ impl Play {
         Self::with_span(SPAN)
     }
 
-    /// The same chain on a tree with a seam every so many blocks ([`BlockTree::with_span`]).
+    /// The same chain on a tree with a seam every `span` blocks ([`BlockTree::with_span`]).
     ///
     /// # Panics
     /// `span` is 0.
     pub fn with_span(span: u32) -> Self {
+        Self::with_rules(span, |_| {})
+    }
+
+    /// The same chain under changed rules.
+    ///
+    /// # Panics
+    /// `span` is 0.
+    pub fn with_rules(span: u32, change: impl FnOnce(&mut Rules)) -> Self {
         let testnet = Testnet::generate(SeedTree::new(1), DELEGATES, CRYPTO);
         let mut rules = rules_for(DELEGATES as usize);
         rules.ledger.minimum_lock_expiration = false;
+        change(&mut rules);
         let tree = BlockTree::with_span(testnet.config.clone(), Arc::new(rules), span).map(Arc::new);
         let tree = tree.expect("it has its delegates");
         let accounts = testnet.accounts.iter().take(Self::SENDERS - 3).map(|account| account.keys.clone());
@@ -103,10 +112,10 @@ impl Play {
         Ok(outcome)
     }
 
-    /// The block that would follow the tip after so many empty slots.
+    /// The block that would follow the tip after `missed` empty slots.
     ///
     /// # Panics
-    /// Never: whoever is active is one of the genesis delegates or a sender.
+    /// Never: an active delegate is one of the genesis delegates or a sender.
     pub fn block(&self, missed: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Block> {
         let timestamp = self.slot_start(missed);
         let applied = self.tree.applied(&self.tip);

@@ -26,7 +26,7 @@ impl<'a> Actions<'a> {
         Self { draw, delegates, nodes: network.nodes(), last, told: 0, boundaries }
     }
 
-    /// Draws so many deeds or a few more, by height.
+    /// Draws `count` deeds or a few more, by height.
     pub(super) fn draw(mut self, count: usize) -> Vec<Action> {
         let mut actions = Vec::new();
         while actions.len() < count {
@@ -233,7 +233,7 @@ impl<'a> Actions<'a> {
         actions
     }
 
-    /// Draws so many of a wallet's owners, in any order.
+    /// Draws `count` of a wallet's owners, in any order.
     fn owners(&mut self, of: u8, count: u8) -> Vec<u8> {
         let mut all: Vec<u8> = (0..of).collect();
         all.shuffle(self.draw);

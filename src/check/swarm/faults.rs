@@ -31,8 +31,8 @@ const SEEN_ALONE: [InvalidBlock; 5] = [
 /// on its sender. The nodes then refuse each other for an hour, deliver hundreds of millions of messages and show nothing.
 const PUSHED: [MessageKind; 2] = [MessageKind::Block, MessageKind::Transactions];
 
-/// Up to five faults, all over within so many rounds' worth of slots. In one network of four they begin with one of
-/// the last two blocks of a round or of the first two of the next.
+/// Up to five faults, all over within `rounds` rounds' worth of slots. In one network of four they begin with one of the last two
+/// blocks of a round or of the first two of the next.
 pub(super) fn faults(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Vec<Fault> {
     let slots = rounds * network.delegates;
     let boundaries = if draw.random_ratio(1, 4) { near_boundary(network, slots * 2 / 3) } else { Vec::new() };
@@ -71,7 +71,7 @@ fn fault(kind: FaultKind, from: Trigger, until: f64) -> Fault {
     Fault { kind, from, until: ends.then_some(Trigger::Seconds(until)) }
 }
 
-/// Some of so many nodes, by number: one, a few, or about half.
+/// Some of `of` nodes, by number: one, a few, or about half.
 fn some(draw: &mut Draw, of: u32) -> Vec<NodeRef> {
     let count = match draw.random_range(0..6) {
         0..=2 => 1,

@@ -13,7 +13,7 @@ use crate::{
 };
 use rand::{Rng, seq::IndexedRandom};
 
-/// A network of so many delegates, or of some.
+/// A network of `delegates` delegates, or of a random number of them.
 pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection {
     let delegates = delegates.unwrap_or_else(|| *[4, 5, 5, 7, 7, 10, 13, 21].choose(draw).unwrap_or(&7));
     let standby = *[0, 0, 1, 2, 4].choose(draw).unwrap_or(&0);
@@ -32,7 +32,8 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
             let least = draw.random_range(1..=60);
             Latency::uniform(least, least + draw.random_range(1..=120))
         }
-        // A peer that takes more than 1.5 seconds to answer (`rules.node.forging_ping_ms`) counts as gone: with more, nobody could ever forge.
+        // A peer that takes more than 1.5 seconds to answer (`rules.node.forging_ping_ms`) counts as gone: with more, no delegate could
+        // ever forge.
         4 => Latency::uniform(100, draw.random_range(200..=500)),
         _ => Latency::uniform(300, draw.random_range(400..=700)),
     };
@@ -124,7 +125,8 @@ fn regions(draw: &mut Draw) -> Regions {
             (0..count).map(|to| if from == to { 15.0 } else { far(draw) }).collect()
         })
         .collect();
-    Regions { shares, latency_ms, spread: *[0.0, 0.1, 0.3].choose(draw).unwrap_or(&0.1) }
+    let spread = *[0.0, 0.1, 0.3].choose(draw).unwrap_or(&0.1);
+    Regions { shares, latency_ms, spread, ..Regions::default() }
 }
 
 /// One or two milestones in the first rounds: another reward, another number of delegates, or both.
@@ -153,13 +155,20 @@ fn slowest_ms(model: &NetworkModel) -> f64 {
         Distribution::Uniform { max_ms, .. } => f64::from(max_ms),
         Distribution::Normal { mean_ms, deviation_ms } => mean_ms + 4.0 * deviation_ms,
         Distribution::LogNormal { median_ms, sigma } => median_ms * (4.0 * sigma).exp(),
+        Distribution::Pareto { mean_ms } => tail_ms(mean_ms),
     };
-    let far = model
-        .regions
-        .iter()
-        .flat_map(|regions| regions.latency_ms.iter().flatten().map(|ms| ms * (1.0 + regions.spread)));
+    let far = model.regions.iter().flat_map(|regions| {
+        let slowest = |ms: &f64| if regions.pareto { tail_ms(*ms) } else { ms * (1.0 + regions.spread) };
+        regions.latency_ms.iter().flatten().map(slowest)
+    });
     let of_links = model.links.iter().map(|link| slowest_of(&link.latency));
-    of_links.chain(far).chain([slowest_of(&model.latency)]).fold(0.0, f64::max)
+    let overhead = model.overhead.map_or(0, |overhead| overhead.block_ms.max(overhead.other_ms));
+    f64::from(overhead) + of_links.chain(far).chain([slowest_of(&model.latency)]).fold(0.0, f64::max)
+}
+
+/// The latency of Pareto's distribution that one of 31,574 exceeds, as of a normal distribution.
+fn tail_ms(mean_ms: f64) -> f64 {
+    mean_ms * 31_574_f64.powf(5.0 / mean_ms)
 }
 
 /// The longest latency of a link in an easy network, in milliseconds.
@@ -176,7 +185,7 @@ pub(super) fn is_easy(model: &NetworkModel) -> bool {
     model.loss == 0.0
         && model.duplication == 0.0
         && model.reordering.is_none()
-        && model.bandwidth.is_none()
+        && model.is_unlimited()
         && model.clocks.is_none()
         && slowest_ms(model) <= f64::from(EASY_MS)
 }
@@ -188,7 +197,7 @@ pub(super) fn is_whole(model: &NetworkModel) -> bool {
     let late = model.reordering.as_ref().map_or(0.0, |reordering| f64::from(reordering.by_ms));
     model.loss == 0.0
         && model.duplication == 0.0
-        && model.bandwidth.is_none()
+        && model.is_unlimited()
         && clocks.offset_ms <= 500
         && clocks.drift_ppm == 0
         && slowest_ms(model) + late < f64::min(ANSWER_MS / 2.0, CONNECTING_MS / 6.0)

@@ -1,5 +1,5 @@
-//! What proves the cause of what a pool lost or holds too much of: what came with what, the blocks that were taken, refused
-//! and taken back just before, and the turn in which a transaction would have been chosen.
+//! The proofs of the causes of a pool's losses and of its excess: which transactions came together, the blocks that were applied,
+//! refused and reverted just before, and the turn in which a transaction would have been chosen.
 
 use super::{Node, Seen};
 use crate::{
@@ -26,7 +26,7 @@ const TAKEN: usize = 512;
 pub(super) struct Losses {
     /// The node has taken blocks back since the pool last began anew; they held these.
     left: bool,
-    reverted: BTreeSet<TransactionId>,
+    reverted: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// The last two instants at which the pool told something, the latest first: it follows the chain when it is asked for something.
     spoke: [Option<SimTime>; 2],
     /// The last block that the node refused, and when.
@@ -40,7 +40,7 @@ pub(super) struct Losses {
     came: BTreeMap<TransactionId, (u64, Option<u64>)>,
     /// The size of a pool that began anew above its limit, as long as it stays above.
     over: Option<usize>,
-    /// What the pool held when the request of this instant first made room, and what that request added.
+    /// The number of transactions in the pool when the request of this instant first made room.
     request: Option<(SimTime, usize)>,
     /// The cheapest that gave way to that request.
     cheapest: Option<Arktoshi>,
@@ -53,7 +53,7 @@ impl Losses {
         let Self { left, reverted, spoke, refused, taken, requests, arrivals, came, over, request, cheapest, added } =
             self;
         left.save(out);
-        reverted.save(out);
+        reverted.keys().copied().collect::<BTreeSet<_>>().save(out);
         spoke.iter().for_each(|spoke| spoke.save(out));
         refused.save(out);
         taken.save(out);
@@ -92,10 +92,15 @@ impl Losses {
     /// The node took a block back.
     pub(super) fn reverts(&mut self, link: &Link) {
         self.left = true;
-        self.reverted.extend(link.block().transactions.iter().map(|one| one.id()));
+        self.reverted.extend(link.block().transactions.iter().map(|one| (one.id(), one.clone())));
     }
 
-    /// The pool made room by giving up one; it held so many.
+    /// The transactions of the blocks that the node has taken back since the pool last began anew.
+    pub(super) fn reverted(&self) -> &BTreeMap<TransactionId, Arc<SignedTransaction>> {
+        &self.reverted
+    }
+
+    /// The pool made room by dropping one; it held `held`.
     pub(super) fn makes_room(&mut self, now: SimTime, held: usize, one: &SignedTransaction) {
         if self.request.is_none_or(|(at, _)| at != now) {
             (self.request, self.cheapest, self.added) = (Some((now, held)), None, 0);
@@ -113,7 +118,7 @@ impl Losses {
         }
     }
 
-    /// The pool holds so many, of at most `limit`.
+    /// The pool holds `held`, of at most `limit`.
     pub(super) fn holds(&mut self, held: usize, limit: usize) {
         self.over = self.over.filter(|_| held > limit).map(|over| over.min(held));
     }
@@ -125,7 +130,7 @@ impl Losses {
         kept: &[Arc<SignedTransaction>],
         limit: usize,
     ) -> Option<BTreeSet<TransactionId>> {
-        let reverted = std::mem::take(&mut self.reverted);
+        let reverted: BTreeSet<TransactionId> = std::mem::take(&mut self.reverted).into_keys().collect();
         let came_back = std::mem::take(&mut self.left).then_some(reverted);
         let before = std::mem::take(&mut self.came);
         let of_rollback = came_back.as_ref().is_some_and(|back| kept.iter().all(|one| back.contains(&one.id())));
@@ -259,8 +264,8 @@ fn taken_proof(losses: &Losses, gone: &[Arc<SignedTransaction>], lost: &SignedTr
     Ok(format!("block {} holds another transaction of its sender", block.id()))
 }
 
-/// What a pool held, in forging order: by fee, then as it came, and before each its sender's lower nonces.
-/// Source: consensus.md 5.5.
+/// The content of a pool in forging order: by fee, then by arrival, and before each its sender's lower nonces. Source: consensus.md
+/// 5.5.
 fn in_turn<'a>(known: &'a Node, gone: &'a [Arc<SignedTransaction>]) -> Vec<&'a Arc<SignedTransaction>> {
     let arrival = |one: &SignedTransaction| known.losses.came.get(&one.id()).map_or(u64::MAX, |(arrival, _)| *arrival);
     let mut by_fee: Vec<&Arc<SignedTransaction>> = known.pending.values().chain(gone).collect();

@@ -1,5 +1,5 @@
-//! What a watch remembers that decides what it finds from now on: an exhaustive search takes two runs for one that are alike in it.
-//! Every field is named, so that a new one has to be thought of here.
+//! The memory of a watch that affects its later findings: an exhaustive search merges two runs with equal marks. Every field is named,
+//! so that a new one has to be thought of here.
 
 use super::{Finding, Node, Seen};
 use crate::{
@@ -20,15 +20,15 @@ impl Seen {
             finals,
             heard,
             slot_ends,
-            // Those of the world.
+            // They are the world's.
             tips: _,
-            // Of blocks that any node took in, which are heard of.
+            // Blocks that any node accepted, of which the watch hears.
             judged: _,
             last: _,
-            // Of the run from its start on.
+            // Belongs to the run from its start on.
             start: _,
             keys: _,
-            // Told and counted, and asked about by nobody who judges.
+            // Reported and counted, and not used by any judgement.
             sometimes: _,
             told: _,
             sights: _,
@@ -42,6 +42,7 @@ impl Seen {
         alive.iter().for_each(|alive| alive.mark(out));
         best.save(out);
         finals.highest().save(out);
+        finals.tip().save(out);
         heard.mark(out);
         slot_ends.save(out);
     }
@@ -61,9 +62,10 @@ impl Node {
             losses,
             // Asked about in the same instant only.
             moved: _,
-            // Of the scenario.
+            // Belongs to the scenario.
             deviant: _,
             paired: _,
+            irregular: _,
         } = self;
         tip.save(out);
         forged.save(out);
@@ -100,7 +102,7 @@ mod tests {
     };
     use std::{collections::BTreeSet, sync::Arc};
 
-    /// What a node's rollback or its pool leaves behind with those who watch can decide a cause later.
+    /// The traces of a node's rollback or its pool in the observers can decide a cause later.
     #[test]
     fn each_thing_remembered_is_in_the_mark() {
         // One delegate, whose blocks are final at once.

@@ -8,7 +8,7 @@ use crate::{
         conduct::{self, Conduct},
     },
     ledger::BlockTree,
-    protocol::{Address, Block, Kind, SignedTransaction, TransactionId},
+    protocol::{Address, Arktoshi, Block, Kind, SignedTransaction, TransactionId},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use std::{
 impl Seen {
     pub(super) fn pool_added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
         let known = &mut self.nodes[node.0 as usize];
-        // One that was added and gave way within one request is told as given way first and as added after that.
+        // One that was added and gave way within one request is reported as given way first and as added after that.
         let evicted = std::mem::take(&mut known.evicted);
         let stays = added.iter().filter(|one| !evicted.contains(&one.id()));
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
@@ -84,7 +84,7 @@ impl Seen {
         }
         let removed = std::mem::take(&mut known.removed);
         let mut gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
-        // What left with a block that was taken back at once has come back.
+        // The transactions of a block that was reverted at once have come back.
         if let Event::PoolReplaced(kept) = with {
             gone.retain(|one| !kept.iter().any(|other| other.id() == one.id()));
         }
@@ -139,10 +139,17 @@ impl Seen {
 
     pub(super) fn pool_replaced(&mut self, now: SimTime, node: NodeId, kept: &[Arc<SignedTransaction>]) {
         let limit = self.tree.rules().pool.max_transactions;
-        let reverted = self.nodes[node.0 as usize].losses.begins_anew(kept, limit);
+        let losses = &mut self.nodes[node.0 as usize].losses;
+        let of_reverted = match self.tree.rules().pool.rollback_empties_pool {
+            true => BTreeMap::new(),
+            false => losses.reverted().clone(),
+        };
+        let reverted = losses.begins_anew(kept, limit);
         let kept: BTreeMap<_, _> = kept.iter().map(|one| (one.id(), one.clone())).collect();
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
-        let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
+        let room = Room::of(&self.tree, &kept, before.values().chain(of_reverted.values()));
+        let is_judged = |one: &Arc<SignedTransaction>| !kept.contains_key(&one.id()) && !room.is_denied(one);
+        let gone: Vec<_> = before.into_values().filter(is_judged).collect();
         let prove = |seen: &Self, lost: &SignedTransaction| match &reverted {
             Some(reverted) if !reverted.contains(&lost.id()) => Certificate::Shown(
                 "the pool begins anew with what the reverted blocks held, and this is not of it".to_owned(),
@@ -161,8 +168,47 @@ impl Seen {
         let (still, reverted): (BTreeMap<_, _>, BTreeMap<_, _>) =
             taken.into_iter().partition(|(id, _)| tree.block_of(&tip, id).is_some());
         known.taken = still;
-        let lost: Vec<_> = reverted.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
+        let lost: Vec<_> = reverted.into_values().filter(is_judged).collect();
         self.judge_gone(now, node, &lost, None, (&conduct::RETURNED, ""), |_, _| Certificate::None);
+    }
+}
+
+/// The room in a pool that has begun anew.
+struct Room {
+    /// No dearer one has given way, where the pool is full and its transactions compete.
+    dearest: Option<Arktoshi>,
+}
+
+impl Room {
+    /// The room beside these transactions, of all that could be pending. Only a sender's last one gives way. So one had to if each sender
+    /// with pending ones had a last one that was no cheaper: that which is pending, or one that has given way.
+    fn of<'a>(
+        tree: &BlockTree,
+        kept: &BTreeMap<TransactionId, Arc<SignedTransaction>>,
+        all: impl Iterator<Item = &'a Arc<SignedTransaction>>,
+    ) -> Self {
+        let rules = &tree.rules().pool;
+        if rules.rollback_empties_pool || kept.len() < rules.max_transactions {
+            return Self { dearest: None };
+        }
+        let mut lasts: BTreeMap<Address, &Arc<SignedTransaction>> = BTreeMap::new();
+        for one in kept.values() {
+            let last = lasts.entry(one.sender_address()).or_insert(one);
+            if one.nonce() > last.nonce() {
+                *last = one;
+            }
+        }
+        let mut fees: BTreeMap<Address, Arktoshi> =
+            lasts.into_iter().map(|(sender, last)| (sender, last.fee())).collect();
+        for one in all.filter(|one| !kept.contains_key(&one.id())) {
+            fees.entry(one.sender_address()).and_modify(|fee| *fee = one.fee().max(*fee));
+        }
+        Self { dearest: fees.into_values().min() }
+    }
+
+    /// Returns true if a transaction had to give way.
+    fn is_denied(&self, one: &SignedTransaction) -> bool {
+        self.dearest.is_some_and(|dearest| one.fee() <= dearest)
     }
 }
 
@@ -196,7 +242,10 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
         for kind in ONE_OF_A_KIND {
             let of_kind = own.iter().filter(|one| one.kind() == kind);
             let alike: Vec<TransactionId> = of_kind.map(|one| one.id()).collect();
-            if alike.len() > 1 {
+            // A rollback that empties no pool brings one back beside another one that came later, each in its time.
+            let came_back =
+                !tree.rules().pool.rollback_empties_pool && added.iter().all(|one| !alike.contains(&one.id()));
+            if alike.len() > 1 && !came_back {
                 let what = format!("it holds {} of type {} of {sender}", alike.len(), kind.name());
                 broken.push((&conduct::POOL_ONE_OF_A_KIND, what, node.losses.request_proof(&alike).into()));
             }

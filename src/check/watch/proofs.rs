@@ -1,4 +1,4 @@
-//! What proves the cause of a rollback or of a refused block: the events of the node just before, and the blocks.
+//! The proofs of the cause of a rollback or of a refused block: the events of the node just before, and the blocks.
 
 use super::{Certificate, Node, Seen};
 use crate::{
@@ -20,7 +20,7 @@ use std::{
 
 /// Tips left that are remembered at most.
 const LEFT: usize = 16;
-/// Blocks heard of that are remembered at most, beside those that somebody took in.
+/// The largest number of seen blocks in memory, beside those that a node accepted.
 const HEARD: usize = 256;
 
 /// The events of a node that prove causes.
@@ -53,7 +53,7 @@ impl Facts {
 
     /// Appends what can decide what is found from now on: a tip that was left longer than a slot ago proves nothing any more.
     pub(super) fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
-        // What it took in, and its health, are asked about in the same instant only.
+        // The accepted blocks and the health of a node are used in the same instant only.
         let Self { left, taken: _, health: _ } = self;
         let left: Vec<_> = left.iter().filter(|(at, _)| now.since(*at) <= slot).cloned().collect();
         left.save(out);
@@ -70,7 +70,7 @@ fn reward_above(tree: &BlockTree, tip: &Link) -> Arktoshi {
     tree.config().milestones.at(tip.height().next()).reward
 }
 
-/// The blocks of a run: all that somebody took in, and the last ones that came to a node.
+/// The blocks of a run: all that a node accepted, and the last ones that came to a node.
 #[derive(Clone, Default)]
 pub(super) struct Heard {
     taken: BTreeMap<Height, Vec<Arc<Link>>>,
@@ -78,7 +78,7 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// A node has taken in a block that nobody had before.
+    /// A node has accepted a block that no node had before.
     pub(super) fn takes(&mut self, link: &Arc<Link>) {
         self.taken.entry(link.height()).or_default().push(link.clone());
     }
@@ -111,7 +111,7 @@ impl Heard {
         self.taken.get(&height).into_iter().flatten()
     }
 
-    /// All blocks at a height, also those that nobody took in.
+    /// All blocks at a height, also those that no node accepted.
     fn blocks_at(&self, height: Height) -> impl Iterator<Item = &Arc<Block>> {
         let came = self.came.values().filter(move |block| block.header.height == height);
         self.at(height).map(|link| link.block()).chain(came)
@@ -271,7 +271,7 @@ impl Seen {
     }
 
     /// Tips that a node left within the slot before, the last one first.
-    fn left_lately<'a>(&self, now: SimTime, node: &'a Node) -> impl Iterator<Item = &'a Arc<Link>> {
+    pub(super) fn left_lately<'a>(&self, now: SimTime, node: &'a Node) -> impl Iterator<Item = &'a Arc<Link>> {
         let slot = Duration::from_secs(self.tree.slots().blocktime().into());
         node.facts.left.iter().rev().filter(move |(at, _)| now.since(*at) <= slot).map(|(_, tip)| tip)
     }

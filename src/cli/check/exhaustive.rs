@@ -1,6 +1,7 @@
-//! `dposlab check --exhaustive`: every schedule with at most so many deviations.
+//! `dposlab check --exhaustive`: every schedule with a bounded number of deviations.
 
-use super::{Check, DRAWN_RULES, bar, failure_of_file, span::Span};
+use super::{Check, DRAWN_RULES, bar, failure_of_file};
+use crate::cli::span::Span;
 use crate::{
     check::{
         Minimal, Minimiser, Signature,
@@ -139,7 +140,7 @@ impl Check {
         let told = match (unwritten, told) {
             (None, told) => told?,
             (Some(why), told) => {
-                // What was found is told all the same.
+                // The findings are printed nevertheless.
                 output::line(&explored_as_text(&search, &explored, &told.unwrap_or_default()));
                 return Err(why);
             }
@@ -173,7 +174,7 @@ impl Check {
                         "--delegates: found it beside a scenario, which says how many there are",
                     ));
                 }
-                let scenario = Scenario::load(file).map_err(Failure::usage)?;
+                let scenario = Scenario::load_with(file, &self.set).map_err(Failure::usage)?;
                 let wrong = |why| Failure::usage(format!("{}: {why}", file.display()));
                 Exhaustive::check(&scenario).map_err(wrong)?;
                 scenario
@@ -193,7 +194,7 @@ impl Check {
         }
         Rules::from_toml(&scenario.rules).map_err(Failure::usage)?;
         scenario.crypto = self.crypto.unwrap_or(scenario.crypto);
-        // What is found has an assertion of its own.
+        // A finding has an assertion of its own.
         scenario.assertions.clear();
         Ok(scenario)
     }
@@ -269,7 +270,7 @@ impl Check {
             let scenario = search.scenario_of(&shown.schedule);
             let finding = search.replay(&shown.schedule).into_iter().find(|finding| finding.signature() == *signature);
             let finding = finding.expect("a schedule shows again what it has shown");
-            // When nobody waits any longer, the file is still played once.
+            // When the user no longer waits, the file is still played once.
             let (stop, budget) = if stop.load(Ordering::Relaxed) { (&waits, 0) } else { (stop, self.budget) };
             let minimiser = Minimiser { networks: &networks, budget, stop, base: Some(search.scenario) };
             let minimal = minimiser.minimise(&scenario, &finding, |tried, _| bar.set_position(tried as u64));

@@ -1,14 +1,16 @@
 //! The findings of a search, as text and as JSON.
 
-use super::{Check, RUNS, Told, counted};
+use super::{Check, FileOutcome, RUNS, Replayed, Searched, Told, counted};
 use crate::{
     check::{
         INTERESTING, Signature,
         conduct::is_modelled,
         known::{ALARM, Known, Rate},
         search::{Search, Summary},
+        seeds::SeedSet,
         swarm::Modelled,
     },
+    cli::span::SearchTime,
     ledger::Rules,
     scenario::Scenario,
     statistics::{Interval, interval, rates::Count},
@@ -25,7 +27,7 @@ impl Check {
         Scenario { rules: Self::rules_of(search).clone(), ..search.scenario(0) }.rules_in_words()
     }
 
-    /// What the runs are drawn around, and their rules.
+    /// The frame around which the runs are drawn, and their rules.
     fn frame_in_words(&self, search: &Search) -> String {
         let what = self.scenario.as_ref().map_or("networks as drawn".to_owned(), |file| file.display().to_string());
         format!("{what}; {}", Self::rules_in_words(search))
@@ -48,10 +50,19 @@ impl Check {
         [frame].into_iter().chain(sizes).chain([behaviour.to_owned()]).collect()
     }
 
-    pub(super) fn as_text(&self, search: &Search, summary: &Summary, told: &[Told], known: &Known) -> String {
+    pub(super) fn as_text(&self, search: &Search, searched: &Searched, told: &[Told], known: &Known) -> String {
+        let (summary, session) = (&searched.summary, &searched.summary.session);
         let rules = Self::rules_in_words(search);
         let mut text = format!("{}\n", self.frame_in_words(search));
-        text.extend(told.iter().map(|told| self.finding_in_words(search, summary, told, known)));
+        text.extend(told.iter().map(|told| self.finding_in_words(search, searched, told, known)));
+        text.extend(searched.mended().map(|one| {
+            let (signature, file) = (&one.signature, one.file.display());
+            format!("mended: {signature}\n  {file} shows it no more{}\n", searched.earlier_in_words(signature))
+        }));
+        text.extend(searched.replayed.iter().filter_map(|one| match &one.outcome {
+            FileOutcome::NotPlayed(why) => Some(format!("note: {}\n  {}: {why}\n", one.signature, one.file.display())),
+            _ => None,
+        }));
         text.extend(self.rarer(summary, known).map(|(signature, found, recorded)| {
             format!(
                 "note: {signature}\n  in {} of {} runs, which is rarer than recorded: {} of {}\n",
@@ -59,23 +70,30 @@ impl Check {
             )
         }));
         let sometimes: Vec<String> =
-            INTERESTING.iter().map(|what| format!("{what} {}", summary.sometimes.of(what))).collect();
-        let never: Vec<&str> = INTERESTING.into_iter().filter(|what| summary.sometimes.of(what) == 0).collect();
+            INTERESTING.iter().map(|what| format!("{what} {}", session.sometimes.of(what))).collect();
+        let never: Vec<&str> = INTERESTING.into_iter().filter(|what| session.sometimes.of(what) == 0).collect();
+        if session.runs < summary.runs() {
+            text += &format!("in the {} runs played now:\n", session.runs);
+        }
         text += &format!("sometimes: {}\n", sometimes.join(", "));
         if !never.is_empty() {
             text += &format!("never: {}\n", never.join(", "));
         }
-        let of = self.runs_asked().map(|runs| format!(" of {runs}")).unwrap_or_default();
-        let time = self.time.map(|time| format!(" in {time} at a time")).unwrap_or_default();
+        let asked = self.asked_of_part(search, summary);
+        let of = asked.map(|runs| format!(" of {runs}")).unwrap_or_default();
+        let time = match self.time {
+            Some(SearchTime::Limited(span)) => format!(" in {span} at a time"),
+            Some(SearchTime::Forever) | None => String::new(),
+        };
         let modelled = match modelled(search, summary) {
             0 => String::new(),
             runs => format!(", {runs} with the model of a node"),
         };
         text + &format!(
             "summary: {}{of} runs{time} from seed {}, {rules}{modelled}, {} slots, {} things do not hold{}",
-            summary.runs,
+            summary.runs(),
             self.seed,
-            summary.slots,
+            session.slots,
             told.iter().filter(|told| !told.is_known).count(),
             match told.iter().filter(|told| told.is_known).count() {
                 0 => String::new(),
@@ -93,15 +111,19 @@ impl Check {
         counts.filter(|_| self.known.is_some())
     }
 
-    fn finding_in_words(&self, search: &Search, summary: &Summary, told: &Told, known: &Known) -> String {
-        let (found, signature) = (&told.found, &told.signature);
+    fn finding_in_words(&self, search: &Search, searched: &Searched, told: &Told, known: &Known) -> String {
+        let (summary, found, signature) = (&searched.summary, &told.found, &told.signature);
         let runs = runs_that_judge(search, summary, signature.invariant);
-        let Interval { low, high } = interval::of_share(found.runs, runs);
-        let often = format!("in {} of {runs} runs ({} to {})", found.runs, percent(low), percent(high));
-        let seed = self.seed.wrapping_add(found.index);
+        let Interval { low, high } = interval::of_share(found.seeds.count(), runs);
+        let often = format!("in {} of {runs} runs ({} to {})", found.seeds.count(), percent(low), percent(high));
+        let first = match found.seeds.first() {
+            Some(seed) => format!("first in that of seed {seed}"),
+            None => "shown by its file".to_owned(),
+        };
+        let often = format!("{often}, {first}{}", searched.earlier_in_words(signature));
         if told.is_known {
             let word = if told.comes_too_often() { "too often" } else { "known" };
-            let mut text = format!("{word}: {signature}\n  {often}, first in that of seed {seed}\n");
+            let mut text = format!("{word}: {signature}\n  {often}\n");
             if let (Rate::More(chance), Some(Count { so, of })) = (told.rate, known.recorded(signature)) {
                 text += &format!(
                     "  recorded: {so} of {of} runs; the chance of so many is {chance:.1e}, {ALARM:e} is allowed\n"
@@ -119,7 +141,7 @@ impl Check {
         }
         let node = finding.node.map(|node| format!("{node}")).unwrap_or_else(|| "the network".to_owned());
         let height = finding.height.map(|height| format!(", height {height}")).unwrap_or_default();
-        text += &format!("  {often}, first in that of seed {seed}\n  {node}{height}: {}\n", finding.what);
+        text += &format!("  {often}\n  {node}{height}: {}\n", finding.what);
         if let Some(minimal) = &told.minimal {
             let (faults, actions) = (minimal.scenario.faults.len(), minimal.scenario.actions.len());
             let (nodes, rounds) = (minimal.scenario.network.nodes(), minimal.scenario.rounds);
@@ -136,6 +158,13 @@ impl Check {
         text
     }
 
+    /// Runs that this process was to play, unless a time alone was given, or its folder holds others, too.
+    pub(super) fn asked_of_part(&self, search: &Search, summary: &Summary) -> Option<u64> {
+        let is_all = search.asks_for(&summary.done);
+        let asked = self.runs_asked().filter(|_| is_all).map(|_| search.runs_of_part());
+        asked.filter(|asked| summary.runs() <= *asked)
+    }
+
     /// Runs that were asked for, unless a time alone was.
     pub(super) fn runs_asked(&self) -> Option<u64> {
         self.runs.or(self.time.is_none().then_some(RUNS))
@@ -144,17 +173,18 @@ impl Check {
     pub(super) fn as_json(
         &self,
         search: &Search,
-        summary: &Summary,
+        searched: &Searched,
         told: &[Told],
         known: &Known,
         interrupted: bool,
     ) -> Value {
+        let (summary, session) = (&searched.summary, &searched.summary.session);
         let found: Vec<Value> = told
             .iter()
             .map(|told| {
                 let found = &told.found;
                 let runs = runs_that_judge(search, summary, told.signature.invariant);
-                let Interval { low, high } = interval::of_share(found.runs, runs);
+                let Interval { low, high } = interval::of_share(found.seeds.count(), runs);
                 json!({
                     "invariant": told.signature.invariant,
                     "cause": told.signature.cause,
@@ -163,9 +193,10 @@ impl Check {
                     "certified": told.signature.is_certified,
                     "recorded": known.recorded(&told.signature).map(|Count { so, of }| [so, of]),
                     "too_often": told.comes_too_often(),
-                    "runs": found.runs,
+                    "runs": found.seeds.count(),
                     "share": [low, high],
-                    "seed": self.seed.wrapping_add(found.index),
+                    "seed": found.seeds.first(),
+                    "builds": searched.builds_with(&told.signature),
                     "finding": found.finding,
                     "file": told.file.as_ref().map(|file| file.display().to_string()),
                     "minimal": told.minimal.as_ref().map(|minimal| json!({
@@ -185,16 +216,28 @@ impl Check {
             "version": env!("CARGO_PKG_VERSION"),
             "rules": Self::rules_of(search).get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE),
             "seed": self.seed,
-            "runs": summary.runs,
+            "runs": summary.runs(),
+            "runs_now": session.runs,
             "runs_asked": self.runs_asked(),
             "runs_modelled": modelled(search, summary),
-            "seconds_asked": self.time.map(super::Span::seconds),
+            "seconds_asked": self.time.and_then(super::SearchTime::seconds),
             "interrupted": interrupted,
-            "slots": summary.slots,
-            "delivered": summary.delivered,
-            "sometimes": summary.sometimes,
-            "broken": summary.broken,
+            "slots": session.slots,
+            "delivered": session.delivered,
+            "sometimes": session.sometimes,
+            "broken": summary.broken(),
             "found": found,
+            "replayed": searched.replayed.iter().map(|one| json!({
+                "invariant": one.signature.invariant,
+                "cause": one.signature.cause,
+                "certified": one.signature.is_certified,
+                "file": one.file.display().to_string(),
+                "shown": match &one.outcome {
+                    FileOutcome::Shown(_) => Some(true),
+                    FileOutcome::Gone => Some(false),
+                    FileOutcome::NotPlayed(_) => None,
+                },
+            })).collect::<Vec<_>>(),
             "rarer": self.rarer(summary, known).map(|(signature, found, recorded)| json!({
                 "invariant": signature.invariant,
                 "cause": signature.cause,
@@ -202,6 +245,39 @@ impl Check {
                 "recorded": [recorded.so, recorded.of],
             })).collect::<Vec<_>>(),
         })
+    }
+}
+
+impl Searched {
+    /// Findings whose file shows them no more, and that no run showed.
+    fn mended(&self) -> impl Iterator<Item = &Replayed> {
+        let is_gone = |one: &&Replayed| {
+            matches!(one.outcome, FileOutcome::Gone) && !self.summary.found.contains_key(&one.signature)
+        };
+        self.replayed.iter().filter(is_gone)
+    }
+
+    /// The builds whose runs showed a finding, with their counts.
+    fn played_by_others<'s>(&'s self, signature: &'s Signature) -> impl Iterator<Item = Count> + 's {
+        let (database, place) = self.kept.as_ref().map(|(database, place)| (database, place)).unzip();
+        let frame = place.and_then(|place| database?.frames.get(&place.frame));
+        let played = frame.into_iter().flat_map(|frame| &frame.played);
+        played.filter(move |(build, _)| place.is_some_and(|place| place.build != **build)).filter_map(|(_, played)| {
+            let so = played.found.get(signature).map_or(0, SeedSet::count);
+            (so > 0).then(|| Count { so, of: played.seeds.count() })
+        })
+    }
+
+    /// The number of builds whose runs showed a finding.
+    fn builds_with(&self, signature: &Signature) -> usize {
+        usize::from(self.summary.found.contains_key(signature)) + self.played_by_others(signature).count()
+    }
+
+    /// How often other builds showed it.
+    fn earlier_in_words(&self, signature: &Signature) -> String {
+        let counts =
+            self.played_by_others(signature).map(|Count { so, of }| format!("; {so} of {of} runs of another build"));
+        counts.collect()
     }
 }
 
@@ -216,10 +292,10 @@ fn percent(share: f64) -> String {
 
 /// Runs in which each node was held against the model of an honest one.
 fn modelled(search: &Search, summary: &Summary) -> u64 {
-    summary.done.indices().filter(|index| search.is_modelled(*index)).count() as u64
+    search.frame.modelled_among(&summary.done)
 }
 
 /// Runs in which something of this name would have been found.
 fn runs_that_judge(search: &Search, summary: &Summary, invariant: &str) -> u64 {
-    if is_modelled(invariant) { modelled(search, summary) } else { summary.runs }
+    if is_modelled(invariant) { modelled(search, summary) } else { summary.runs() }
 }

@@ -8,7 +8,7 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::Height,
     scenario::Scenario,
-    sim::{Observer, Pace},
+    sim::{Observer, Pace, SeedTree},
 };
 use serde_json::{Value, json};
 use std::{
@@ -60,8 +60,8 @@ impl Announcer {
 
     /// Tells of the scenario as well, and when its last round is over.
     #[must_use]
-    pub fn of_scenario(self, file: &Path, scenario: &Scenario, was_modelled: bool) -> Self {
-        let mut notes = scenario.notes();
+    pub fn of_scenario(self, file: &Path, scenario: &Scenario, seeds: SeedTree, was_modelled: bool) -> Self {
+        let mut notes = scenario.notes(Some(seeds));
         if was_modelled {
             notes.push("crypto is \"real\" in place of \"modelled\", for clients sign really".to_owned());
         }
@@ -230,7 +230,7 @@ impl LogWriter {
     pub fn write(&self, now: SimTime, level: &str, text: String) {
         let time = self.tree.slots().human(now.micros() / 1_000).replace('T', " ");
         let time = time.trim_end_matches('Z');
-        // What clients name may hold line breaks, and looks like lines of the log then.
+        // A client's text may contain line breaks, and would look like lines of the log.
         let text = text.replace(char::is_control, "\u{fffd}");
         let line = format!("[{time}] {level:<5}: {text}");
         if let Some(printer) = &self.printer {

@@ -138,7 +138,7 @@ enum LabMode {
 /// Ports that are ours, one for each node that is served.
 pub struct Ports(Vec<Listener>);
 
-/// The nodes that are served, ready to be told of events.
+/// The served nodes, ready to receive events.
 pub struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
@@ -147,7 +147,7 @@ pub struct ServedNodes {
     settings: Settings,
     board: LabBoard,
     feed: EventFeed,
-    /// Of the past that they show.
+    /// The views of the past.
     views: Views,
 }
 
@@ -211,7 +211,7 @@ impl ApiOptions {
     /// The nodes to serve, with the observers that tell them what happens. The first node's log is also printed.
     ///
     /// # Errors
-    /// There are not so many nodes, or webhooks kept from earlier cannot be read.
+    /// The network has fewer nodes, or stored webhooks cannot be read.
     pub fn serve(
         &self,
         Ports(listeners): Ports,
@@ -302,7 +302,7 @@ fn report(view: &View, log: &LogWriter) -> Report {
 #[derive(Clone)]
 pub struct WebhooksBeside {
     pub hosts: WebhookHosts,
-    /// Those of the testnet, without a folder.
+    /// The settings of the testnet, without a folder.
     pub settings: WebhookSettings,
 }
 

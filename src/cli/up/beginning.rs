@@ -5,7 +5,7 @@ use super::{
     network::{self, Secrets, UpNetwork},
 };
 use crate::{
-    cli::{Failure, memory::Memory, replay},
+    cli::{Failure, replay},
     ledger::Link,
     protocol::Slot,
     report::session::{
@@ -33,15 +33,15 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// A beginning at a snapshot. Those who are `watching` see all that happened before.
+    /// A beginning at a snapshot. The observers in `watching` see all earlier events.
     ///
     /// # Errors
-    /// The file is none of a snapshot, is damaged, its network is not there any more, or it needs more memory than there is.
-    pub fn from_file(file: &Path, memory: &Memory, watching: Vec<Box<dyn Observer>>) -> Result<Self, Failure> {
+    /// The file is none of a snapshot, is damaged, or its network is not there any more.
+    pub fn from_file(file: &Path, watching: Vec<Box<dyn Observer>>) -> Result<Self, Failure> {
         let wrong = |why| Failure::usage(format!("--from {why}"));
         let state = StateFile::open(file).map_err(wrong)?;
         let session = state.session().clone();
-        let (network, plan) = replay::planned(file, &session, memory)?;
+        let (network, plan) = replay::planned(file, &session)?;
         let desk = network.desk(&plan);
         let arrived = among_actors(state.arrive(&plan, &desk, watching)).map_err(wrong)?;
         Ok(Self { network, was_modelled: false, plan, session, arrived: Some(arrived) })
@@ -70,7 +70,6 @@ impl Up {
         };
         let (scenario, was_modelled) = network::made_live(scenario.map_err(Failure::usage)?);
         let seeds = SeedTree::new(self.seed);
-        self.memory.check(self.scenario.as_deref().unwrap_or(Path::new("dposlab up")), &scenario.memory(), 1)?;
         let network = match (&self.network_dir, secrets, &self.secrets) {
             (Some(dir), Some(secrets), Some(file)) => UpNetwork::load(dir, secrets, file, scenario, seeds)?,
             _ => UpNetwork::generate(scenario, seeds)?,

@@ -11,7 +11,7 @@ use crate::{
         chains::{Chain, ChainAccount, ChainWish, Chains},
         webhooks::EventNumbers,
     },
-    cli::memory::Memory,
+    cli::memory,
     protocol::Slot,
     report::session::{KeptSession, Session},
     scenario::{Override, Scenario, Testnet, workload::WorkloadKind},
@@ -35,9 +35,7 @@ struct Maker {
     runtime: Handle,
     /// Hosts their webhooks.
     webhooks: WebhooksBeside,
-    /// What each of them may need.
-    memory: Memory,
-    /// Of the testnet beside them: what a chain is if nothing else is asked for.
+    /// The seed of the testnet beside them, the default of a chain.
     seed: u64,
     /// Its beginning, for the files that a loaded network came from.
     session: Session,
@@ -48,17 +46,10 @@ struct Maker {
 }
 
 /// Chains beside a testnet.
-pub fn beside(
-    network: &UpNetwork,
-    session: &Session,
-    memory: &Memory,
-    webhooks: WebhooksBeside,
-    runtime: Handle,
-) -> Chains {
+pub fn beside(network: &UpNetwork, session: &Session, webhooks: WebhooksBeside, runtime: Handle) -> Chains {
     let (seed, session) = (session.seed, session.clone());
     let (scenario, testnet) = (network.scenario.clone(), network.testnet.clone());
-    let memory = memory.clone();
-    let maker = Maker { runtime, webhooks, memory, seed, session, scenario, testnet, remembered: Mutex::default() };
+    let maker = Maker { runtime, webhooks, seed, session, scenario, testnet, remembered: Mutex::default() };
     Chains::new(Arc::new(move |wish, beside| maker.make(wish, beside)))
 }
 
@@ -72,7 +63,7 @@ impl Maker {
                 "found {nodes} nodes, allowed are up to {NODES_MAX} on a chain"
             )));
         }
-        self.memory.fits(Path::new("a chain"), &scenario.memory(), 1).map_err(ApiError::Unprocessable)?;
+        memory::has_room().map_err(ApiError::Unprocessable)?;
         let seeds = SeedTree::new(seed);
         let testnet = self.testnet(seed, &scenario);
         let tree = scenario.tree(testnet.config.clone(), seeds).map_err(|why| ApiError::Internal(why.to_string()))?;

@@ -47,7 +47,7 @@ pub struct Kept {
     pub writer: FolderWriter,
     /// The place of the log before which all came in before this process; `None` if it began the testnet.
     earlier: Option<LogPlace>,
-    /// The pace that somebody set before.
+    /// The pace that a client set before.
     pub pace: Option<Pace>,
     /// The events that no webhook has heard of, and the numbers of all.
     pub heard: Rehearing,
@@ -58,7 +58,7 @@ pub struct Kept {
 }
 
 impl Keep {
-    /// The folder, which nobody else may have.
+    /// Claims the folder, which no other process may have.
     ///
     /// # Errors
     /// It cannot be used, another process has it, or it holds what is neither a file nor a folder.
@@ -71,8 +71,8 @@ impl Keep {
         Ok(data)
     }
 
-    /// Begins to keep the testnet in a folder that was claimed, or has it go on where it was. Clients are told of the blocks
-    /// of the first `served` nodes. `digest` sees all that happened before, and `numbers` counts what happened before the folder.
+    /// Begins to store the testnet in a claimed folder, or continues it. Clients see the blocks of the first `served` nodes. `digest`
+    /// sees all earlier events, and `numbers` counts those from before the folder.
     ///
     /// # Errors
     /// The folder holds another testnet, or is damaged.
@@ -173,7 +173,7 @@ fn unwritten(why: FolderError) -> Failure {
     Failure::broken(format!("--data-dir {why}"))
 }
 
-/// Whose mistake it is: what is in the folder is the caller's.
+/// Returns the failure with its exit code: the content of the folder is the caller's mistake.
 fn failure(why: FolderError) -> Failure {
     match why {
         FolderError::Died(_) => Failure::broken(why),

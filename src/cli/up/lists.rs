@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{path::Path, sync::Arc};
 
-/// Blocks whose taking in is told where standard error is no terminal: some seconds of work.
+/// The number of blocks from which progress is reported without a terminal on standard error: some seconds of work.
 const MANY_BLOCKS: u64 = 100_000;
 
 /// Opens the lists of the testnet in a folder, and tells how far it is where they are made again.

@@ -10,7 +10,10 @@ use crate::{
         rules::Gossip,
     },
     protocol::{KeyPair, NetworkConfig, Slot, crypto::CryptoMode},
-    scenario::{FaultDesk, Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, workload::WorkloadKind},
+    scenario::{
+        FaultDesk, Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, vote_weights::VoteWeights,
+        workload::WorkloadKind,
+    },
     sim::{Plan, SeedTree},
 };
 use serde::Deserialize;
@@ -27,7 +30,7 @@ const BLOCKTIMES: RangeInclusive<u32> = 5..=3_600;
 /// A network, the scenario that runs on it, and the keys of those who forge here.
 pub struct UpNetwork {
     pub scenario: Scenario,
-    /// On a loaded network nobody's but the forging delegates' keys are known.
+    /// On a loaded network only the forging delegates' keys are known.
     pub testnet: Testnet,
     pub tree: Arc<BlockTree>,
     pub seeds: SeedTree,
@@ -40,9 +43,9 @@ pub struct Secrets {
     secrets: Vec<String>,
 }
 
-/// The scenario of `up` if no file is given: so many delegates on the default network. Where blocks go straight to
-/// everybody, so do transactions, and they are taken in the order of their nonces: what one node accepted, the next
-/// forger knows. Nodes that lost each other meet again, so a partition ends when its fault does.
+/// The scenario of `up` if no file is given: `delegates` delegates on the default network. Where blocks go straight to everybody, so do
+/// transactions, and they are taken in the order of their nonces: what one node accepted, the next forger knows. Nodes that lost each
+/// other meet again, so a partition ends when its fault does.
 ///
 /// # Errors
 /// A value does not fit.
@@ -50,6 +53,7 @@ pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenari
     let (gossip, in_order) = match gossip {
         Gossip::Once => ("once", true),
         Gossip::Reference => ("reference", false),
+        Gossip::Announce => ("announce", false),
     };
     let text = format!(
         "version = 1\ndescription = \"a testnet\"\nrounds = 1\n[network]\ndelegates = {delegates}\ngossip = \"{gossip}\"\n\
@@ -219,10 +223,10 @@ impl UpNetwork {
     }
 }
 
-/// Bytes of a chain whose import is told where standard error is no terminal: some seconds of work.
+/// The size of a chain from which progress is reported without a terminal on standard error: some seconds of work.
 const LONG_CHAIN: u64 = 8 << 20;
 
-/// Delegates and milestones of a loaded network are those of its folder, and nobody's coin is at hand.
+/// Checks a scenario on a loaded network: the folder fixes delegates and milestones, and there are no funded accounts.
 fn check_loaded(scenario: &Scenario, nodes: u32) -> Result<(), Failure> {
     let network = &scenario.network;
     let refused = |keys: &str, why: &str| {
@@ -237,9 +241,12 @@ fn check_loaded(scenario: &Scenario, nodes: u32) -> Result<(), Failure> {
     if network.reward.is_some() || !network.milestones.is_empty() {
         return refused("'network.reward' or 'network.milestones'", "milestones.json says them");
     }
+    if network.vote_weights != VoteWeights::Equal {
+        return refused("'network.vote_weights'", "the genesis block says who votes for whom");
+    }
     if scenario.has_clients() {
         let why = "clients need the funded accounts of a generated network";
-        return refused("'workload', 'action' or 'fault' by clients", why);
+        return refused("'workload', 'action', 'agents' or 'fault' by clients", why);
     }
     Ok(())
 }

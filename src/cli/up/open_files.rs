@@ -4,18 +4,17 @@
 use crate::cli::output::aside;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside the connections. A testnet with a folder has 31 open while nobody asks anything; posts of webhooks, new segments and
-/// lists take more.
+/// Files beside the connections. An idle testnet with a folder has 31 open; posts of webhooks, new segments and lists take more.
 const OWN: u64 = 128;
 
-/// The connections that each of so many servers may have. Raises the limit of this process to what they need, as far as the system
+/// The connections that each of `servers` servers may have. Raises the limit of this process to what they need, as far as the system
 /// lets it. If that does not suffice, fewer are allowed, and standard error tells so.
 pub fn connections_that_fit(asked: u32, servers: u16) -> u32 {
     let wanted = u64::from(asked) * u64::from(servers) + OWN;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < wanted) {
         let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
-        // What counts is what is allowed in the end.
+        // Only the resulting limit counts.
         let _raised_or_not = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
     }
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

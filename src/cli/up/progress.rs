@@ -14,13 +14,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Work of so many units, shown as a bar by a template of `indicatif`.
+    /// Work of `total` units, shown as a bar by a template of `indicatif`.
     pub fn new(template: &str, total: u64, long: u64) -> Self {
         let style = ProgressStyle::with_template(template).expect("the template is fixed");
         Self { total, long, tenths: 0, bar: ProgressBar::new(total).with_style(style) }
     }
 
-    /// So many units are done, up to a block. `line` makes the line from the percentage.
+    /// Reports that `done` units are done, up to a block. `line` makes the line from the percentage.
     pub fn tell(&mut self, done: u64, height: Height, line: impl FnOnce(u64) -> String) {
         self.bar.set_message(format!("block {height}"));
         self.bar.set_position(done);

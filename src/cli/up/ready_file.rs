@@ -20,7 +20,7 @@ pub struct ReadyFile {
 }
 
 impl ReadyFile {
-    /// Takes the place, so that nobody believes a file that an earlier testnet has left there.
+    /// Takes the place, so that no reader believes a file that an earlier testnet has left there.
     ///
     /// # Errors
     /// There is something else than a ready file, or nothing can be written there.
@@ -70,7 +70,7 @@ impl ReadyFile {
 
 impl Drop for ReadyFile {
     fn drop(&mut self) {
-        // Somebody else has taken it away, which is as good.
+        // Another program has removed it, which is as good.
         let _gone_already = self.remove();
     }
 }

@@ -8,8 +8,8 @@
 //!                                      └──► there is no run yet ──► the process ends at once
 //! ```
 //!
-//! A chain that is imported, or a folder that is played again, may take minutes before there is a run. Neither has written
-//! anything by then that a client was told, so there is nothing to end in order.
+//! A chain that is imported, or a folder that is played again, may take minutes before there is a run. By then no client has seen
+//! anything of it, so there is nothing to end in order.
 
 use crate::{
     cli::{
@@ -37,7 +37,7 @@ pub struct Interrupts {
 
 /// The channel that tells of the end of the process.
 enum Told {
-    /// Nobody yet: the process ends.
+    /// No testnet yet: the process ends.
     Beginning,
     /// A run that stops.
     Run(LiveHandle),
@@ -90,7 +90,7 @@ fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
 /// The cause that has come.
 enum Came {
     Signal,
-    /// Nobody is there any more to read, or to wait for the process.
+    /// There is no reader any more, or the parent has ended.
     Alone,
 }
 
@@ -114,11 +114,10 @@ struct Listener {
 }
 
 impl Listener {
-    /// Waits for a signal, for the end of the parent, or until whoever reads standard output has gone, even while nothing
-    /// is printed.
+    /// Waits for a signal, for the end of the parent, or for the end of the reader of standard output, even while nothing is printed.
     fn wait(&self) -> io::Result<Came> {
         let output = io::stdout();
-        // Without any flag errors and hang-ups are told; a file has neither.
+        // Without any flag errors and hang-ups are reported; a file has neither.
         let mut watched = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&output, PollFlags::empty())];
         watched.extend(self.parent.as_ref().map(|parent| PollFd::new(parent, PollFlags::IN)));
         uninterrupted(&mut watched, None)?;

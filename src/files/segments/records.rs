@@ -203,7 +203,7 @@ impl Records {
 /// Bytes of a segment.
 ///
 /// # Errors
-/// It cannot be looked at.
+/// Its metadata cannot be read.
 pub fn segment_bytes(folder: &Path, number: u32) -> Result<u64, LogError> {
     let file = segment(folder, number);
     fs::metadata(&file).map(|file| file.len()).map_err(|source| LogError::Io { file, source })

@@ -2,7 +2,11 @@
 
 use super::{ApplyError, Terms};
 use crate::{
-    ledger::{Wallet, apply::Look},
+    ledger::{
+        Wallet,
+        apply::Look,
+        rules::{VoteRule, VoteShare},
+    },
     protocol::{PublicKey, SignedTransaction, Vote},
 };
 
@@ -29,15 +33,27 @@ pub(super) fn check_registration(username: &str, sender: &Wallet, state: &impl L
     Ok(())
 }
 
-pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &impl Look) -> Result<(), ApplyError> {
+pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &impl Look, votes: VoteRule) -> Result<(), ApplyError> {
     let target = state.delegate_of(vote.delegate());
     match vote {
-        Vote::For(_) if sender.vote.is_some() => Err(ApplyError::AlreadyVoted),
+        Vote::For(key) if has_voted(&key, sender, votes) => Err(ApplyError::AlreadyVoted),
+        Vote::For(_) if votes.most > 1 && sender.votes().count() >= votes.most as usize => {
+            Err(ApplyError::TooManyVotes { most: votes.most })
+        }
         Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) => Err(ApplyError::VotedForResignedDelegate),
         Vote::Against(_) if sender.vote.is_none() => Err(ApplyError::NoVote),
-        Vote::Against(key) if sender.vote != Some(key) => Err(ApplyError::UnvoteMismatch),
+        Vote::Against(key) if sender.votes().all(|one| one != key) => Err(ApplyError::UnvoteMismatch),
         _ if target.is_none() => Err(ApplyError::VotedForNonDelegate),
         _ => Ok(()),
+    }
+}
+
+/// A wallet of one vote has cast it; of votes of full weight a delegate has one.
+fn has_voted(key: &PublicKey, sender: &Wallet, votes: VoteRule) -> bool {
+    match (votes.most, votes.weight) {
+        (1, _) => sender.vote.is_some(),
+        (_, VoteShare::Full) => sender.votes().any(|one| one == *key),
+        (_, VoteShare::Unit) => false,
     }
 }
 
@@ -46,7 +62,7 @@ pub(super) fn check_resignation(sender: &Wallet, state: &impl Look, terms: &Term
     if delegate.resigned {
         return Err(ApplyError::WalletAlreadyResigned);
     }
-    if state.live_delegates() <= terms.milestone.active_delegates as usize {
+    if state.live_delegates() <= terms.delegates as usize {
         return Err(ApplyError::NotEnoughDelegates);
     }
     Ok(())
@@ -65,7 +81,7 @@ pub(super) fn check_multi_signature(
     if keys.len() != transaction.transaction().signatures.len() {
         return Err(ApplyError::MultiSignatureKeyCountMismatch);
     }
-    // A key off the curve has no sum, so nobody could ever sign for the wallet.
+    // A key off the curve has no sum, so no signature could ever hold for the wallet.
     let derived = transaction.registers().ok_or(ApplyError::InvalidMultiSignature)?;
     let target = state.wallet(&derived.address(state.network_byte()));
     if target.is_some_and(|wallet| wallet.multi_signature.is_some()) {

@@ -49,6 +49,8 @@ pub enum ApplyError {
     UsernameAlreadyRegistered(String),
     #[error("Failed to apply transaction, because the sender wallet has already voted.")]
     AlreadyVoted,
+    #[error("Failed to apply transaction, because the sender wallet has {most} votes, and rules.ledger.votes.most allows no more.")]
+    TooManyVotes { most: u32 },
     #[error("Failed to apply transaction, because it votes for a resigned delegate.")]
     VotedForResignedDelegate,
     #[error("Failed to apply transaction, because the wallet has not voted.")]

@@ -2,7 +2,7 @@
 
 use super::{ApplyError, Look, Terms, credit};
 use crate::{
-    ledger::{Balance, State, wallet::Lock},
+    ledger::{Balance, State, rules::VoteRule, votes::VotedDelegates, wallet::Lock},
     protocol::{Address, TransactionId, crypto::sha256, transaction::Expiration},
 };
 
@@ -52,20 +52,19 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
     state.index_lock(id, owner);
 }
 
-/// The recipient gets the coin, and with it goes its vote weight; by a quirk it goes to the delegate that the claim's
-/// sender votes for instead, if that is given.
-pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, state: &mut State) {
+/// The recipient gets the coin, and with it goes its vote weight; by a quirk it goes to the delegates that the claim's
+/// sender votes for instead, if those are given.
+pub(super) fn claim(id: &TransactionId, weighs_for: Option<VotedDelegates>, votes: VoteRule, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
-        if let Some(vote) = state.wallet(&owner).and_then(|wallet| wallet.vote_address) {
-            state.add_vote_weight(vote, Balance::ZERO - lock.amount);
+        if let Some(wallet) = state.wallet(&owner) {
+            let (voted, weight) = (wallet.voted_delegates(), wallet.weight());
+            state.reweigh(&voted, votes, weight + lock.amount, weight);
         }
         match weighs_for {
-            None => credit(state, lock.recipient, lock.amount.into()),
-            Some(vote) => {
+            None => credit(state, lock.recipient, lock.amount.into(), votes),
+            Some(voted) => {
                 state.wallet_mut(lock.recipient).balance += lock.amount;
-                if let Some(delegate) = vote {
-                    state.add_vote_weight(delegate, lock.amount.into());
-                }
+                state.reweigh(&voted, votes, Balance::ZERO, lock.amount.into());
             }
         }
     }

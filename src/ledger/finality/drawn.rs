@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 
 /// A key for each number.
-pub(super) fn key(index: usize) -> PublicKey {
+pub(in crate::ledger) fn key(index: usize) -> PublicKey {
     let mut bytes = [2; 33];
     bytes[1..9].copy_from_slice(&index.to_be_bytes());
     PublicKey::from_bytes(bytes)
@@ -33,8 +33,9 @@ pub(super) fn block(height: Height, generator: PublicKey, forged_before: Height)
     Block::new(BlockId::Numeric(height.0.into()), header, Vec::new())
 }
 
-/// Returns the height and the delay of each block of a chain under Lisk-BFT, in slots, after the first three rounds. Each round is drawn
-/// anew from a seed, with so many active delegates and others standing by, who forge too. Slots are missed with a chance.
+/// Returns the height and the delay of each block of a chain under Lisk-BFT, in slots, after the first three rounds. Each round is
+/// drawn anew from `seed`, with `active` active delegates and `standby` others, which forge too. A slot is missed with probability
+/// `missed`.
 pub fn lisk(active: usize, standby: usize, rounds: u32, missed: f64, seed: u64) -> Vec<(Height, u32)> {
     let batch = (active + standby) as u32;
     let mut random = ChaCha8Rng::seed_from_u64(seed);

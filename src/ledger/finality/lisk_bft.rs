@@ -3,13 +3,15 @@
 //! 1. A block of height h whose forger has forged up to m before votes if m < h and its forger is active.
 //! 2. It precommits the blocks below it that have prevotes of ⌊2n/3⌋ + 1 delegates: those above its forger's last precommit, above
 //!    what its forger has not prevoted, and since its forger is active.
-//! 3. What a forger has not prevoted: from m down its own blocks, as long as each names the one before on this chain. The height
-//!    where that ends is the highest that it has not prevoted.
+//! 3. The blocks that a forger has not prevoted are found from m down its own blocks, as long as each names the one before on this
+//!    chain. This walk ends at the highest height that it has not prevoted.
 //! 4. It prevotes itself and the blocks below it down to m + 1, since its forger is active.
 //! 5. No vote reaches down by more than three rounds.
 //! 6. The highest block with precommits of ⌊2n/3⌋ + 1 delegates is final, and so is all below.
 //!
-//! Source: LIP-0014 with its appendices.
+//! `LiskBft::that_falls_back` brings back a fault of Lisk's SDK.
+//!
+//! Source: LIP-0014 with its appendices; LiskArchive/lisk-sdk issue 6594.
 
 use crate::{
     ledger::{
@@ -20,12 +22,14 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// What is known after a block.
+/// The state of the rule after a block.
 #[derive(Clone, Debug)]
 pub struct LiskBft {
+    /// lisk-sdk #6594: the highest prevoted block is sought in the last five rounds only. Without one there it is the last final block.
+    falls_back: bool,
     /// The blocks that can still get votes.
     blocks: BTreeMap<Height, Voted>,
-    /// Of each active delegate: the first height of the rounds in a row in which it is active.
+    /// For each active delegate, the first height of its current series of active rounds.
     active_since: BTreeMap<PublicKey, Height>,
     /// The highest block that each delegate has precommitted.
     precommitted: BTreeMap<PublicKey, Height>,
@@ -48,6 +52,7 @@ struct Voted {
 impl Default for LiskBft {
     fn default() -> Self {
         Self {
+            falls_back: false,
             blocks: BTreeMap::new(),
             active_since: BTreeMap::new(),
             precommitted: BTreeMap::new(),
@@ -59,6 +64,11 @@ impl Default for LiskBft {
 }
 
 impl LiskBft {
+    /// With lisk-sdk #6594.
+    pub(super) fn that_falls_back() -> Self {
+        Self { falls_back: true, ..Self::default() }
+    }
+
     /// The height of the last final block.
     pub fn height(&self) -> Height {
         self.last_final
@@ -95,10 +105,17 @@ impl LiskBft {
         let lowest = Height(height.0.saturating_sub(3 * batch - 1).max(Height::GENESIS.0 + 1));
         self.blocks = self.blocks.split_off(&lowest);
         self.blocks.insert(height, Voted { forger, before, prevotes: 0, precommits: 0 });
-        let Some(since) = self.active_since.get(&forger).copied().filter(|_| before < height) else { return };
-        let threshold = 2 * count / 3 + 1;
-        self.precommit(height, forger, since.max(lowest), threshold);
-        let from = before.next().max(since).max(lowest);
+        if let Some(since) = self.active_since.get(&forger).copied().filter(|_| before < height) {
+            let threshold = 2 * count / 3 + 1;
+            self.precommit(height, forger, since.max(lowest), threshold);
+            self.prevote(before.next().max(since).max(lowest), threshold);
+        }
+        if self.falls_back && self.prevoted.0 + 5 * batch <= height.0 {
+            self.prevoted = self.last_final;
+        }
+    }
+
+    fn prevote(&mut self, from: Height, threshold: u32) {
         for (height, voted) in self.blocks.range_mut(from..) {
             voted.prevotes += 1;
             if voted.prevotes >= threshold {
@@ -136,6 +153,6 @@ impl LiskBft {
     }
 }
 
-saved!(struct LiskBft { blocks, active_since, precommitted, prevoted, said, last_final });
+saved!(struct LiskBft { falls_back, blocks, active_since, precommitted, prevoted, said, last_final });
 saved!(struct Voted { forger, before, prevotes, precommits });
 shared!(LiskBft);

@@ -1,8 +1,8 @@
 //! Tron's solidified block.
 //!
-//! 1. Of each delegate of the round the height of its latest block counts; 1 while it has none.
+//! 1. Each delegate of the round contributes the height of its latest block, or 1 while it has none.
 //! 2. The heights are sorted, and the one at place ⌊3n/10⌋ is solidified: seven tenths of the delegates have forged at or above it.
-//! 3. It never falls, whatever delegates come and go.
+//! 3. It never falls when delegates come and go.
 //!
 //! Source: java-tron 1e35f79a16, the solidified threshold of 70 %.
 
@@ -15,7 +15,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// What is known after a block.
+/// The state of the rule after a block.
 #[derive(Clone, Debug)]
 pub struct Solidified {
     /// The latest block of each delegate that has one.

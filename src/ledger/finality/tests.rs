@@ -24,7 +24,7 @@ fn round(delegates: u32, turn: u32) -> Round {
     Round::new(position, (0..delegates as usize).map(member).collect(), Shuffle::Ranking)
 }
 
-/// Of each block after the first few rounds, how far below it the last final one is. Slots are missed with a chance.
+/// The distance of each block after the first eight rounds from the last final block. A slot is missed with probability `missed`.
 fn below(rule: FinalityRule, delegates: u32, turn: u32, missed: f64) -> Vec<u32> {
     let (round, mut finality, mut forged) = (round(delegates, turn), rule.begin(), BTreeMap::new());
     let mut random = ChaCha8Rng::seed_from_u64(7);
@@ -113,7 +113,7 @@ fn missed_slots_delay_lisk_s_finality() {
     }
 }
 
-/// The last final height after blocks of these heights, forgers and what they say, of so many delegates.
+/// The last final height after `blocks`, each given by its height, its forger and its claim, with `delegates` delegates.
 fn last_final(rule: FinalityRule, delegates: u32, blocks: &[(u32, usize, u32)]) -> Height {
     let (round, mut finality) = (round(delegates, 1), rule.begin());
     for (height, forger, before) in blocks {
@@ -152,7 +152,7 @@ fn nobody_votes_twice_by_saying_less() {
     }
 }
 
-/// Of four delegates in turn three have prevoted a block two blocks later, and the next header says so.
+/// Three of four delegates in turn have prevoted a block two blocks later, and the next header says so.
 #[test]
 fn a_header_of_lisk_says_what_was_prevoted_before_its_own_votes() {
     let (round, mut finality) = (round(4, 1), FinalityRule::LiskBft.begin());
@@ -190,8 +190,8 @@ fn a_forger_votes_for_nothing_below_what_it_forged_elsewhere() {
     assert_eq!(finality.height(), Height::GENESIS);
 }
 
-/// EOS follows the 1,024 newest blocks (`maximum_tracked_dpos_confirmations`). A block that an old delegate would make irreversible is
-/// forgotten when so many have come after it.
+/// EOS follows the 1,024 newest blocks (`maximum_tracked_dpos_confirmations`). The rule forgets a block that an old delegate would make
+/// irreversible once this number of blocks has followed it.
 #[test]
 fn eos_follows_the_newest_1024_blocks() {
     let [a, b, c] = [0, 1, 2].map(key);
@@ -215,4 +215,66 @@ fn eos_follows_the_newest_1024_blocks() {
     };
     assert_eq!(irreversible(1_021), (1_028, 5));
     assert_eq!(irreversible(1_022), (1_029, 1));
+}
+
+/// The numbers of EOSIO/eos #3835: last block 145,488, voted in again with what is irreversible at 228,000, next block 228,494. The count
+/// of 83,005 wraps to 17,469.
+#[test]
+fn eos_counted_what_is_irreversible_too_and_modulo_65536() {
+    let refused = |rule: FinalityRule| {
+        let mut finality = rule.begin();
+        // Four in turn up to 145,488, then others, among whom the first is again from 228,494 on.
+        let (old, last) = (round(4, 1), 145_488);
+        let mut others = round(4, 1);
+        others.members.remove(0);
+        let mut forged = BTreeMap::new();
+        for height in 2..228_494_u32 {
+            let forger = if height <= last { height as usize % 4 } else { 1 + height as usize % 3 };
+            let before = forged.insert(forger, height).unwrap_or(0);
+            let mut at = if height <= last { old.clone() } else { others.clone() };
+            at.position.first = Height(height - height % 4);
+            finality.follow(&block(Height(height), key(forger), Height(before)), &at);
+        }
+        let mut again = round(4, 1);
+        again.position.first = Height(228_494);
+        assert_eq!(forged[&0], last);
+        finality.confirmed_twice(&block(Height(228_494), key(0), Height(last)), &again)
+    };
+    let (from, own) = refused(FinalityRule::LastIrreversible3835).expect("it is refused");
+    assert_eq!(from, Height(228_494 - 17_469));
+    assert!(own > Height(228_480), "{own}");
+    assert_eq!(refused(FinalityRule::LastIrreversible), None);
+}
+
+/// lisk-sdk #6594: the prevoted height falls to the final one when two of four delegates are away for five rounds. Mended, it never falls.
+#[test]
+fn what_lisk_prevoted_fell_when_few_were_active_for_five_rounds() {
+    let said = |rule: FinalityRule| -> Vec<Height> {
+        let (round, mut finality, mut forged) = (round(4, 1), rule.begin(), BTreeMap::new());
+        let forger = |height: u32| if height < 20 { height as usize % 4 } else { height as usize % 2 };
+        (2..60)
+            .map(|height| {
+                let before = forged.insert(forger(height), height).unwrap_or(0);
+                finality.follow(&block(Height(height), key(forger(height)), Height(before)), &round);
+                finality.agreed()
+            })
+            .collect()
+    };
+    assert!(said(FinalityRule::LiskBft).is_sorted());
+    let fallen = said(FinalityRule::LiskBft6594);
+    let falls = (3_u32..).zip(fallen.windows(2)).filter(|(_, two)| two[1] < two[0]);
+    let falls: Vec<_> = falls.map(|(height, two)| (height, two[0], two[1])).collect();
+    // Three of four have prevoted 19 and precommitted 16. The first header after five rounds of four blocks falls back.
+    assert_eq!(falls, [(40, Height(19), Height(16))], "{fallen:?}");
+}
+
+/// EOSIO/eos #2718: a delegate that has forged on another chain confirms a block of this one all the same. With the number in headers it
+/// does not.
+#[test]
+fn eos_took_a_block_for_confirmed_by_one_that_had_forged_beside_it() {
+    // The last of three delegates has forged up to height 5 elsewhere.
+    let blocks = [(2, 0, 0), (3, 1, 0), (4, 2, 5)];
+    assert_eq!(last_final(FinalityRule::LastIrreversible2718, 3, &blocks), Height(2));
+    let more = [&blocks[..], &[(5, 0, 2), (6, 1, 3)]].concat();
+    assert_eq!(last_final(FinalityRule::LastIrreversible, 3, &more), Height::GENESIS);
 }

@@ -1,4 +1,4 @@
-//! A line of a chain as values: all that can be said of it without the chain before it.
+//! Reads a line of a chain into values, and checks everything that does not depend on the chain before it.
 
 use super::ImportReason;
 use crate::protocol::{Block, Height, NetworkConfig, block::BlockDecodeError};
@@ -26,26 +26,43 @@ pub struct ReadBlock {
 
 /// The values of a line in their order. Pages are taken apart.
 pub fn read_line(text: &str, config: &NetworkConfig) -> Vec<Read> {
-    let mut values = Vec::new();
-    for value in serde_json::Deserializer::from_str(text).into_iter() {
-        match value {
-            Ok(value) => read_value(value, config, &mut values),
-            Err(why) => values.push(Read::Broken(why)),
+    let read = |value| match value {
+        Ok(block @ Value::Object(_)) if block["transactions"].is_array() => {
+            Read::Block(Box::new(read_block(block, config)))
+        }
+        Ok(other) => Read::Apart(other),
+        Err(why) => Read::Broken(why),
+    };
+    values_of(text).into_iter().map(|(_, value)| read(value)).collect()
+}
+
+/// The blocks and transactions of a text, each with its line, from 1: pages and lists are taken apart. It ends with what is not
+/// JSON.
+pub fn values_of(text: &str) -> Vec<(usize, serde_json::Result<Value>)> {
+    let (mut values, mut line, mut counted) = (Vec::new(), 1, 0);
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter();
+    loop {
+        let begins =
+            stream.byte_offset() + text[stream.byte_offset()..].bytes().take_while(u8::is_ascii_whitespace).count();
+        line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..begins]).count();
+        counted = begins;
+        match stream.next() {
+            Some(Ok(value)) => take_apart(line, value, &mut values),
+            Some(Err(why)) => values.push((line, Err(why))),
+            None => return values,
         }
     }
-    values
 }
 
-fn read_value(value: Value, config: &NetworkConfig, values: &mut Vec<Read>) {
+fn take_apart(line: usize, value: Value, values: &mut Vec<(usize, serde_json::Result<Value>)>) {
     match value {
-        Value::Object(mut page) if page.contains_key("data") => read_value(page["data"].take(), config, values),
-        Value::Array(items) => items.into_iter().for_each(|item| read_value(item, config, values)),
-        block if block["transactions"].is_array() => values.push(Read::Block(Box::new(read_block(block, config)))),
-        other => values.push(Read::Apart(other)),
+        Value::Object(mut page) if page.contains_key("data") => take_apart(line, page["data"].take(), values),
+        Value::Array(items) => items.into_iter().for_each(|item| take_apart(line, item, values)),
+        other => values.push((line, Ok(other))),
     }
 }
 
-/// A block of its members. What is wrong with its content and signatures is found out here, and told when it is put on top.
+/// Makes a block from its members. Finds errors in its content and signatures here. The import reports them when it appends the block.
 pub fn read_block(mut json: Value, config: &NetworkConfig) -> ReadBlock {
     let height = json["height"].as_u64().and_then(|height| u32::try_from(height).ok());
     let block = height.map(Height).filter(|height| *height > Height::GENESIS).map(|height| {

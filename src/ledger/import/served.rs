@@ -61,7 +61,7 @@ impl Served {
                 if !own.contains(&id) {
                     own.push(id.clone());
                 }
-                // In the raw shape more of it is told.
+                // The raw shape has more members.
                 self.transactions.entry(id).or_insert_with(|| text(&raw_transaction(value)));
             }
             None => {
@@ -157,41 +157,43 @@ fn height_of(block: &Value) -> Height {
 
 /// The ids of a block's transactions in their order: those that say they are of it, or the next ones of the others, from
 /// either end. Fails with how many are wanted and how many there are.
-fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> Result<Vec<String>, (usize, usize)> {
+pub fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> Result<Vec<String>, (usize, usize)> {
     let wanted = block["numberOfTransactions"].as_u64().unwrap_or_default() as usize;
+    if wanted == 0 {
+        return Ok(Vec::new());
+    }
+    if told.len() == wanted {
+        return in_order(block, told.to_vec()).ok_or((wanted, told.len()));
+    }
+    if loose.len() < wanted {
+        return Err((wanted, told.len().max(loose.len())));
+    }
+    if let Some(first) = in_order(block, loose.iter().take(wanted).cloned().collect()) {
+        loose.drain(..wanted);
+        return Ok(first);
+    }
+    let from = loose.len() - wanted;
+    let last = in_order(block, loose.iter().skip(from).cloned().collect()).ok_or((wanted, told.len()))?;
+    loose.truncate(from);
+    Ok(last)
+}
+
+/// The ids of a block's transactions in the order that its payloadHash tells, which is the given one or its reverse; else `None`.
+pub fn in_order(block: &Value, mut ids: Vec<String>) -> Option<Vec<String>> {
     let fits = |ids: &[String]| {
         let ids: Option<Vec<TransactionId>> = ids.iter().map(|id| id.parse().ok()).collect();
         let bytes: Vec<u8> = ids.unwrap_or_default().iter().flat_map(|id| id.0).collect();
         block["payloadHash"] == hex::encode(sha256(&bytes))
     };
-    let in_order = |mut ids: Vec<String>| {
-        if fits(&ids) {
-            return Some(ids);
-        }
-        ids.reverse();
-        fits(&ids).then_some(ids)
-    };
-    if wanted == 0 {
-        return Ok(Vec::new());
+    if fits(&ids) {
+        return Some(ids);
     }
-    if told.len() == wanted {
-        return in_order(told.to_vec()).ok_or((wanted, told.len()));
-    }
-    if loose.len() < wanted {
-        return Err((wanted, told.len().max(loose.len())));
-    }
-    if let Some(first) = in_order(loose.iter().take(wanted).cloned().collect()) {
-        loose.drain(..wanted);
-        return Ok(first);
-    }
-    let from = loose.len() - wanted;
-    let last = in_order(loose.iter().skip(from).cloned().collect()).ok_or((wanted, told.len()))?;
-    loose.truncate(from);
-    Ok(last)
+    ids.reverse();
+    fits(&ids).then_some(ids)
 }
 
 /// A block's raw members, out of the shape of the API where it has that.
-fn raw_block(block: Value) -> Value {
+pub fn raw_block(block: Value) -> Value {
     if block.get("previousBlock").is_some() {
         return block;
     }
@@ -205,7 +207,7 @@ fn raw_block(block: Value) -> Value {
 }
 
 /// A transaction's raw members, out of the shape of the API.
-fn raw_transaction(shown: Value) -> Value {
+pub fn raw_transaction(shown: Value) -> Value {
     const SAME: [&str; 12] = [
         "id",
         "version",
@@ -229,7 +231,7 @@ fn raw_transaction(shown: Value) -> Value {
     if shown["version"] == 1 {
         put("timestamp", &shown["timestamp"]["epoch"]);
     }
-    // Of other types the API shows the sender in its place.
+    // For other types the API shows the sender in its place.
     let has_recipient = shown["typeGroup"] == 1 && (shown["type"] == 0 || shown["type"] == 8);
     if has_recipient || shown["version"] == 1 && shown["type"] == 3 {
         put("recipientId", &shown["recipient"]);

@@ -1,6 +1,6 @@
 //! The meaning of a chain, where it is a choice.
 
-use crate::ledger::finality::FinalityRule;
+use crate::ledger::{election::ElectionRule, finality::FinalityRule, votes::VoteRule};
 use serde::{Deserialize, Serialize};
 
 /// The meaning of a chain, where it is a choice. Nodes that differ in one of these do not share a state: each set of rules
@@ -18,22 +18,29 @@ pub struct LedgerRules {
     /// Q21: of the signatures that a multisignature registration must carry, one for each key, only the first `min`
     /// valid ones are looked at. Off, each of them must hold.
     pub registration_checks_only_min: bool,
-    /// Q21: a block's multisignature transactions are held against the wallets before the block, so a wallet cannot
-    /// spend in the block that registers it. Off, it can.
+    /// Q21: a block's multisignature transactions are checked with the wallets before the block, so a wallet cannot spend in the block
+    /// that registers it. Off, it can.
     pub multi_signature_waits_for_block: bool,
     /// Q22: within a block, a claim of an unknown lock fails with the text of a `TypeError`. Off, it fails
     /// with the named error.
     pub unknown_lock_is_type_error: bool,
     /// Q24: how the ranking of a round becomes its forging order.
     pub shuffle: Shuffle,
-    /// Slots in a row that each delegate owns, from 1 on; EOS's are 12. So many times the active delegates are the blocks of a round.
+    /// Slots in a row that each delegate owns, from 1 on; EOS's are 12. A round has this many blocks for each active delegate.
     pub slots_a_turn: u32,
+    /// The rule by which a ranking of the delegates gives a round its members.
+    pub election: ElectionRule,
     /// The rule by which a block becomes final.
     pub finality: FinalityRule,
     /// Q24: rules on transactions that begin at a milestone bind from the block after it. Off, they bind in it.
     pub transaction_rules_lag: bool,
+    /// A delegate may resign if enough are left for the milestone in force, even if a later milestone needs more. Off, enough must be left
+    /// for all later ones. Source: consensus.md 4.5 type 7.
+    pub resignations_ignore_later_milestones: bool,
     /// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.
     pub missed_blocks: MissedBlocks,
+    /// The votes that a wallet may have, and the weight of each.
+    pub votes: VoteRule,
 }
 
 /// The way from the ranking of a round to its forging order. Source: consensus.md 1.3.
@@ -71,9 +78,12 @@ impl LedgerRules {
             unknown_lock_is_type_error: false,
             shuffle: Shuffle::Reference,
             slots_a_turn: 1,
+            election: ElectionRule::AtOnce,
             finality: FinalityRule::None,
             transaction_rules_lag: true,
+            resignations_ignore_later_milestones: true,
             missed_blocks: MissedBlocks::Slots,
+            votes: VoteRule::default(),
         }
     }
 

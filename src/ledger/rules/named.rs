@@ -1,6 +1,6 @@
 //! Whole sets of rules by name: the reference, the reference mended, and the protocols that it is compared with.
 
-use super::{FinalityRule, ForkChoiceRule, LedgerRules, NodeRules, Rules, Shuffle};
+use super::{ElectionRule, FinalityRule, ForkChoiceRule, LedgerRules, NodeRules, PoolRules, Rules, Shuffle};
 
 /// A set of rules with a name.
 pub struct Named {
@@ -15,26 +15,88 @@ pub const NAMED: [Named; 8] = [
     Named { name: "ark-4432", rules: || chosen(ForkChoiceRule::Ark4432) },
     Named { name: "solar", rules: || chosen(ForkChoiceRule::Solar) },
     Named { name: "solar-tie-broken", rules: || chosen(ForkChoiceRule::SolarTieBroken) },
-    Named { name: "tron", rules: || longest(FinalityRule::Solidified, 1, Shuffle::Ranking) },
-    Named { name: "eos", rules: || longest(FinalityRule::LastIrreversible, 12, Shuffle::Key) },
-    Named { name: "lisk", rules: || longest(FinalityRule::LiskBft, 1, Shuffle::EveryPlace) },
+    Named {
+        name: "tron",
+        rules: || longest(FinalityRule::Solidified, ElectionRule::EverySixHours, 1, Shuffle::Ranking),
+    },
+    Named { name: "eos", rules: || eos(FinalityRule::LastIrreversible) },
+    Named { name: "lisk", rules: || lisk(FinalityRule::LiskBft) },
 ];
+
+/// Protocols with a fault that they once had. Each differs from its protocol by that fault alone; docs/repairs.md describes them.
+pub const FAULTY: [Named; 4] = [
+    Named { name: "eos-2718", rules: || eos(FinalityRule::LastIrreversible2718) },
+    Named { name: "eos-3835", rules: || eos(FinalityRule::LastIrreversible3835) },
+    Named { name: "lisk-6594", rules: || lisk(FinalityRule::LiskBft6594) },
+    Named { name: "lisk-restart", rules: forgetful },
+];
+
+/// The reference with a repair of all that the search finds in it. docs/repairs.md shows what each of its changes mends.
+pub const REPAIRED: Named = Named { name: "repaired", rules: repaired };
+
+/// The sets of [`NAMED`], [`FAULTY`] and [`REPAIRED`].
+pub fn all() -> impl Iterator<Item = &'static Named> {
+    NAMED.iter().chain(&FAULTY).chain([&REPAIRED])
+}
+
+fn repaired() -> Rules {
+    let Rules { ledger, pool, node, .. } = Rules::reference();
+    let ledger = LedgerRules {
+        finality: FinalityRule::LiskBft,
+        election: ElectionRule::WhenFinal,
+        resignations_ignore_later_milestones: false,
+        ..ledger
+    };
+    let pool = PoolRules {
+        checks_precede_adding: false,
+        chooses_what_expires_next: false,
+        forging_drops_misfits: false,
+        ipfs_hashes_seen_of_delegates: false,
+        makes_room_first: false,
+        resignations_counted_on_chain: false,
+        rival_empties_sender: false,
+        rollback_empties_pool: false,
+        ..pool
+    };
+    let node = NodeRules {
+        fork_choice: ForkChoiceRule::LongestChain,
+        forges_on_another_tip: false,
+        retry_dropped_peers: true,
+        second_block_rolls_back: false,
+        verify_next_round_block: false,
+        ..node
+    };
+    Rules { ledger, pool, node, ..Rules::reference() }
+}
+
+fn forgetful() -> Rules {
+    let rules = lisk(FinalityRule::LiskBft);
+    Rules { node: NodeRules { forgets_forged: true, ..rules.node.clone() }, ..rules }
+}
 
 fn chosen(fork_choice: ForkChoiceRule) -> Rules {
     let corrected = Rules::corrected();
     Rules { node: NodeRules { fork_choice, ..corrected.node.clone() }, ..corrected }
 }
 
-/// The longest chain: whoever is there, delegates forge.
-fn longest(finality: FinalityRule, slots_a_turn: u32, shuffle: Shuffle) -> Rules {
+fn eos(finality: FinalityRule) -> Rules {
+    longest(finality, ElectionRule::WhenFinal, 12, Shuffle::Key)
+}
+
+fn lisk(finality: FinalityRule) -> Rules {
+    longest(finality, ElectionRule::TwoRoundsBefore, 1, Shuffle::EveryPlace)
+}
+
+/// The longest chain. Delegates forge without a quorum.
+fn longest(finality: FinalityRule, election: ElectionRule, slots_a_turn: u32, shuffle: Shuffle) -> Rules {
     let rules = chosen(ForkChoiceRule::LongestChain);
-    let ledger = LedgerRules { finality, slots_a_turn, shuffle, ..rules.ledger.clone() };
+    let ledger = LedgerRules { finality, election, slots_a_turn, shuffle, ..rules.ledger.clone() };
     Rules { minimum_network_reach: None, ledger, ..rules }
 }
 
 /// The names, as a sentence lists them.
 pub(super) fn names() -> String {
-    let quoted: Vec<String> = NAMED.iter().map(|named| format!("\"{}\"", named.name)).collect();
+    let quoted: Vec<String> = all().map(|named| format!("\"{}\"", named.name)).collect();
     quoted.join(", ")
 }
 
@@ -45,9 +107,9 @@ mod tests {
 
     #[test]
     fn names_and_sets_are_unique() {
-        let names: BTreeSet<&str> = NAMED.iter().map(|named| named.name).collect();
+        let names: BTreeSet<&str> = all().map(|named| named.name).collect();
         let sets: BTreeSet<String> =
-            NAMED.iter().map(|named| toml::to_string(&(named.rules)()).expect("TOML holds rules")).collect();
-        assert_eq!((names.len(), sets.len()), (NAMED.len(), NAMED.len()));
+            all().map(|named| toml::to_string(&(named.rules)()).expect("TOML holds rules")).collect();
+        assert_eq!((names.len(), sets.len()), (all().count(), all().count()));
     }
 }

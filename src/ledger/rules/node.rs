@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NodeRules {
-    /// Q10: a pushed block is remembered before its slot is looked at, so that one dropped as too early is taken for
-    /// known when it is pushed again. Off: only a block that is taken in is remembered.
+    /// Q10: a pushed block is remembered before its slot is checked, so that one dropped as too early counts as known when it is pushed
+    /// again. Off: only an accepted block is remembered.
     pub ping_before_slot_check: bool,
     /// Q11: verifying a forked peer looks at the first block of the next round too, and holds it against this round's
     /// delegates. Off: it ends with the round.
@@ -22,8 +22,14 @@ pub struct NodeRules {
     pub fork_choice: ForkChoiceRule,
     /// Q17: how far a health check rolls back.
     pub rollback_target: RollbackTarget,
-    /// Q18: `block.forged` is told when the delegate has made a block, whatever its relay says of it. Off: when the
-    /// relay has accepted it.
+    /// A block that does not follow the tip makes the node go back by a random number of blocks, if its slot is the tip's or a later one
+    /// and its forger owns that slot. Off: the fork choice alone decides. Source: consensus.md 3.6.
+    pub second_block_rolls_back: bool,
+    /// A delegate forges on its relay's new tip if that has changed between the relay's two answers, even if the round has changed too.
+    /// Off: it asks again. Source: consensus.md 2.1 step E, 2.4.
+    pub forges_on_another_tip: bool,
+    /// Q18: a node reports `block.forged` when the delegate has made a block, even if its relay refuses it. Off: when the relay has
+    /// accepted it.
     pub forged_before_accepted: bool,
     /// The relays start a new network (`--networkStart`): the first time its delegate asks, a relay forbids to forge.
     /// Source: consensus.md 2.2, ColdStart.
@@ -55,15 +61,18 @@ pub struct NodeRules {
     pub retry_dropped_peers: bool,
     /// The rate at which one address may send is limited. Source: consensus.md 6.
     pub rate_limits: bool,
-    /// A node sends transactions on in bundles, and one that gets some before it can take them, be it for a gap in the
-    /// nonces or for a block that is still to come, keeps them until it can. With gossip `once` they go from the node
-    /// that a client gave them to straight to all of its peers, and nobody repeats them. So every node holds what one
-    /// accepted. Off, as in the reference: what comes out of order is refused, and nobody sends it again.
+    /// A node relays transactions in bundles. A receiver retains those that it cannot accept yet, because of a gap in the nonces or a
+    /// missing block, until it can. With gossip `once` the node that a client submitted them to sends them to all of its peers, and no
+    /// peer relays them. So every node holds the transactions that one accepted. Off, as in the reference: a node refuses transactions
+    /// out of order, and no node sends them again.
     pub transactions_in_order: bool,
     /// Peers in one /24 network at most; those a node was given are exempt. Source: consensus.md 6.
     pub peers_per_subnet: u32,
     /// Time to answer a request for blocks, in seconds. Source: consensus.md 6.
     pub blocks_timeout_s: u32,
+    /// Time to send an announced block, in seconds, where blocks are announced. The reference announces none: this is its time to answer
+    /// anything but a request for blocks.
+    pub body_timeout_s: u32,
     /// Time the peers have to answer before the delegate forges, in milliseconds: 1 to [`FORGING_PING_LIMIT_MS`]. Peers that
     /// have not answered count once more and are dropped then. So with one-way latencies of half of this and more each
     /// delegate forges once, and then no more. Source: consensus.md 2.2.
@@ -72,6 +81,9 @@ pub struct NodeRules {
     pub least_seconds_left: u32,
     /// Time into a slot for which the block of the slot before is waited for, in seconds. Source: consensus.md 2.1.
     pub settling_s: u32,
+    /// The headers of a delegate that starts again claim that it has forged nothing before (lisk-sdk #4727, #5490). Off: they name the
+    /// height up to which it has. It matters where a rule of finality asks.
+    pub forgets_forged: bool,
     /// Time between two polls of a relay by its delegate, in milliseconds, up to [`FORGING_POLL_LIMIT_MS`]: the delegate
     /// notices up to so long later that it may forge. 0 is at once. Source: consensus.md 2.1 step B.
     pub forging_poll_ms: u32,
@@ -106,7 +118,7 @@ pub enum ForkChoiceRule {
     Solar,
     /// The same, and of two halves one yields.
     SolarTieBroken,
-    /// The longest chain, or the one on which more is agreed by the rule of finality; delegates forge whoever is there.
+    /// The longest chain, or the one with the higher agreed block by the rule of finality. Delegates forge without a quorum.
     LongestChain,
 }
 
@@ -114,6 +126,11 @@ impl ForkChoiceRule {
     /// A delegate forges with as many peers as [`Rules::least_reach`](super::Rules::least_reach) says, and not with fewer.
     pub fn asks_for_reach(self) -> bool {
         matches!(self, Self::Reference | Self::Ark4432)
+    }
+
+    /// A node goes to a stronger chain, however many of its peers are on that one.
+    pub fn goes_to_the_stronger(self) -> bool {
+        self == Self::LongestChain
     }
 }
 
@@ -126,6 +143,8 @@ impl NodeRules {
             zero_rollback_is_random: true,
             fork_choice: ForkChoiceRule::Reference,
             rollback_target: RollbackTarget::FirstPeer,
+            second_block_rolls_back: true,
+            forges_on_another_tip: true,
             forged_before_accepted: true,
             network_start: false,
             forked_percent: 50,
@@ -142,9 +161,11 @@ impl NodeRules {
             transactions_in_order: false,
             peers_per_subnet: 5,
             blocks_timeout_s: 600,
+            body_timeout_s: 5,
             forging_ping_ms: 1_500,
             least_seconds_left: 2,
             settling_s: 2,
+            forgets_forged: false,
             forging_poll_ms: 200,
         }
     }

@@ -1,6 +1,7 @@
 //! A set of rules with some of them changed, by name, as a file has them.
 
-use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, NAMED, Rules, named};
+use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Rules, named};
+use crate::ledger::votes::MOST_VOTES;
 use toml::{Table, Value};
 
 /// The error of a table of rules that cannot be used.
@@ -17,8 +18,8 @@ impl Rules {
     /// The set of rules of a table that names none.
     pub const DEFAULT_BASE: &str = "reference";
 
-    /// Rules as a file has them: `base` is a name of [`NAMED`], `"reference"` where a table has none, and whatever differs from it
-    /// follows.
+    /// Rules as a file has them. `base` is a name of [`all`](super::all), or `"reference"` where a table has none. The other keys differ
+    /// from it.
     ///
     /// ```
     /// use dposlab::ledger::Rules;
@@ -47,12 +48,12 @@ impl Rules {
         base.overridden(table)
     }
 
-    /// The set of a name of [`NAMED`].
+    /// The set of a name of [`all`](super::all).
     ///
     /// # Errors
     /// Any other name.
     pub fn named(name: &str) -> Result<Self, RulesError> {
-        let named = NAMED.iter().find(|named| named.name == name);
+        let named = named::all().find(|named| named.name == name);
         named.map(|named| (named.rules)()).ok_or_else(|| no_such_base(&Value::from(name)))
     }
 
@@ -91,8 +92,10 @@ impl Rules {
             ("pool.max_transactions", self.pool.max_transactions as u64, 1..=u64::MAX),
             ("pool.max_transactions_per_request", self.pool.max_transactions_per_request as u64, 1..=u64::MAX),
             ("ledger.slots_a_turn", self.ledger.slots_a_turn.into(), 1..=1_000),
+            ("ledger.votes.most", self.ledger.votes.most.into(), 1..=MOST_VOTES),
             ("quorum_percent", self.quorum_percent.into(), 0..=100),
             ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 1..=FORGING_PING_LIMIT_MS.into()),
+            ("node.body_timeout_s", self.node.body_timeout_s.into(), 1..=u64::MAX),
             ("node.forging_poll_ms", self.node.forging_poll_ms.into(), 0..=FORGING_POLL_LIMIT_MS.into()),
         ];
         match ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn rules_survive_the_way_through_a_file() {
-        for rules in NAMED.iter().map(|named| (named.rules)()) {
+        for rules in named::all().map(|named| (named.rules)()) {
             let text = toml::to_string(&rules).expect("rules are made of what TOML can hold");
             assert_eq!(toml::from_str::<Rules>(&text), Ok(rules.clone()));
             assert_eq!(parse(&text), Ok(rules));
@@ -193,6 +196,12 @@ mod tests {
         let ping = "key 'node.forging_ping_ms': found 4000, allowed is 1 to 3999";
         assert_eq!(refused("node.forging_ping_ms = 4000"), ping);
         assert_eq!(refused("node.forging_ping_ms = 0"), ping.replace("4000", "0"));
+        let votes = "key 'ledger.votes.most': found 1001, allowed is 1 to 1000";
+        assert_eq!(refused("[ledger.votes]\nmost = 1001"), votes);
+        assert_eq!(refused("ledger.votes.most = 0"), votes.replace("1001", "0"));
+        let share = refused("ledger.votes.weight = \"half\"");
+        assert!(share.contains("key 'ledger.votes.weight': found \"half\"") && share.contains("`unit`"), "{share}");
+        assert!(refused("ledger.votes.least = 1").ends_with("allowed is ledger.votes.most, ledger.votes.weight"));
         let type_of = refused("pool.too_large_ends_request = 1");
         assert!(type_of.contains("key 'pool.too_large_ends_request': found 1"), "{type_of}");
         assert!(refused("gossip.once = 1").contains("gossip"));

@@ -59,6 +59,18 @@ pub struct PoolRules {
     /// Q26: a peer's message with one refused transaction, be it a duplicate, is not sent on. Off, what is new in it
     /// is.
     pub refusal_stops_relay: bool,
+    /// A rollback leaves a pool the transactions of the reverted blocks, beyond its limit, and drops all that were pending. Off, these
+    /// stay as far as they fit, and above the limit the cheapest give way. Source: consensus.md 5.7.
+    pub rollback_empties_pool: bool,
+    /// A block with a transaction of a sender that does not fit what this one has pending takes all of that along. Off, what still fits
+    /// stays. Source: consensus.md 5.6.
+    pub rival_empties_sender: bool,
+    /// A full pool makes room for a transaction before it checks that against its sender's wallet. Off, it checks first.
+    /// Source: consensus.md 5.4.
+    pub makes_room_first: bool,
+    /// A forger drops each transaction that does not fit after those that it has chosen before. Off, one waits for a later block that
+    /// fits on the chain alone or after all that is chosen, and so does what its sender has after it. Source: consensus.md 2.3.
+    pub forging_drops_misfits: bool,
     /// A transfer that expires at the next height is still pending (5.6) and is chosen for a block that it makes invalid
     /// (3.4), by one forger after the other, so the chain stands still. Not among the quirks of section 8: it follows
     /// from those two rules. Off, the forger drops it.
@@ -98,6 +110,10 @@ impl PoolRules {
             refunded_coin_hidden_from_forger: false,
             uneven_removal_events: true,
             refusal_stops_relay: true,
+            rollback_empties_pool: true,
+            rival_empties_sender: true,
+            makes_room_first: true,
+            forging_drops_misfits: true,
             chooses_what_expires_next: true,
         }
     }

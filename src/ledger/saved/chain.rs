@@ -35,11 +35,11 @@ impl Shared for Link {
     }
 }
 
-/// That of the tree by its link, so that it is the same again; any other as it stands, whether it holds or not.
+/// A block of the tree is saved by its link, so that loading gives the same one. Any other is saved in full, valid or not.
 impl Shared for Block {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         if out.ahead.is_some() {
-            // What it says, and not whose copy it is, or whether any run took it in.
+            // Saves the content, not the identity of the copy, nor whether any run accepted it.
             arc.id.save(out);
             arc.header.save(out);
             out.number(arc.transactions.len() as u64);

@@ -4,6 +4,7 @@ use super::{Applied, State};
 use crate::{
     ledger::{
         saved::{LoadError, Loader, Saved, Saver, saved, shared},
+        votes::LaterVote,
         wallet::{
             Attributes, Bridgechain, Business, DelegateAttributes, Htlc, LastBlock, Lock, MultiSignature,
             SharedAttributes, Wallet,
@@ -56,6 +57,7 @@ impl State {
             businesses,
             round,
             forged_in_round,
+            election,
             finality,
             supply,
             transactions,
@@ -71,13 +73,14 @@ impl State {
         out.list(businesses.len(), businesses);
         round.save(out);
         forged_in_round.save(out);
+        election.save(out);
         finality.save(out);
         supply.save(out);
         transactions.save(out);
         network_byte.save(out);
     }
 
-    /// A state whose wallets are these where nothing else is said.
+    /// Loads a state. Wallets that `from` does not contain are those of `wallets`.
     fn load_on(wallets: Wallets, from: &mut Loader) -> Result<Self, LoadError> {
         Ok(Self {
             height: Saved::load(from)?,
@@ -90,6 +93,7 @@ impl State {
             businesses: from.list::<Address, _>()?,
             round: Saved::load(from)?,
             forged_in_round: Saved::load(from)?,
+            election: Saved::load(from)?,
             finality: Saved::load(from)?,
             supply: Saved::load(from)?,
             transactions: Saved::load(from)?,
@@ -125,7 +129,7 @@ fn load_wallets(mut wallets: Wallets, from: &mut Loader) -> Result<Wallets, Load
 
 saved!(struct Wallet { first_seen, address, public_key, balance, nonce, attributes });
 saved!(struct SharedAttributes(attributes));
-saved!(struct Attributes { vote, vote_address, second_public_key, multi_signature, delegate, htlc, ipfs, business });
+saved!(struct LaterVote { delegate, address });
 saved!(struct DelegateAttributes {
     username, registered, vote_balance, forged_fees, forged_rewards, produced_blocks, missed_blocks, rank, round, resigned,
     last_block,
@@ -136,9 +140,55 @@ saved!(struct Lock { amount, recipient, timestamp, vendor_field, secret_hash, ex
 saved!(enum Expiration { 0 EpochTime(seconds), 1 BlockHeight(height) });
 saved!(struct Business { name, website, vat, repository, resigned, bridgechains });
 saved!(struct Bridgechain { name, seed_nodes, genesis_hash, repository, asset_repository, ports, resigned });
-shared!(Attributes, DelegateAttributes, MultiSignature, Htlc, Business, Vec<Vec<u8>>);
+shared!(Attributes, DelegateAttributes, MultiSignature, Htlc, Business, Vec<LaterVote>, Vec<Vec<u8>>);
 
-/// The whole block: whoever reads may have no tree that holds it.
+/// The byte before a list of several votes. In its place stands 0 for no vote and 1 for one, as before there were several.
+const SEVERAL: u8 = 2;
+
+impl Saved for Attributes {
+    fn save(&self, out: &mut Saver) {
+        let Self {
+            vote,
+            vote_address,
+            later_votes,
+            second_public_key,
+            multi_signature,
+            delegate,
+            htlc,
+            ipfs,
+            business,
+        } = self;
+        if let Some(later) = later_votes {
+            out.raw(&[SEVERAL]);
+            later.save(out);
+        }
+        vote.save(out);
+        vote_address.save(out);
+        second_public_key.save(out);
+        multi_signature.save(out);
+        delegate.save(out);
+        htlc.save(out);
+        ipfs.save(out);
+        business.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let later_votes = if from.skip(SEVERAL) { Some(Saved::load(from)?) } else { None };
+        Ok(Self {
+            vote: Saved::load(from)?,
+            vote_address: Saved::load(from)?,
+            later_votes,
+            second_public_key: Saved::load(from)?,
+            multi_signature: Saved::load(from)?,
+            delegate: Saved::load(from)?,
+            htlc: Saved::load(from)?,
+            ipfs: Saved::load(from)?,
+            business: Saved::load(from)?,
+        })
+    }
+}
+
+/// Saves the whole block, because the reader may have no tree that holds it.
 impl Saved for LastBlock {
     fn save(&self, out: &mut Saver) {
         let Self(block) = self;

@@ -6,7 +6,7 @@
 use super::{BlockTree, Link, STATES_KEPT};
 use crate::{
     ledger::{
-        base::Ahead,
+        base::StateAbove,
         state::{Applied, BlockRejected, State},
     },
     protocol::{Block, BlockId, Height},
@@ -43,7 +43,7 @@ impl BlockTree {
     pub fn extend_all_again(
         &self,
         blocks: &[Arc<Block>],
-        ahead: Option<&Ahead>,
+        ahead: Option<&StateAbove>,
     ) -> Result<Vec<Arc<Link>>, (usize, NotAgain)> {
         let ahead = ahead.filter(|ahead| blocks.iter().any(|block| block.id == ahead.id));
         let mut children: BTreeMap<Option<BlockId>, u32> = BTreeMap::new();
@@ -76,7 +76,7 @@ impl BlockTree {
         parent.ok_or(NotAgain::NoParent(block.id))
     }
 
-    /// The state after a block, from the nearest below that is at hand.
+    /// The state after a block, from the nearest state in memory below it.
     pub(super) fn recomputed(&self, link: &Arc<Link>) -> Arc<Applied> {
         let (base, mut missing) = (self.base(), Vec::new());
         let mut at = link.clone();
@@ -109,7 +109,7 @@ impl BlockTree {
     }
 }
 
-/// The state itself where nobody else has it, else a copy.
+/// Returns the state itself if it is not shared, else a copy.
 fn into_state(applied: Arc<Applied>) -> State {
     Arc::try_unwrap(applied).map_or_else(|shared| shared.state.clone(), |own| own.state)
 }

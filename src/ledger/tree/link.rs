@@ -1,7 +1,7 @@
 //! A block in the tree, and the chain below it.
 //!
-//! A link points to its parent and, by a jump, to an ancestor farther back. Only the pointers of a seam can change: where the
-//! chain below it has settled, they lead to whoever keeps settled blocks.
+//! A link points to its parent and, by a jump, to an ancestor farther back. Only the pointers of a seam can change: where the chain
+//! below it has settled, they lead to the store of settled blocks.
 
 use crate::{
     ledger::{
@@ -16,15 +16,10 @@ use std::{
     sync::{Arc, OnceLock, Weak},
 };
 
-/// Bytes of a signature in DER.
-const SIGNATURE_BYTES: usize = 72;
-/// Shared values that a block is made of, which count who has them: it, its link, what was found in it.
-const ARCS: usize = 3;
-
 /// One block in the tree.
 pub struct Link {
     pub(super) block: Arc<Block>,
-    /// The block's, at hand where chains are walked along.
+    /// The height of the block, stored here because walks along chains read it.
     pub(super) height: Height,
     pub(super) below: Below,
     pub(super) applied: ArcSwapOption<Applied>,
@@ -55,14 +50,6 @@ pub(super) enum Across {
 }
 
 impl Link {
-    /// Bytes of a block without transactions in a tree: itself with its signature, its place in the tree, and twice its entry
-    /// among all blocks, for a table of them is half full at times.
-    pub const BYTES: u64 = (size_of::<Self>()
-        + size_of::<Block>()
-        + SIGNATURE_BYTES
-        + 2 * size_of::<(BlockId, Arc<Self>)>()
-        + ARCS * 2 * size_of::<usize>()) as u64;
-
     /// The block.
     pub fn block(&self) -> &Arc<Block> {
         &self.block
@@ -119,7 +106,7 @@ impl Link {
         Arc::ptr_eq(self, other) || (self.height == other.height && self.block.id == other.block.id)
     }
 
-    /// The first block that followed this one, if that is what is asked for.
+    /// Returns the link of the first block that followed this one, if `block` is that block.
     pub(super) fn child(&self, block: &Arc<Block>) -> Option<&Weak<Link>> {
         self.child.get().filter(|(child, _)| Arc::ptr_eq(child, block)).map(|(_, link)| link)
     }
@@ -149,8 +136,8 @@ impl Link {
         Some(self.reached(height)?.unwrap_or_else(|settled| read(&*settled, height)))
     }
 
-    /// A part of the block of this chain at a height: its header, and those of its transactions that `indexes` name, from 0. An
-    /// index at which there is none is passed over. `None` above this block. Of a settled one no more than that is read.
+    /// A part of the block of this chain at a height: its header, and those of its transactions that `indexes` name, from 0. Skips an
+    /// index without a transaction. `None` above this block. Reads no other part of a settled block.
     ///
     /// # Errors
     /// It has settled and cannot be read.

@@ -27,7 +27,7 @@ impl BlockTree {
         self.settled.load().as_ref().map(|settled| Arc::clone(&**settled))
     }
 
-    /// Every so many blocks there is a seam, and what settles ends just below one.
+    /// Returns the distance between seams, in blocks. The settled part ends just below a seam.
     pub fn span(&self) -> u32 {
         self.span
     }
@@ -200,7 +200,7 @@ impl BlockTree {
         if found.is_some() || tip.height() > self.cut() {
             return found;
         }
-        // Somebody still looks at a chain that ends below the cut. What of it is in memory may be on a fork that has gone.
+        // A caller still reads a chain that ends below the cut. The part in memory may be on a fork that has gone.
         let mut at = tip.clone();
         while at.height() > tip.lowest_in_memory() {
             if is_in(&at) {

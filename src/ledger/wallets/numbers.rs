@@ -4,8 +4,8 @@ use crate::protocol::{Address, hashing::IdHash};
 use dashmap::DashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Addresses by the order in which they were first asked for. What number an address has says nothing about a chain:
-/// forks, and whoever else looks ahead, share the numbers. They only save each state a map of its own.
+/// Addresses by the order in which they were first asked for. The number of an address does not depend on a chain: forks and other
+/// readers ahead of it share the numbers. They only save each state a map of its own.
 #[derive(Debug, Default)]
 pub struct Numbers {
     known: DashMap<Address, u32, IdHash>,

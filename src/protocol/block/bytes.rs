@@ -8,7 +8,7 @@ use crate::protocol::{
 use std::sync::Arc;
 
 impl BlockHeader {
-    /// The header as it stands on the wire, and, without its signature, as it is signed.
+    /// The header's bytes on the wire, or, without its signature, the bytes that are signed.
     pub fn to_bytes(&self, milestones: &Milestones, with_signature: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(141 + 72);
         out.extend(self.version.to_le_bytes());
@@ -28,7 +28,7 @@ impl BlockHeader {
         out
     }
 
-    /// What is signed and hashed: the bytes on the wire, and what the generator says beside them, if anything.
+    /// The signed and hashed bytes: those on the wire, and the generator's additional claim, if any.
     fn hashed_bytes(&self, milestones: &Milestones, with_signature: bool) -> Vec<u8> {
         let mut out = self.to_bytes(milestones, with_signature);
         if self.forged_before >= Height::GENESIS {
@@ -159,8 +159,8 @@ impl Block {
         }
     }
 
-    /// The header of the block of these bytes, and those of its transactions that `indexes` name, in that order. An index at
-    /// which there is none is passed over. Of the other transactions only the lengths are read.
+    /// The header of the block of these bytes, and those of its transactions that `indexes` name, in that order. Skips an index without
+    /// a transaction. Reads only the lengths of the other transactions.
     ///
     /// # Errors
     /// As [`Block::from_bytes`], for what is read.
@@ -197,7 +197,7 @@ impl Block {
     }
 
     /// With the id the header computes to, as exceptions correct it, and the order of transactions as they do.
-    pub(super) fn assemble(
+    pub fn assemble(
         header: BlockHeader,
         mut transactions: Vec<Arc<SignedTransaction>>,
         context: &BlockContext<'_>,

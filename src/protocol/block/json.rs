@@ -53,18 +53,61 @@ impl Block {
     /// The block a JSON object describes; transactions may be objects or wire bytes in hex. A wrong id is replaced,
     /// except at height 1, where it is taken as given.
     pub fn from_json(json: &Value, context: &BlockContext<'_>) -> Result<Self, BlockDecodeError> {
-        let height = json.get("height").map_or("undefined".to_owned(), |height| height.to_string());
-        let object = json.as_object();
-        let reader = Reader { height: &height, object: object.ok_or_else(|| wrong(&height, "", json, "an object"))? };
-        let given: BlockId = reader.id("id")?.ok_or_else(|| reader.wrong("id", "a block id"))?;
-        let header = reader.header()?;
-        let transactions = reader.transactions(header.number_of_transactions, header.height, context)?;
+        let (given, header) = Self::header_from_json(json)?;
+        let (said, found) = (header.number_of_transactions as usize, listed(json).len());
+        if found != said {
+            let (height, found) = (header.height.to_string(), format!("{found} transactions"));
+            return Err(wrong(&height, ".transactions", &found, &format!("numberOfTransactions, which is {said}")));
+        }
+        let transactions = Self::transactions_from_json(json, header.height, context)?;
         let mut block = Self::assemble(header, transactions, context);
         if block.header.height == Height::GENESIS {
             block.id = given;
         }
         Ok(block)
     }
+
+    /// The id that a JSON object of a block says, and its header.
+    ///
+    /// # Errors
+    /// The member that is missing or wrong.
+    pub fn header_from_json(json: &Value) -> Result<(BlockId, BlockHeader), BlockDecodeError> {
+        let height = json.get("height").map_or("undefined".to_owned(), |height| height.to_string());
+        let object = json.as_object();
+        let reader = Reader { height: &height, object: object.ok_or_else(|| wrong(&height, "", json, "an object"))? };
+        let given: BlockId = reader.id("id")?.ok_or_else(|| reader.wrong("id", "a block id"))?;
+        Ok((given, reader.header()?))
+    }
+
+    /// The transactions in a JSON object of a block of this height, whatever number of them it says.
+    ///
+    /// # Errors
+    /// The first that is none.
+    pub fn transactions_from_json(
+        json: &Value,
+        height: Height,
+        context: &BlockContext<'_>,
+    ) -> Result<Vec<Arc<SignedTransaction>>, BlockDecodeError> {
+        let within = context.transactions_of(height);
+        let read = |(index, item): (usize, &Value)| {
+            let transaction = match item.as_str() {
+                None => SignedTransaction::from_json(item, &within),
+                Some(text) => {
+                    let allowed = "a transaction, as object or as its bytes in hex";
+                    let bytes = keys::decode_hex(text);
+                    let path = || format!(".transactions[{index}]");
+                    let bytes = bytes.ok_or_else(|| wrong(&height.to_string(), &path(), item, allowed))?;
+                    SignedTransaction::from_bytes(&bytes, &within)
+                }
+            };
+            transaction.map(Arc::new).map_err(|source| BlockDecodeError::Transaction { index, source })
+        };
+        listed(json).iter().enumerate().map(read).collect()
+    }
+}
+
+fn listed(json: &Value) -> &[Value] {
+    json.get("transactions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 struct Reader<'a> {
@@ -124,34 +167,6 @@ impl Reader<'_> {
 
     fn read<T>(&self, key: &str, allowed: &str, get: impl FnOnce(&str) -> Option<T>) -> Result<T, BlockDecodeError> {
         self.object.get(key).and_then(Value::as_str).and_then(get).ok_or_else(|| self.wrong(key, allowed))
-    }
-
-    fn transactions(
-        &self,
-        said: u32,
-        height: Height,
-        context: &BlockContext<'_>,
-    ) -> Result<Vec<Arc<SignedTransaction>>, BlockDecodeError> {
-        let list = self.object.get("transactions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        if list.len() != said as usize {
-            let found = format!("{} transactions", list.len());
-            return Err(wrong(self.height, ".transactions", &found, &format!("numberOfTransactions, which is {said}")));
-        }
-        let within = context.transactions_of(height);
-        let read = |(index, item): (usize, &Value)| {
-            let transaction = match item.as_str() {
-                None => SignedTransaction::from_json(item, &within),
-                Some(text) => {
-                    let allowed = "a transaction, as object or as its bytes in hex";
-                    let bytes = keys::decode_hex(text);
-                    let path = || format!(".transactions[{index}]");
-                    let bytes = bytes.ok_or_else(|| wrong(self.height, &path(), item, allowed))?;
-                    SignedTransaction::from_bytes(&bytes, &within)
-                }
-            };
-            transaction.map(Arc::new).map_err(|source| BlockDecodeError::Transaction { index, source })
-        };
-        list.iter().enumerate().map(read).collect()
     }
 
     fn wrong(&self, key: &str, allowed: &str) -> BlockDecodeError {

@@ -23,7 +23,7 @@ pub enum KeyError {
     Other { what: &'static str, found: String, allowed: &'static str },
 }
 
-/// Reads so many bytes from twice as many hex digits, upper or lower case.
+/// Reads `N` bytes from `2 * N` hex digits, upper or lower case.
 pub fn hex_array<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], KeyError> {
     let mut bytes = [0; N];
     match decode_into(text.as_bytes(), &mut bytes) {

@@ -98,7 +98,7 @@ fn iso(text: &str) -> Option<i64> {
     in_range.then_some(days * 86_400_000 + hour * 3_600_000 + (minute - offset) * 60_000 + second * 1_000 + ms)
 }
 
-/// What is left of a text.
+/// The unread rest of a text.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {

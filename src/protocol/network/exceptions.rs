@@ -67,8 +67,8 @@ impl Exceptions {
             }
     }
 
-    /// As the reference uses the file: an entry that no block and no transaction can match changes nothing, so it may be
-    /// anything. What makes the reference fail as soon as it is looked at is refused. Source: protocol.md 5.5.
+    /// Reads the file as the reference does: an entry that no block and no transaction can match changes nothing, so it may be
+    /// anything. Refuses an entry that makes the reference fail when it reads the entry. Source: protocol.md 5.5.
     pub(super) fn from_json(json: &Value) -> Result<Self, Wrong> {
         if json.is_null() {
             return Err(wrong("", json, "an object"));
@@ -123,7 +123,7 @@ fn table<K: FromStr + Display + Ord, V>(
     Ok(table)
 }
 
-/// What the text names, if it is written as the reference writes it: it compares texts.
+/// The value of a text, if the text is written as the reference writes it, because the reference compares texts.
 fn exact<T: FromStr + Display>(found: &Value) -> Option<T> {
     let text = found.as_str()?;
     text.parse::<T>().ok().filter(|value| value.to_string() == text)

@@ -32,7 +32,7 @@ impl NetworkConfig {
         Self::of(|name| read(&directory.join(name)), crypto)
     }
 
-    /// The network of its four files, each asked for by its name.
+    /// Reads a network from its four files, each requested by its name.
     ///
     /// # Errors
     /// As [`NetworkConfig::load`].
@@ -75,8 +75,8 @@ fn wrong(file: &'static str, key: &str, found: String, allowed: impl Into<String
 }
 
 impl Network {
-    /// From the object of a `network.json`. What only wallets and the API look at may be missing, and a number may be a
-    /// text. Source: protocol.md 5.5.
+    /// Reads the object of a `network.json`. Members that only wallets and the API read may be missing, and a number may be a text.
+    /// Source: protocol.md 5.5.
     pub fn from_json(json: &Value) -> Result<Self, NetworkError> {
         let read = Reader(json);
         Ok(Self {

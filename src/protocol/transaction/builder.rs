@@ -36,8 +36,7 @@ use crate::protocol::{
     crypto::{ecdsa, schnorr},
 };
 
-/// A transaction without a sender. What nobody says otherwise: version 2, nonce 1, the static fee, the network of the
-/// recipient or else 23.
+/// A transaction without a sender. Defaults: version 2, nonce 1, the static fee, the network of the recipient or else 23.
 #[derive(Clone, Debug)]
 pub struct TransactionBuilder {
     network: u8,
@@ -56,7 +55,7 @@ pub struct UnsignedTransaction(Transaction);
 const DEFAULT_NETWORK: u8 = 23;
 
 impl TransactionBuilder {
-    /// Of any asset.
+    /// Begins a transaction with any asset.
     pub fn new(asset: Asset) -> Self {
         let network = match &asset {
             Asset::MultiPayment { payments } => payments.first().map(|payment| payment.recipient),

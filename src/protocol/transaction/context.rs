@@ -20,7 +20,7 @@ pub struct TransactionContext<'a> {
 /// The strictness towards bytes and texts that the reference accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// Refuses every wire form but the one that encoding gives. What a node uses.
+    /// Refuses every wire form but the one that encoding gives. A node uses this one.
     #[default]
     Strict,
     /// Strict, but any version may stand at any height: for blocks already stored (protocol.md 3.1).

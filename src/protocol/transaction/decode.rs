@@ -160,7 +160,7 @@ impl<'a> WireReader<'a> {
         &self.bytes[start..self.at]
     }
 
-    /// An address of the transaction's network. Version 1 never looked at the network of a recipient.
+    /// An address of the transaction's network. Version 1 never checked the network of a recipient.
     pub fn recipient(&mut self) -> Result<Address, BytesError> {
         let (address, allowed) = (self.address()?, self.network);
         match address.network_byte() {
@@ -218,7 +218,7 @@ impl<'a> WireReader<'a> {
         Ok(taken)
     }
 
-    /// Fails unless so many bytes are left.
+    /// Fails unless `needed` bytes are left.
     pub fn require(&self, field: &'static str, needed: usize) -> Result<(), BytesError> {
         let available = self.bytes.len() - self.at;
         if needed <= available { Ok(()) } else { Err(BytesError::Truncated { field, at: self.at, needed, available }) }

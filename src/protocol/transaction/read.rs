@@ -1,8 +1,8 @@
 //! JSON into a transaction, as a node does with what is submitted. Source: protocol.md 3.6, 3.7.
 //!
-//! Members are looked at in the reference's order, so the first error is the one it would name. What only shows when
-//! the bytes are made (a checksum, hex of odd length) is kept until all rules have passed. The signatures are joined
-//! and split again as they would be on the wire, since their lengths decide what they are.
+//! Members are checked in the reference's order, so the first error is the one that it would name. An error of the encoding (a
+//! checksum, hex of odd length) is reported after all rules have passed. The signatures are joined and split again as on the wire,
+//! because their lengths decide their kind.
 
 mod members;
 
@@ -64,9 +64,9 @@ impl SignedTransaction {
 }
 
 impl SignedTransaction {
-    /// The first test of a submitted batch, looser than [`Self::from_json`]: whether the object fits the schema of
-    /// *some* type. That matters for multipayments alone: while their payments are within the limit, the reference
-    /// lets them pass as any core type they happen to look like. What only shows in the bytes is not looked at.
+    /// The first test of a submitted batch, looser than [`Self::from_json`]: whether the object fits the schema of *some* type. That
+    /// matters for multipayments alone: while their payments are within the limit, the reference lets them pass as any core type they
+    /// happen to look like. Errors of the encoding are not checked.
     pub fn check_shape(json: &Value, context: &TransactionContext<'_>) -> Result<(), TransactionError> {
         let own = kind_of(json)?;
         let fits = |kind| JsonReader { members: Members::of(json)?, kind, context, deferred: None }.read().map(|_| ());
@@ -254,7 +254,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Too many payments are the fault of the type member, before the asset is looked at.
+    /// Too many payments are an error of the type member, before the asset is checked.
     fn payment_limit(&self) -> Result<(), SchemaError> {
         if self.kind != Kind::MultiPayment {
             return Ok(());
@@ -277,7 +277,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// An id, be it null, and a signature or several.
+    /// An id, which may be null, and one or more signatures.
     fn presence(&self) -> Result<(), SchemaError> {
         let missing = |path| Err(SchemaError::new(path, "missing", Rule::Required));
         match () {

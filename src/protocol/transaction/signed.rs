@@ -7,9 +7,9 @@ use super::{
 use crate::protocol::{Address, Arktoshi, Nonce, PublicKey, crypto::sha256, keys::multisignature_key};
 use std::sync::OnceLock;
 
-/// A transaction with its id and the length of its wire bytes. The bytes are encoded anew when they are asked for: a network holds
-/// a million transactions, and sends or writes each once. That it is well-formed is proved if it came from bytes or JSON; one from
-/// a builder is what the builder was told (see [`SignedTransaction::check`]). That its signatures hold is not proved.
+/// A transaction with its id and the length of its wire bytes. The bytes are encoded on request: a network holds a million
+/// transactions, and sends or writes each once. A value that came from bytes or JSON is well-formed. A builder does not check its
+/// values (see [`SignedTransaction::check`]). The signatures are not verified.
 #[derive(Clone, Debug)]
 pub struct SignedTransaction {
     transaction: Transaction,
@@ -59,7 +59,7 @@ impl PartialEq for SignedTransaction {
 impl Eq for SignedTransaction {}
 
 impl SignedTransaction {
-    /// Encodes a value as it stands, whoever made it.
+    /// Encodes a value without a check.
     ///
     /// # Panics
     /// If a text is longer than 255 bytes or a list longer than its count can say: no such transaction exists.

@@ -58,7 +58,7 @@ fn take_schnorr<'a>(rest: &mut &'a [u8], field: &'static str, at: usize) -> Resu
 fn der(tail: &[u8], at: usize) -> Result<Signatures<'_>, TransactionError> {
     let mut rest = tail;
     let signature = take_der(&mut rest, "signature", at)?;
-    // The reference verifies the first signature while it reads, and stumbles there; the second is not looked at yet.
+    // The reference verifies the first signature while it reads, and fails there, before it reads the second.
     signature.map_or(Ok(()), |signature| ecdsa::check_structure(signature).map_err(BytesError::from))?;
     let second_at = at + tail.len() - rest.len();
     let second_signature = match rest.first() {

@@ -5,9 +5,9 @@
 //!              └──> Asset (one variant a type)
 //! ```
 //!
-//! A row states a type's group and number, its key in tables of fees, its module, and the members of its asset. A module
-//! implements [`TransactionType`]. Whatever handles every type alike (the wire, JSON, the schema route, fees, workloads)
-//! asks [`Kind`] and names no type. [docs/extending.md](../../../docs/extending.md) adds one.
+//! A row states a type's group and number, its key in tables of fees, its module, and the members of its asset. A module implements
+//! [`TransactionType`]. Code that handles every type alike (the wire, JSON, the schema route, fees, workloads) asks [`Kind`] and names
+//! no type. [docs/extending.md](../../../docs/extending.md) adds one.
 
 mod bridgechain_registration;
 mod bridgechain_resignation;

@@ -152,6 +152,7 @@ pub struct Totals {
     pub rollback_depth_max: u32,
     pub rollback_depth_mean: f64,
     pub rollbacks_by_cause: BTreeMap<String, u32>,
+    pub rollbacks_by_depth: BTreeMap<u32, u32>,
     pub blocks_refused: u32,
     pub blocks_disregarded: u32,
     pub forging_suspended: u32,
@@ -165,6 +166,14 @@ pub struct Totals {
     pub gossip_ms: Percentiles,
     /// From forging until all nodes that were live then have the block, of blocks that were pushed to each of them.
     pub gossip_all_ms: Percentiles,
+    /// Members of a round that were none of the round before, over all rounds but the first.
+    pub turnover: u32,
+    /// The Gini coefficient of the vote weights of the last round's members.
+    pub gini_end: f64,
+    /// The least number of the last round's members that have more than half of their vote weight.
+    pub nakamoto_end: u32,
+    /// The most of the last round's members that are delegates of one group of agents.
+    pub captured_end: u32,
     pub transactions: u64,
     pub transactions_per_second: f64,
     pub transaction_latency_ms: Percentiles,

@@ -16,8 +16,8 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// The number of blocks followed at a time. A block that a node still lacks after so many others is given up. With many nodes
-/// it is smaller, so that the table of missing blocks fits 32 MiB.
+/// The number of blocks followed at a time. A block that a node still lacks after this number of others is no longer followed. With
+/// many nodes it is smaller, so that the table of missing blocks fits 32 MiB.
 const FOLLOWED: RangeInclusive<usize> = 512..=65_536;
 /// The size of the greatest table of nodes and the blocks that they lack, in bits.
 const FOLLOWED_BITS: usize = 1 << 28;

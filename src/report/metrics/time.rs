@@ -182,7 +182,7 @@ mod tests {
         assert_eq!((rows[0].pool_max, rows[1].pool_max, rows[1].height_greatest), (Some(8), None, None));
     }
 
-    /// A row says of its slots what their samples say, whoever was live at the end of which.
+    /// A row summarises the samples of its slots, with and without live nodes.
     #[test]
     fn each_row_adds_up_the_samples_of_its_slots() {
         let mut random = SeedTree::new(7).stream("samples");

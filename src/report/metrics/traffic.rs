@@ -79,7 +79,7 @@ impl Traffic {
         }
     }
 
-    /// A rollback, a rebuild or a crash has emptied the pool, which holds so many now.
+    /// Handles a rollback, a rebuild or a crash, after which the pool holds `pending` transactions.
     pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
         self.pools[node.0 as usize] = pending as i64;
     }

@@ -47,8 +47,12 @@ function card(size, title, explanation, ...more) {
     element("div", { class: "top" }, element("h2", {}, title)), explanation ? element("p", { class: "soft" }, explanation) : null, more);
 }
 
+/** Every drawing of the page in its order: what it shows, and how it is saved. */
+const drawings = [];
+
 /** What stands above a plot: its numbers as a table, the file they are from, and the drawing to save. */
-function tools(title, drawing, more = []) {
+function tools(title, drawing, more = [], shows = () => title) {
+  drawings.push({ shows, drawing });
   const save = (kind, how) => element("button", { type: "button", class: "tool", "aria-label": `Save “${title}” as ${kind}`, onclick: () => how(slug(`${stem()} ${title}`), drawing()) }, kind);
   return element("div", { class: "tools" }, more, save("SVG", saveSvg), save("PNG", savePng));
 }
@@ -70,7 +74,7 @@ function plotCard(size, title, explanation, spec, file) {
     return once.length > 1 ? once : [];
   };
   const drawing = () => { plot.hide(); return standalone(plot.svg, title, keys()); };
-  made.querySelector(".top").append(tools(title, drawing, [toggle, file ? element("a", { class: "tool", href: file, "aria-label": `${file}, which has all numbers` }, file) : null]));
+  made.querySelector(".top").append(tools(title, drawing, [toggle, file ? element("a", { class: "tool", href: file, "aria-label": `${file}, which has all numbers` }, file) : null], () => plot.spec.title));
   plots.push(plot);
   return { card: made, plot };
 }

@@ -76,6 +76,16 @@ if (nearest) {
     table(["change", "the run then", "with other draws", "how much", "as an option"], rows, "Single changes")));
 }
 
+if (data.beside) {
+  const { runs, slots, alike } = data.beside;
+  const end = (run) => (run.failed ? { class: "bad", text: run.target.name } : "nothing failed");
+  const ends = [["end", ...runs.map(end)], ["missed", ...runs.map((run) => `${number(run.missed)} of ${number(run.slots)} slots`)],
+    ["height", ...runs.map((run) => number(run.height))], ["left", ...runs.map((run) => `${number(run.rolled_back)} blocks, over all nodes`)]];
+  const rows = slots.map((slot) => [seconds(slot.seconds), ...slot.cells.map((cell) => cell || "–")]);
+  grid.append(card("words", "Under other rules", `The same run under each, with the same draws up to the first decision that differs. ${number(alike)} slots are alike; these are the others.`,
+    table(["", ...runs.map((run) => `rules '${run.rules}'`)], [...ends, ...rows], "Under other rules")));
+}
+
 if (data.faults.length) {
   grid.append(card("half words", "Faults", "", table(["fault", "kind", "from", "until", "parameters"], data.faults.map((fault) =>
     [fault.fault, fault.kind, fault.from_seconds === null ? "an event" : seconds(fault.from_seconds), fault.until_seconds === null ? "–" : seconds(fault.until_seconds),

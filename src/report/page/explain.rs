@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-const SCRIPT: &str = concat!(include_str!("sequence.js"), include_str!("explain.js"));
+pub(super) const SCRIPT: &str = concat!(include_str!("sequence.js"), include_str!("explain.js"));
 
 /// The whole page, of an explanation as `dposlab explain --json` prints it.
 pub fn page(explanation: &Value) -> String {

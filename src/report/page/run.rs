@@ -11,7 +11,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path};
 
-const SCRIPT: &str = concat!(include_str!("trace.js"), include_str!("traceview.js"), include_str!("run.js"));
+pub(super) const SCRIPT: &str = concat!(include_str!("trace.js"), include_str!("traceview.js"), include_str!("run.js"));
 
 /// Writes the page of a run, `report.html`, beside its tables.
 ///

@@ -2,6 +2,8 @@
 const { summary } = data;
 const { cells } = summary;
 const paths = Object.keys(cells[0] ? cells[0].varied : {});
+// Every combination of values but the first is compared with the first, where that was asked.
+(summary.compared ?? []).forEach((pairs, index) => { cells[index + 1].pairs = pairs; });
 const last = (path) => path.split(".").at(-1);
 const short = (path) => (paths.length > 1 && paths.filter((other) => last(other) === last(path)).length === 1 ? last(path) : path);
 const together = (cell, of) => of.map((path) => `${short(path)}=${cell.varied[path]}`).join(", ");
@@ -89,6 +91,21 @@ function means(figure) {
   return { title: `Mean of ${wordOf(figure)}`, x: axis, panels: [{ y: { ...y, log: spread(series.flatMap((one) => [...one.y, ...one.low])) }, height: 270, series }] };
 }
 
+/** The number of pairs, and what pairing them was worth. */
+function paired({ pairs, correlation, variance_saved: saved }) {
+  return `${number(pairs)} ${pairs === 1 ? "pair" : "pairs"}${correlation === null ? "" : `, correlation ${number(correlation, 2)}`}${saved === null ? "" : `, variance divided by ${number(saved, 1)}`}`;
+}
+
+/** The mean difference from the first combination, seed by seed. */
+function differences(figure) {
+  const [y, by] = axisOf(figure);
+  const series = grouped("points", ({ pairs }) => { const of = pairs?.figures[figure]; return of && {
+    y: of.difference * by, low: of.confidence ? of.confidence.low * by : null, high: of.confidence ? of.confidence.high * by : null,
+    text: `${tell(y, of.difference * by)}${of.confidence ? ` ± ${tell(y, (of.confidence.high - of.difference) * by)}` : ""}; ${paired(of)}`,
+  }; }, { size: 4.5 });
+  return { title: `Difference of ${wordOf(figure)}`, x: axis, panels: [{ y: { ...y, zero: true }, height: 230, series }] };
+}
+
 // The points of a study differ in all values at once: a plot for each value whose values are numbers.
 const scattered = summary.points ? paths.filter((path) => isNumeric(path) && valuesOf(path).length > 1) : [];
 
@@ -111,18 +128,39 @@ function against(path, figure) {
 if (figures.length) {
   const first = figures.find(varies) || figures[0];
   // What draws a figure, and its plot.
-  const drawn = (title, text, of, file) => [of, plotCard("half", title, text, of(first), file)];
+  const drawn = (title, text, of, file, size = "half") => [of, plotCard(size, title, text, of(first), file)];
   const plots = scattered.length
     ? scattered.map((path) => drawn(`By ${path}`, "The mean at each point, with its interval at 95 % confidence (Student).", (figure) => against(path, figure), "summary.json"))
     : [
       drawn("Distribution", `Boxes hold the middle half of the runs, with a bold line at the median and a marker at the mean; whiskers hold nine in ten, and small rings are the least and the greatest.${axisTold}`, distribution, "runs.csv"),
       drawn("Mean", `With the interval that holds the true mean with 95 % confidence (Student); none where every run has the same value.${axisTold}`, means, "summary.json"),
     ];
+  // The points of a study are too many for it; the table below has them.
+  if (summary.compared && !scattered.length)
+    plots.push(drawn("Difference", `Each combination minus ${unique[0]}, seed by seed, with the interval that holds the true mean difference with 95 % confidence (Student); none where all differences are equal.${axisTold}`, differences, "summary.json", ""));
   const select = element("select", { "aria-label": "figure" }, figures.map((figure) => element("option", { value: figure }, wordOf(figure))));
   select.value = first;
   select.addEventListener("change", () => plots.forEach(([of, { plot }]) => plot.set(of(select.value))));
   grid.append(element("section", { class: "card choose", "aria-label": "Figure" }, element("h2", {}, "Figure"), select, element("span", { class: "soft" }, "of each run, by what was varied")));
   grid.append(...plots.map(([, { card }]) => card));
+}
+
+// The mean by which the sweep ended. Its combinations are those of `cells`.
+const until = summary.until_ci;
+if (until) {
+  const RATES = { "missed.rate": "share of the slots that were missed", "forked.rate": "share of the slots that ended forked", "agreement.mean": "agreement of the nodes, mean", "ok.rate": "share of the runs that ended well" };
+  const y = { label: RATES[until.figure] ?? until.figure, unit: "percent", range: [-2, 104] };
+  until.cells.forEach((known, index) => { cells[index].known = known; });
+  const told = until.reached
+    ? `After ${number(until.cells[0].runs)} ${until.cells[0].runs === 1 ? "run" : "runs"} of each combination every interval was narrower than ${percent(until.width)}, so the sweep ended.`
+    : `The seeds were over before every interval was narrower than ${percent(until.width)}: more --seeds are needed.`;
+  grid.append(plotCard("", `The mean of ${until.figure}`, `${told} The intervals are those of a confidence sequence, which hold at 95 % confidence although what was seen decided when the sweep ended.`, {
+    x: axis,
+    panels: [{ y, height: 160, series: grouped("points", ({ known: { mean, confidence, runs } }) => mean !== null && {
+      y: mean * 100, low: confidence.low * 100, high: confidence.high * 100,
+      text: `${significant(mean * 100, 4)} % (${significant(confidence.low * 100, 4)} to ${significant(confidence.high * 100, 4)}), ${number(runs)} runs`,
+    }, { size: 4.5 }) }],
+  }, "summary.json").card);
 }
 
 const failed = summary.failures.length;
@@ -132,9 +170,9 @@ const [censored, died] = [summary.censored, summary.died].map((count) => count |
 const left = [censored && `${number(censored)} that ${censored === 1 ? "was" : "were"} ended before their end (censored)`, died && `${number(died)} that died`].filter(Boolean);
 const well = left.length ? ` Left out of all ${number(summary.runs)}: ${left.join(" and ")}.` : failed ? "" : " No run failed.";
 if (decided) {
-  grid.append(plotCard("", "Runs that ended well", `Of the runs that came to their end, the share in which all went well, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
+  grid.append(plotCard("", "Runs that ended well", `Of the runs that came to their end or broke an assertion before, the share in which all went well, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
     x: axis,
-    panels: [{ y: { label: "share of the runs that came to their end", unit: "percent", range: [-2, 104] }, height: 160, series: grouped("points", (cell) => cell.ok && {
+    panels: [{ y: { label: "share of the runs that were decided", unit: "percent", range: [-2, 104] }, height: 160, series: grouped("points", (cell) => cell.ok && {
       y: cell.ok.share * 100, low: cell.ok.confidence.low * 100, high: cell.ok.confidence.high * 100,
       text: `${significant(cell.ok.share * 100)} %: ${cell.ok.so} of ${cell.ok.of}${cell.censored ? `, ${cell.censored} more censored` : ""}${cell.died ? `, ${cell.died} more died` : ""}`,
     }, { size: 4.5 }) }],
@@ -171,9 +209,30 @@ if (timed.length) {
 }
 
 const shown = figures.filter((figure) => order.includes(figure));
+const withUnit = (figure) => `${wordOf(figure)}${figure.endsWith("_ms") ? ", ms" : ""}`;
 grid.append(card("", "Means", "Over the runs of each combination, ± 95 % confidence; (all): every run has this value, and no interval of the mean can be told.",
-  table([paths.map(short).join(", ") || "runs with", "runs", ...shown.map((figure) => `${wordOf(figure)}${figure.endsWith("_ms") ? ", ms" : ""}`)], cells.map((cell, index) => [unique[index], `${number(cell.runs)}${cell.censored ? ` (${number(cell.censored)} censored)` : ""}`,
+  table([paths.map(short).join(", ") || "runs with", "runs", ...shown.map(withUnit)], cells.map((cell, index) => [unique[index], `${number(cell.runs)}${cell.censored ? ` (${number(cell.censored)} censored)` : ""}`,
     ...shown.map((figure) => { const values = cell.figures[figure]; return values ? `${significant(values.mean, 5)}${values.confidence ? ` ± ${significant(values.confidence.high - values.mean, 3)}` : values.count > 1 ? " (all)" : ""}` : "–"; })]), "Means")));
+
+const quantileOf = (values, name) => {
+  const end = (value) => (value === null ? "not known" : significant(value, 3));
+  return `${significant(values[name], 3)} (${end(values[`${name}_low`])} to ${end(values[`${name}_high`])})`;
+};
+grid.append(card("", "Quantiles", "Over the runs of each combination: the median and the 95th percentile, each with its interval at 95 % from the ranks of the values. An end that this number of runs cannot tell is not known.",
+  table([paths.map(short).join(", ") || "runs with", "", ...shown.map(withUnit)], cells.flatMap((cell, index) => [["p50", "median"], ["p95", "95 %"]].map(([name, word]) => [unique[index], word,
+    ...shown.map((figure) => (cell.figures[figure] ? quantileOf(cell.figures[figure], name) : "–"))])), "Quantiles")));
+
+if (summary.compared) {
+  const compared = cells.map((cell, index) => [cell.pairs, unique[index]]).filter(([pairs]) => pairs);
+  const cellOf = (of) => (of ? `${significant(of.difference, 4)}${of.confidence ? ` ± ${significant(of.confidence.high - of.difference, 3)}` : of.pairs > 1 ? " (all)" : ""}` : "–");
+  grid.append(card("", "Differences", `Each combination minus ${unique[0]}, over the seeds of which neither run was censored or died, ± 95 % confidence; (all): every pair has this difference.`,
+    table([paths.map(short).join(", "), "seeds left out", ...shown.map(withUnit)], compared.map(([pairs, name]) => [name, number(pairs.left_out), ...shown.map((figure) => cellOf(pairs.figures[figure]))]), "Differences")));
+  const sooner = compared.filter(([pairs]) => pairs.converged);
+  if (sooner.length) {
+    grid.append(card("", "Which converged sooner", `Pairs of runs of one seed, each combination beside ${unique[0]}: one run converged while the other had not. The log-rank test, stratified by seed.`,
+      table([paths.map(short).join(", "), "sooner", "later", "χ²", "p"], sooner.map(([{ converged: times }, name]) => [name, number(times.second_sooner), number(times.first_sooner), significant(times.chi_squared, 4), significant(times.p, 2)]), "Which converged sooner")));
+  }
+}
 
 grid.append(facts("What was run", [
   ["scenario", summary.scenario], ["seeds", summary.seeds], ["varied", summary.vary.join("  ")], ["set", summary.set.join("  ")],

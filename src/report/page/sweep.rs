@@ -1,21 +1,19 @@
 //! The page of a sweep.
 
 use crate::report::{
-    bundle::{quoted, shown},
+    bundle::quoted,
     sweep::{results::POINTS, summary::Summary},
 };
 use serde_json::json;
-use std::{mem, path::Path};
+use std::mem;
 
-const SCRIPT: &str = include_str!("sweep.js");
+pub(super) const SCRIPT: &str = include_str!("sweep.js");
 
-/// The whole page. It names the scenario's file as reports do.
-pub fn page(summary: &Summary) -> String {
+/// The whole page. `shown` is the scenario's name in reports.
+pub fn page(summary: &Summary, shown: &str) -> String {
     let mut summary = summary.clone();
-    // The page does not draw them.
-    summary.compared.clear();
     let given = mem::take(&mut summary.manifest.scenario);
-    summary.manifest.scenario = shown(Path::new(&given));
+    summary.manifest.scenario = shown.to_owned();
     let command = |scenario: &str| format!("dposlab run {} ", quoted(scenario));
     for failed in &mut summary.failures {
         failed.reproduce = failed.reproduce.replacen(&command(&given), &command(&summary.manifest.scenario), 1);
@@ -32,6 +30,12 @@ pub fn page(summary: &Summary) -> String {
     }
     if let Some(shard) = manifest.shard {
         command.push_str(&format!(" --shard {}", String::from(shard)));
+    }
+    if !summary.compared.is_empty() {
+        command.push_str(" --compare");
+    }
+    if let Some(until) = &summary.until_ci {
+        command.push_str(&format!(" --until-ci {}", quoted(&format!("{}<{}", until.figure, until.width))));
     }
     let title = format!("{}, seeds {}", manifest.scenario, String::from(manifest.seeds));
     super::page(&title, &json!({ "summary": summary, "command": command }), SCRIPT)

@@ -24,8 +24,7 @@ pub struct Entry {
     /// The digest of the events so far; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The height of the node that transactions came to: its milestone says how to read them. Absent where whoever reads
-    /// them plays the run.
+    /// The height of the node that received the transactions: its milestone says how to read them. Absent if the reader plays the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub height: Option<u32>,
     pub came: Came,

@@ -73,7 +73,7 @@ enum Told {
     Pace(String),
 }
 
-/// A node whose clients are told of its blocks took one. Written before they are told, so that they find it again.
+/// A block that a served node accepted. The log has it before the node's clients see it, so that they find it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Taken {
     node: NodeId,
@@ -115,7 +115,7 @@ struct Stood {
 pub enum Sync {
     /// Before a client is answered.
     Always,
-    /// So much later at most.
+    /// This much later at most.
     Within(Duration),
     /// When the system likes to.
     Never,
@@ -305,8 +305,8 @@ impl Folder {
         LoggedInputs::new(&self.log(), plan.tree.config(), desk)
     }
 
-    /// Begins to make a testnet. The folder is none until [`Folder::becomes_testnet`]: a start that is killed before has told nobody
-    /// anything, and the next one makes it anew.
+    /// Begins to make a testnet. The folder is not a testnet's until [`Folder::becomes_testnet`]: no client has seen anything of a
+    /// start that is killed before, and the next one makes it anew.
     fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
         let finality = plan.tree.rules().ledger.finality;
         if finality.asks_forgers() {
@@ -324,7 +324,7 @@ impl Folder {
         self.write_unfinished(session)?;
         segments::remove(&self.log())?;
         let log = Log::create(&self.log())?;
-        // What the index has is of a log that is gone.
+        // The index has rows of a log that is gone.
         let (mut settling, made_again) = self.settling(plan)?;
         settling.is_played()?;
         Ok(Opened { log, settling, inputs: self.inputs(plan, desk), made_again, resumed: None })

@@ -1,4 +1,4 @@
-//! A live session in memory: the lines that its file would have, for whoever asks for them while the session goes on.
+//! A live session in memory: the lines that its file would have, for requests during the session.
 
 use super::{
     Came, Entry, Session,
@@ -154,7 +154,7 @@ impl Journal for KeptSession {
         }
     }
 
-    /// Nobody can ask any more.
+    /// No request can come any more.
     fn ended(&mut self, _: SimTime, _: u64) {}
 }
 

@@ -97,7 +97,7 @@ pub(super) fn line(out: &mut Vec<u8>, line: &impl Serialize) {
 /// A file that leads to a state.
 pub struct StateFile {
     path: PathBuf,
-    /// Of a snapshot, whose checksum holds; `None` of a recorded session.
+    /// The head of a snapshot with a valid checksum; `None` for a recorded session.
     head: Option<Head>,
     session: SessionFile,
 }
@@ -191,8 +191,8 @@ impl StateFile {
         Self::arrived(stage).await
     }
 
-    /// A recorded session went back to snapshots perhaps. What it left by that is no part of the way to its end, and observers do not
-    /// hear of it.
+    /// A recorded session may have reverted to snapshots. The parts that it left are not on the way to its end, and observers do not
+    /// receive them.
     async fn arrive_at_end(
         mut self,
         plan: &Plan,

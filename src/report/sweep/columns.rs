@@ -16,7 +16,7 @@ pub enum Status {
     Broken,
     /// It is proved that no block can ever be made again, before its last round.
     Halted,
-    /// It was ended before its last round, by the stall rule or the time limit, and nothing that was decided by then did not
+    /// It was ended before its last round, by the stall rule or a limit, and nothing that was decided by then did not
     /// hold: neither a success nor a failure.
     Censored,
     /// The program or its process ended before the run did: nothing is known of the network, so neither a success nor a
@@ -33,7 +33,7 @@ impl Status {
             _ if broken => Self::Broken,
             Ended::Complete => Self::Ok,
             Ended::Halted(_) => Self::Halted,
-            Ended::Stalled | Ended::Time | Ended::Interrupted => Self::Censored,
+            _ => Self::Censored,
         }
     }
 
@@ -68,7 +68,7 @@ impl Status {
 }
 
 /// The words of [`Ended`] by the number that a row keeps; the first stands for a run that died by a panic.
-const ENDS: [&str; 6] = ["", "complete", "halted", "stalled", "time", "interrupted"];
+const ENDS: [&str; 8] = ["", "complete", "halted", "stalled", "time", "interrupted", "max-events", "max-time"];
 
 /// The number that a row keeps of how a run ended.
 pub fn number_of_end(ended: Ended) -> u64 {
@@ -167,7 +167,7 @@ const fn number(name: &'static str, of: fn(&Totals) -> Option<f64>) -> Figure {
 }
 
 /// All figures, in the order of their columns.
-pub const FIGURES: [Figure; 33] = [
+pub const FIGURES: [Figure; 37] = [
     count("height", |totals| Some(totals.height.into())),
     count("blocks", |totals| Some(totals.blocks.into())),
     count("missed_slots", |totals| Some(totals.missed_slots.into())),
@@ -191,6 +191,10 @@ pub const FIGURES: [Figure; 33] = [
     }),
     number("gossip_p50_ms", |totals| (totals.gossip_ms.count > 0).then_some(totals.gossip_ms.p50)),
     number("gossip_p99_ms", |totals| (totals.gossip_ms.count > 0).then_some(totals.gossip_ms.p99)),
+    count("turnover", |totals| Some(totals.turnover.into())),
+    number("gini_end", |totals| Some(totals.gini_end)),
+    count("nakamoto_end", |totals| Some(totals.nakamoto_end.into())),
+    count("captured_end", |totals| Some(totals.captured_end.into())),
     count("transactions", |totals| Some(totals.transactions as f64)),
     number("transactions_per_second", |totals| Some(totals.transactions_per_second)),
     number("transaction_latency_p50_ms", |totals| {
@@ -238,7 +242,7 @@ pub fn table(cells: &[Cell]) -> Vec<sheet::Column> {
     columns
 }
 
-/// Of each varied path, in their order: numbers where all of its values are.
+/// The kind of each varied path, in their order: number if all of its values are numbers.
 pub fn varied_kinds(cells: &[Cell]) -> Vec<sheet::Kind> {
     let is_number = |value: &toml::Value| value.is_integer() || value.is_float();
     let of_path = |place: usize| match cells.iter().all(|cell| is_number(cell.varied[place].value())) {
@@ -273,7 +277,7 @@ mod tests {
         for wrong in ["", "signal", "signal 256", "exit -1", "SIGKILL"] {
             assert!(wrong.parse::<Death>().is_err_and(|why| why.contains("'signal N'")), "{wrong}");
         }
-        assert_eq!([0, 6, 0x103, 0x400, u64::MAX].map(end_of_number), [const { None }; 5]);
+        assert_eq!([0, 8, 0x103, 0x400, u64::MAX].map(end_of_number), [const { None }; 5]);
         assert_eq!(end_of_number(1).as_deref(), Some("complete"));
     }
 }

@@ -23,7 +23,7 @@ enum Distribution {
     Choice(Vec<String>),
 }
 
-/// What is allowed, in words.
+/// The allowed forms, in words.
 const ALLOWED: &str = "allowed is PATH= and one of uniform(LOW,HIGH), log-uniform(LOW,HIGH) above 0, integer(LOW,HIGH) less than 8388608 apart, \
                        normal(MEAN,DEVIATION) and choice(VALUE,VALUE), such as network.loss=uniform(0,0.3)";
 /// The greatest range of whole numbers: the points of a sequence have 24 bits.

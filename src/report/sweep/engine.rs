@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     report::Metrics,
-    scenario::{Judge, Ruling, Scenario, StageKind},
+    scenario::{Ended, Judge, Ruling, Scenario, StageKind},
     sim::{Observer, Plan, SeedTree},
 };
 use std::{
@@ -46,22 +46,34 @@ impl Progress {
 /// Makes the judge of a run, or says what its scenario's assertions name that there is not.
 pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
 
-/// Plays what is not done yet, on so many threads, until all is done, `looks` has seen enough, or `stop` is set; runs being played then
-/// are played to their end. `progress` hears of every batch of rows that is safe on the disk. Answers the rows, which stay locked.
+/// Asked after each slot of a run: whether it may go on.
+pub type MayGoOn = Box<dyn Fn() -> bool>;
+
+/// The way in which a sweep plays its runs.
+pub struct PlayOptions<'a> {
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Set when no further run shall begin.
+    pub stop: &'a AtomicBool,
+    pub judge: MakeJudge,
+    /// Called at the beginning of each run. The row of one that may not go on says [`Ended::RealTime`].
+    pub limit: Box<dyn Fn() -> MayGoOn + Sync>,
+}
+
+/// Plays the missing runs until all are done, `looks` has seen enough, or it is stopped. Running ones are played to their end.
+/// `progress` receives every batch of rows that is safe on the disk. Returns the rows, which stay locked.
 ///
 /// # Errors
 /// The scenario asserts what cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
 pub fn play(
     sweep: &Sweep,
     folder: &Path,
-    jobs: usize,
-    stop: &AtomicBool,
-    judge: MakeJudge,
+    playing: &PlayOptions<'_>,
     mut looks: Option<&mut Looks>,
     mut progress: impl FnMut(Progress),
 ) -> Result<(Progress, Rows), SweepError> {
-    check_assertions(sweep, judge)?;
-    let rows = sweep.manifest.claim(folder)?;
+    check_assertions(sweep, playing.judge)?;
+    let rows = sweep.claim(folder)?;
     let mut state = found(sweep, &rows)?;
     let by_seed = looks.is_some();
     progress(state);
@@ -83,7 +95,7 @@ pub fn play(
         true => Ok(None),
         false => next_undone(sweep, &next, &rows),
     };
-    let played = on_threads(sweep, jobs, stop, judge, &next, |finished| {
+    let played = on_threads(sweep, playing, &next, |finished| {
         // All rows that have come in while the last ones went to the disk are one batch.
         while let Ok(first) = finished.recv() {
             let mut batch = Some(first);
@@ -110,15 +122,13 @@ pub fn play(
 pub fn hand_over(
     sweep: &Sweep,
     runs: Range<u64>,
-    jobs: usize,
-    stop: &AtomicBool,
-    judge: MakeJudge,
+    playing: &PlayOptions<'_>,
     mut take: impl FnMut(SweepRun, &Row),
 ) -> Result<u64, SweepError> {
-    check_assertions(sweep, judge)?;
+    check_assertions(sweep, playing.judge)?;
     let next = Mutex::new(sweep.places_of(runs));
     let next = || Ok(next.lock().expect("no one panics while holding it").next());
-    on_threads(sweep, jobs, stop, judge, &next, |finished| {
+    on_threads(sweep, playing, &next, |finished| {
         let mut played = 0;
         for result in finished {
             let (place, row) = result?;
@@ -132,32 +142,31 @@ pub fn hand_over(
 /// The result of a thread: a run's row, or why there are no more.
 type Finished = Result<(SweepRun, Row), RowsError>;
 
-/// Plays what `next` gives, on so many threads, until it gives nothing or `stop` is set; `receive` takes the rows.
+/// Plays the runs that `next` gives, on some threads, until it gives none or is stopped. `receive` takes the rows.
 fn on_threads<T>(
     sweep: &Sweep,
-    jobs: usize,
-    stop: &AtomicBool,
-    judge: MakeJudge,
+    playing: &PlayOptions<'_>,
     next: &(impl Fn() -> Result<Option<SweepRun>, RowsError> + Sync),
     receive: impl FnOnce(mpsc::Receiver<Finished>) -> Result<T, SweepError>,
 ) -> Result<T, SweepError> {
-    // So few that what waits for the disk is little, and so many that nobody waits for it.
-    let (sender, finished) = mpsc::sync_channel::<Finished>(4 * jobs.max(1));
+    // Few enough that little waits for the disk, and enough that no thread waits for it.
+    let jobs = playing.jobs.max(1);
+    let (sender, finished) = mpsc::sync_channel::<Finished>(4 * jobs);
     thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
+        for _ in 0..jobs {
             let sender = sender.clone();
             scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
+                while !playing.stop.load(Ordering::Relaxed) {
                     let place = match next() {
                         Ok(Some(place)) => place,
                         Ok(None) => break,
                         Err(error) => {
-                            // The other end is gone only if a write has failed, which is told already.
+                            // The other end is gone only if a write has failed, which is reported already.
                             let _told_already = sender.send(Err(error));
                             break;
                         }
                     };
-                    let row = run(&sweep.cells[place.cell], place.seed, judge);
+                    let row = run(&sweep.cells[place.cell], place.seed, playing);
                     if sender.send(Ok((place, row))).is_err() {
                         break;
                     }
@@ -165,7 +174,7 @@ fn on_threads<T>(
             });
         }
         drop(sender);
-        // It takes the receiver: where a row cannot be written, whoever waits to hand in the next one has to hear of it.
+        // It takes the receiver: if a row cannot be written, the threads that wait to send the next one must notice.
         receive(finished)
     })
 }
@@ -212,7 +221,7 @@ fn next_undone(
 }
 
 /// One run. A panic is a finding of that run: the sweep goes on.
-fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
+fn run(cell: &Cell, seed: u64, playing: &PlayOptions<'_>) -> Row {
     let died = || Row::died(None);
     let scenario = &cell.scenario;
     let play = || {
@@ -220,11 +229,15 @@ fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
         let metrics = Metrics::new(&plan);
-        let Ok(judge) = judge(scenario, &plan) else { return died() };
+        let Ok(judge) = (playing.judge)(scenario, &plan) else { return died() };
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
         observers.extend(judge.observer());
-        let played = scenario.play(&plan, StageKind::Inline, observers, |_| {});
-        let Ok(outcome) = played else { return died() };
+        let may_go_on = (playing.limit)();
+        let played = scenario.play_while(&plan, StageKind::Inline, observers, |_| may_go_on());
+        let Ok(mut outcome) = played else { return died() };
+        if outcome.ended == Ended::Interrupted {
+            outcome.ended = Ended::RealTime;
+        }
         let figures = metrics.finish(outcome.end);
         let verdicts = judge.verdicts(outcome.end, outcome.ended);
         let bits = |wanted: Ruling| {

@@ -86,6 +86,8 @@ pub fn gather(sweep: &Sweep, from: &[PathBuf], folder: &Path) -> Result<Rows, Sw
         }
     }
     rows.sync()?;
+    // Last: files that are refused change nothing of what the folder says of its study.
+    sweep.keep(folder, Vec::new())?;
     Ok(rows)
 }
 

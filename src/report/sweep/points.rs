@@ -21,6 +21,9 @@ pub struct Points {
     pub paths: Vec<String>,
     /// At least one; each has a value for each path, written as in `PATH=VALUE`.
     pub rows: Vec<Vec<String>>,
+    /// The line of each row, if they were read from a file.
+    #[serde(skip)]
+    pub lines: Vec<u64>,
 }
 
 /// The reason why a file has no points.
@@ -45,6 +48,14 @@ pub enum PointsError {
     Override(#[from] OverrideError),
 }
 
+/// The line of a row. Empty lines before it belong to its position.
+fn line_of(text: &str, row: &StringRecord) -> u64 {
+    let Some(at) = row.position() else { return 1 };
+    let after = &text[at.byte() as usize..];
+    let empty = &after[..after.len() - after.trim_start_matches(['\r', '\n']).len()];
+    at.line() + empty.matches('\n').count() as u64
+}
+
 impl Points {
     /// Reads a CSV file: paths in its first line, and a point in each other one.
     ///
@@ -60,15 +71,16 @@ impl Points {
         if paths.len() > DIMENSIONS_LIMIT {
             return Err(PointsError::Wide { file: file.to_path_buf(), found: paths.len() });
         }
-        let mut rows = Vec::new();
+        let (mut rows, mut lines) = (Vec::new(), Vec::new());
         for record in reader.records() {
             let record = record.map_err(no_table)?;
-            let row = words(&record);
+            let (row, line) = (words(&record), line_of(&text, &record));
             if let Some(empty) = row.iter().position(String::is_empty) {
-                let (line, path) = (record.position().map_or(0, csv::Position::line), paths[empty].clone());
+                let path = paths[empty].clone();
                 return Err(PointsError::NoValue { file: file.to_path_buf(), line, path });
             }
             rows.push(row);
+            lines.push(line);
             if rows.len() as u64 > CELLS_LIMIT {
                 return Err(PointsError::Long { file: file.to_path_buf() });
             }
@@ -76,7 +88,7 @@ impl Points {
         if rows.is_empty() {
             return Err(PointsError::None { file: file.to_path_buf() });
         }
-        Ok(Self { paths, rows })
+        Ok(Self { paths, rows, lines })
     }
 
     /// The same as text, which [`Points::read`] reads.
@@ -105,6 +117,12 @@ impl Points {
             true => Err(PointsError::Ragged { found: 0, allowed }),
             false => self.rows.iter().map(of).collect(),
         }
+    }
+
+    /// A point for an error: `point 2 in line 3`.
+    pub(super) fn place(&self, number: usize) -> String {
+        let line = self.lines.get(number - 1).map_or_else(String::new, |line| format!(" in line {line}"));
+        format!("point {number}{line}")
     }
 
     /// `64 points of network.loss, rounds (1f2e3d4c5b6a7988)`.

@@ -1,6 +1,5 @@
-//! The results of a sweep when all of its runs are done: `runs.parquet` and `runs.csv` with a row a run, `failures.csv`,
-//! `summary.json` and `report.html`. All of it is a function of the rows, in the order of the runs: the same whoever
-//! played them.
+//! The results of a sweep when all of its runs are done: `runs.parquet` and `runs.csv` with a row a run, `failures.csv`, `summary.json`
+//! and `report.html`. All of it is a function of the rows, in the order of the runs, independent of the threads that played them.
 
 use super::{
     Manifest, Shard, Sweep, SweepError, SweepRun,
@@ -15,6 +14,7 @@ use crate::{
     report::{
         bundle::pretty,
         page,
+        provenance::{Provenance, SweepStudy},
         sheet::{Cell, Kind, Sheet, column, write_whole},
         statistics::{Bounds, Distribution, Share},
         survival::Survival,
@@ -27,29 +27,27 @@ use std::{
 
 /// The file of a study's points, as they were given.
 pub const POINTS: &str = "points.csv";
+/// The files of the results, in the order in which they are compared with those of a repetition.
+pub const RESULTS: [&str; 7] =
+    ["runs.csv", "failures.csv", POINTS, "summary.json", "runs.parquet", "failures.parquet", "report.html"];
 /// Missing parts that are named.
 const PARTS_NAMED: usize = 10;
 /// The number of failed runs that the summary names. All of them are in `failures.csv`.
 const FAILURES_NAMED: usize = 100;
 
-/// Reads all rows of the folder and writes the results there; with `compared`, of each combination of values beside the first one, too;
-/// `until` says why it has no more runs.
+/// Reads all rows of the folder and writes the results there; `until` says why it has no more runs.
 ///
 /// # Errors
 /// A run is missing, or a file cannot be written.
-pub fn write(
-    sweep: &Sweep,
-    rows: &Rows,
-    folder: &Path,
-    compared: bool,
-    until: Option<UntilReport>,
-) -> Result<Summary, SweepError> {
+pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, until: Option<UntilReport>) -> Result<Summary, SweepError> {
+    let compared = sweep.study.compare;
     if compared {
         sweep.check_compared()?;
     }
     rows.check_there()?;
     let kinds = columns::varied_kinds(&sweep.cells);
-    let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells))?;
+    let about = sweep.metadata();
+    let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells), &about)?;
     let failure_columns = [
         ("run", Kind::Count),
         ("seed", Kind::Count),
@@ -59,7 +57,7 @@ pub fn write(
         ("reproduce", Kind::Text),
     ];
     let failure_columns = failure_columns.map(|(name, kind)| column(name, kind)).to_vec();
-    let mut failures = Sheet::create(folder, "failures", failure_columns)?;
+    let mut failures = Sheet::create(folder, "failures", failure_columns, &about)?;
     let mut summary = Summary {
         manifest: sweep.manifest.clone(),
         rules: rules_in_words(sweep),
@@ -124,7 +122,7 @@ pub fn write(
         write_whole(&folder.join(POINTS), points.to_csv().as_bytes())?;
     }
     write_whole(&folder.join("summary.json"), pretty(&summary).as_bytes())?;
-    write_whole(&folder.join("report.html"), page::sweep::page(&summary).as_bytes())?;
+    write_whole(&folder.join("report.html"), page::sweep::page(&summary, &sweep.study.scenario).as_bytes())?;
     Ok(summary)
 }
 
@@ -142,7 +140,12 @@ fn rules_in_words(sweep: &Sweep) -> String {
 ///
 /// # Errors
 /// The folders are not all parts of one sweep, a part is missing or not done, or a file cannot be written.
-pub fn merge(parts: &[&Path], folder: &Path, compared: bool) -> Result<Summary, SweepError> {
+pub fn merge(
+    parts: &[&Path],
+    folder: &Path,
+    compare: bool,
+    command: Vec<String>,
+) -> Result<(Sweep, Summary), SweepError> {
     for (index, part) in parts.iter().enumerate() {
         let same = |other: &&Path| Identity::at(other).is_some_and(|other| Identity::at(part) == Some(other));
         if parts[..index].iter().any(same) {
@@ -176,15 +179,24 @@ pub fn merge(parts: &[&Path], folder: &Path, compared: bool) -> Result<Summary, 
         };
         return Err(SweepError::Parts(format!("parts are missing: {}{more}", named.join(", "))));
     }
-    let into = whole.claim(folder)?;
     let shards: Vec<Option<Shard>> = sweeps.iter().map(|sweep| sweep.manifest.shard).collect();
+    let max_time = sweeps.iter().any(|part| part.study.max_time);
     let first = sweeps.into_iter().next().expect("there is a first part");
-    let merged = Sweep { manifest: whole, ..first };
+    // The seeds of a sweep that ended early are those of its manifest, and nothing ends a merged one early.
+    let study = SweepStudy { compare, until_ci: None, max_time, ..first.study.clone() };
+    let merged = Sweep { manifest: whole, study, command, ..first };
+    let mut earlier = Vec::new();
+    for part in parts {
+        earlier.extend(Provenance::played_in(part)?);
+    }
+    let into = merged.manifest.claim(folder)?;
+    merged.keep(folder, earlier)?;
     for ((part, shard), from) in parts.iter().zip(shards).zip(&rows) {
         copy(&merged, shard, part, from, &into)?;
     }
     into.sync()?;
-    write(&merged, &into, folder, compared, None)
+    let summary = write(&merged, &into, folder, None)?;
+    Ok((merged, summary))
 }
 
 fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &Rows) -> Result<(), SweepError> {
@@ -270,10 +282,7 @@ impl CellFigures {
                 }
             }
         }
-        let [converged, observed] = TIMES.map(|name| {
-            let index = FIGURES.iter().position(|figure| figure.name == name).expect("it is a column");
-            row.figures[index]
-        });
+        let [converged, observed] = TIMES.map(|name| row.figure(name));
         if let Some(observed) = observed {
             self.converged.add(observed, converged.is_some());
         }
@@ -290,7 +299,7 @@ impl CellFigures {
         let assertions = sweep.cells[self.cell].scenario.assertions.iter().zip(&self.assertions);
         CellSummary {
             varied: varied.collect(),
-            notes: sweep.cells[self.cell].scenario.notes(),
+            notes: sweep.cells[self.cell].scenario.notes(None),
             runs: self.runs,
             censored: self.censored,
             died: self.died,

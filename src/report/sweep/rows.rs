@@ -1,7 +1,7 @@
 //! `rows.bin`: a place of a fixed size for the row of each run, so that rows may come in any order, and come again.
 //!
-//! The file begins with the digest of the sweep whose rows it holds, so that no other sweep takes them for its own. Whoever
-//! has it open has locked it, and with it the whole folder.
+//! The file begins with the digest of the sweep whose rows it holds, so that no other sweep takes them for its own. A process that has
+//! it open has locked it, and with it the whole folder.
 //!
 //! A row is: a word that says which figures are there, one for the status, one for how the run ended, one for the assertions
 //! that broke, one for those that are undecided, one for each figure, 32 bytes of digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
@@ -24,7 +24,7 @@ const HEAD: usize = 5;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
 /// The beginning of the file: these bytes, the digest of its sweep, and a checksum of both.
-const MAGIC: [u8; 28] = *b"dposlab rows of one sweep 4\n";
+const MAGIC: [u8; 28] = *b"dposlab rows of one sweep 5\n";
 const HEADER: usize = MAGIC.len() + DIGEST + 4;
 
 /// The outcome of a run.
@@ -44,6 +44,12 @@ pub struct Row {
 }
 
 impl Row {
+    /// Returns the value of one of [`FIGURES`], where the run has it.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        let index = FIGURES.iter().position(|figure| figure.name == name).expect("it is a column");
+        self.figures[index]
+    }
+
     /// Returns the row of a run of which only the cause of its death is known; `None` is a panic.
     pub fn died(by: Option<Death>) -> Self {
         Self {

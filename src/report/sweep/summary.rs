@@ -26,10 +26,10 @@ pub struct Summary {
     /// The first ones.
     pub failures: Vec<Failed>,
     pub cells: Vec<CellSummary>,
-    /// Each combination of values but the first, beside the first one; empty where nobody asked.
+    /// Each combination of values but the first, compared with the first one; empty without a request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Compared>,
-    /// The mean by which it ended; empty where nobody asked.
+    /// The mean by which it ended; empty without a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ci: Option<UntilReport>,
 }

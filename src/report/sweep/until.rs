@@ -11,7 +11,7 @@ use super::{
 };
 use crate::statistics::{Interval, Sequence};
 use serde::Serialize;
-use std::{collections::BTreeMap, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// The mean of a figure from 0 to 1, and how narrow its interval has to be.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,13 @@ impl FromStr for Until {
     }
 }
 
-/// What has been seen of a sweep, seed after seed.
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}<{}", self.measure.name, self.width)
+    }
+}
+
+/// The observations of a sweep, seed after seed.
 pub struct Looks {
     until: Until,
     /// One for each combination of values.
@@ -79,7 +85,7 @@ impl Looks {
         Ok(())
     }
 
-    /// What came of it.
+    /// Returns the result.
     pub fn report(&self, sweep: &Sweep) -> UntilReport {
         let cells = sweep.cells.iter().zip(&self.sequences).map(|(cell, sequence)| Known {
             varied: cell.varied.iter().map(|varied| (varied.path(), varied.value_text())).collect(),
@@ -104,7 +110,7 @@ fn width(interval: Interval) -> f64 {
 #[derive(Clone, Debug, Serialize)]
 pub struct UntilReport {
     pub figure: &'static str,
-    /// What all intervals had to be narrower than.
+    /// The width below which all intervals had to be.
     pub width: f64,
     /// They are; else the seeds were over before.
     pub reached: bool,

@@ -11,7 +11,7 @@ use std::{
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference {
-    /// All events are the same, so many.
+    /// All events are the same.
     None { events: u64 },
     /// The event of this number, from 1, differs; one of the two is missing where its trace has ended.
     At { event: u64, first: Option<Value>, second: Option<Value> },

@@ -27,6 +27,8 @@ pub struct Header {
     pub nodes: u32,
     /// The epoch of all times, in Unix seconds.
     pub epoch: i64,
+    /// The length of a slot, in seconds.
+    pub block_time_s: u32,
     /// True if messages between actors are in the trace.
     pub network: bool,
     /// The instant the run begins at, in microseconds since the epoch.
@@ -50,6 +52,7 @@ impl Header {
             set,
             nodes: u32::try_from(plan.nodes.len()).unwrap_or(u32::MAX),
             epoch: plan.tree.slots().unix(Timestamp(0)),
+            block_time_s: plan.tree.slots().blocktime(),
             network,
             start: plan.start.micros(),
             tip: tip_line(&plan.tip),
@@ -77,7 +80,7 @@ mod tests {
         let forgers = testnet.delegates.iter().map(|delegate| json!(delegate.keys.public().to_string()));
         let expected = json!({
             "trace": "dposlab", "schema": 1, "version": env!("CARGO_PKG_VERSION"), "scenario": "s.toml", "seed": 7,
-            "set": ["a=1"], "nodes": 3, "epoch": plan.tree.slots().unix(Timestamp(0)), "network": true, "start": 8_000_000,
+            "set": ["a=1"], "nodes": 3, "epoch": plan.tree.slots().unix(Timestamp(0)), "block_time_s": 8, "network": true, "start": 8_000_000,
             "tip": { "id": plan.tip.id().to_string(), "height": 1 },
             "forgers": forgers.chain([Value::Null]).collect::<Vec<_>>(),
         });

@@ -6,8 +6,8 @@
 use crate::scenario::{Scenario, path::PathStep, schema::keys_beside};
 use toml::{Table, Value};
 
-/// The number of keys of a table or entries of a list up to which the search for a mistake tries each. Of more it tries halves
-/// first.
+/// The number of keys of a table or entries of a list up to which the search for a mistake tries each. If there are more it tries
+/// halves first.
 const TRIED_EACH: usize = 32;
 
 /// The scenario in a table, or the path of what is wrong and the message.
@@ -97,6 +97,7 @@ fn at<'a>(value: &'a mut Value, path: &[PathStep]) -> &'a mut Value {
     path.iter().fold(value, |value, step| match step {
         PathStep::Key(key) => value.get_mut(key.as_str()).expect("the path was followed before"),
         PathStep::Index(index) => value.get_mut(*index).expect("the path was followed before"),
+        PathStep::Next => value,
     })
 }
 

@@ -5,17 +5,22 @@ use crate::{
     scenario::{
         Override, ScenarioError,
         file::SourcePosition,
-        path::{PathStep, join},
+        load::lists::{FILE_LISTS, FileList, WrongLine, file_of},
+        path::{FORMS, PathStep, join},
     },
 };
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
 use toml::{
     Table, Value,
     de::{DeTable, DeValue},
 };
 
 /// Lists whose entries add up over included files.
-const LISTS: [&str; 4] = ["fault", "workload", "action", "assert"];
+const LISTS: [&str; 5] = ["fault", "workload", "action", "agents", "assert"];
 
 /// The greatest depth of includes.
 const DEPTH_LIMIT: usize = 16;
@@ -33,36 +38,41 @@ struct Source {
 
 /// All that was read, and where the entries of lists came from.
 #[derive(Default)]
-pub struct Sources {
+pub struct Sources<'a> {
     files: Vec<Source>,
     /// For each entry of a list: its list, its file, and its index there.
     entries: Vec<(&'static str, usize, usize)>,
+    /// The lists that stand in files of their own, by the keys that lead to them: the file, and the line of each entry.
+    lists: BTreeMap<String, (PathBuf, Vec<usize>)>,
     /// The files that include the one that is being read, the first one first.
     open: Vec<Option<Identity>>,
     /// Bytes of all texts.
     bytes: u64,
     /// The text may include no files.
     is_alone: bool,
+    /// All texts that there are, where no file is read.
+    given: Option<&'a BTreeMap<PathBuf, String>>,
 }
 
-impl Sources {
-    /// Those of a text that may include no files.
+impl<'a> Sources<'a> {
+    /// The sources of a text that may include no files.
     pub fn alone() -> Self {
         Self { is_alone: true, ..Self::default() }
     }
 
+    /// The sources of these texts. No file is read.
+    pub fn given(texts: &'a BTreeMap<PathBuf, String>) -> Self {
+        Self { given: Some(texts), ..Self::default() }
+    }
+
     /// The table of a file with those it includes below it.
     pub fn read(&mut self, file: &Path, text: Option<&str>) -> Result<Table, ScenarioError> {
-        let text = match text {
-            Some(text) => text.to_owned(),
-            None => files::read_text(file, TEXT_LIMIT)
-                .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?,
-        };
-        self.bytes += text.len() as u64;
+        let unread = |source| ScenarioError::Unreadable { file: file.to_path_buf(), source };
+        let text = self.text(file, text).map_err(unread)?;
         let mut own: Table = toml::from_str(&text).map_err(|error| syntax(&text, file, &error))?;
         let index = self.files.len();
         self.files.push(Source { file: file.to_path_buf(), text });
-        self.open.push(Identity::at(file));
+        self.open.push(self.identity(file));
         let mut merged = Table::new();
         let mut entries = Vec::new();
         if let Some(Value::Array(includes)) = own.get("include") {
@@ -76,6 +86,9 @@ impl Sources {
             }
         }
         self.open.pop();
+        for list in &FILE_LISTS {
+            self.read_list(list, &mut own, file)?;
+        }
         for list in LISTS {
             let count = own.get(list).and_then(Value::as_array).map_or(0, Vec::len);
             entries.extend((0..count).map(|entry| (list, index, entry)));
@@ -88,30 +101,75 @@ impl Sources {
         Ok(merged)
     }
 
-    /// The files that were read, in that order.
-    pub fn into_files(self) -> Vec<PathBuf> {
-        self.files.into_iter().map(|source| source.file).collect()
+    /// Reads a text, which may be given.
+    fn text(&mut self, file: &Path, text: Option<&str>) -> io::Result<String> {
+        let text = match (text, self.given) {
+            (Some(text), _) => Ok(text.to_owned()),
+            (None, Some(given)) => given.get(file).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()),
+            (None, None) => files::read_text(file, TEXT_LIMIT),
+        };
+        self.bytes += text.as_ref().map_or(0, |text| text.len() as u64);
+        text
+    }
+
+    /// Puts the list of a file in the place of the file's name, if the table of a scenario file has one there.
+    fn read_list(&mut self, list: &FileList, table: &mut Table, file: &Path) -> Result<(), ScenarioError> {
+        let Some(value) = list.value(table) else { return Ok(()) };
+        let key = list.key();
+        // The list of an included file is replaced.
+        self.lists.remove(&key);
+        let Some(name) = file_of(value) else { return Ok(()) };
+        let path = file.parent().unwrap_or(Path::new("")).join(name);
+        let steps = list.path.iter().map(|key| PathStep::Key((*key).to_owned())).collect::<Vec<_>>();
+        self.check_room(file, &steps, &path)?;
+        let text = self.text(&path, None).map_err(|why| {
+            let (found, allowed) = (format!("'{}': {why}", path.display()), "a CSV file".to_owned());
+            ScenarioError::NotAllowed { place: self.place_in(file, &steps), key: key.clone(), found, allowed }
+        })?;
+        let read = (list.read)(&text).map_err(|WrongLine { line, found, allowed }| {
+            let place = SourcePosition::Line { file: path.clone(), line };
+            ScenarioError::NotAllowed { place, key: key.clone(), found, allowed }
+        })?;
+        *value = Value::Array(read.values);
+        self.lists.insert(key, (path.clone(), read.lines));
+        self.files.push(Source { file: path, text });
+        Ok(())
+    }
+
+    /// The files that were read with their texts, in that order.
+    pub fn into_texts(self) -> Vec<(PathBuf, String)> {
+        self.files.into_iter().map(|source| (source.file, source.text)).collect()
+    }
+
+    /// Which file it is, where files are read.
+    fn identity(&self, file: &Path) -> Option<Identity> {
+        self.given.map_or_else(|| Identity::at(file), |_| None)
     }
 
     /// Checks that a file may include another one now.
     fn check_include(&self, file: &Path, included: &Path) -> Result<(), ScenarioError> {
-        let place = || {
-            let including = self.files.iter().rev().find(|source| source.file == file);
-            let include = [PathStep::Key("include".to_owned())];
-            including.map_or_else(|| SourcePosition::File(file.to_path_buf()), |source| source.place(&include).0)
-        };
-        if self.is_alone {
-            let (key, found) = ("include".to_owned(), format!("'{}'", included.display()));
-            return Err(ScenarioError::NotAllowed { place: place(), key, found, allowed: NO_FILES.to_owned() });
+        let include = [PathStep::Key("include".to_owned())];
+        self.check_room(file, &include, included)?;
+        let included_by = self.identity(included).is_some_and(|found| self.open.contains(&Some(found)));
+        match included_by {
+            true => Err(ScenarioError::Circle { place: self.place_in(file, &include), file: included.to_path_buf() }),
+            false => Ok(()),
         }
-        let included_by = Identity::at(included).is_some_and(|found| self.open.contains(&Some(found)));
-        if included_by {
-            return Err(ScenarioError::Circle { place: place(), file: included.to_path_buf() });
-        }
+    }
+
+    /// The line of a file that was read on which a key stands.
+    fn place_in(&self, file: &Path, key: &[PathStep]) -> SourcePosition {
+        let read = self.files.iter().rev().find(|source| source.file == file);
+        read.map_or_else(|| SourcePosition::File(file.to_path_buf()), |source| source.place(key).0)
+    }
+
+    /// Checks that a key of a file may name another file, and that there is room for one more.
+    fn check_room(&self, file: &Path, key: &[PathStep], named: &Path) -> Result<(), ScenarioError> {
         let refused = |found: String, allowed: String| {
-            Err(ScenarioError::NotAllowed { place: place(), key: "include".to_owned(), found, allowed })
+            Err(ScenarioError::NotAllowed { place: self.place_in(file, key), key: join(key), found, allowed })
         };
         match () {
+            () if self.is_alone => refused(format!("'{}'", named.display()), NO_FILES.to_owned()),
             () if self.open.len() > DEPTH_LIMIT => {
                 refused(format!("{} files that include each other", self.open.len()), format!("at most {DEPTH_LIMIT}"))
             }
@@ -126,15 +184,32 @@ impl Sources {
         }
     }
 
+    /// Returns true if the value at a path is of an entry that an override has added to a list.
+    fn is_new_entry(&self, path: &[PathStep], set: &Override) -> bool {
+        let [PathStep::Key(list), PathStep::Index(index), ..] = path else { return false };
+        let in_files = self.entries.iter().filter(|(of, ..)| of == list).count();
+        *index >= in_files && set.path().starts_with(&format!("{list}[+]"))
+    }
+
     /// Returns the position from which the value at a path came.
     pub fn place(&self, path: &[PathStep], file: &Path, overrides: &[Override]) -> SourcePosition {
         let text = join(path);
         let touches = |set: &&Override| {
             let of = set.path();
-            !text.is_empty() && (text.starts_with(&of) || of.starts_with(&text))
+            !text.is_empty() && (text.starts_with(&of) || of.starts_with(&text) || self.is_new_entry(path, set))
         };
         if let Some(set) = overrides.iter().rev().find(touches) {
             return SourcePosition::Override { file: file.to_path_buf(), set: set.to_string() };
+        }
+        let in_list = |(depth, step): (usize, &PathStep)| match step {
+            PathStep::Index(index) => {
+                let (file, lines) = self.lists.get(&join(&path[..depth]))?;
+                Some(SourcePosition::Line { file: file.clone(), line: *lines.get(*index)? })
+            }
+            PathStep::Key(_) | PathStep::Next => None,
+        };
+        if let Some(place) = path.iter().enumerate().find_map(in_list) {
+            return place;
         }
         if let [PathStep::Key(list), PathStep::Index(index), rest @ ..] = path
             && let Some((list, of, entry)) = self.entries.iter().filter(|(of, ..)| of == list).nth(*index)
@@ -195,7 +270,11 @@ fn merge(below: &mut Table, above: Table) {
 fn merge_at(below: &mut Table, above: Table, top: bool) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => merge_at(below, above, false),
+            (Some(Value::Table(below)), Value::Table(above))
+                if !FORMS.contains(&key.as_str()) || above.keys().all(|form| below.contains_key(form)) =>
+            {
+                merge_at(below, above, false);
+            }
             (Some(Value::Array(below)), Value::Array(above)) if top && LISTS.contains(&key.as_str()) => {
                 below.extend(above);
             }
@@ -237,6 +316,21 @@ mod tests {
         let scenario = Scenario::load(&top).expect("it is a scenario");
         assert_eq!((scenario.rounds, scenario.faults.len()), (3, 2));
         assert_eq!((scenario.network.delegates, scenario.network.model.loss), (5, 0.2));
+        // Another form of a topology replaces the one below, the same form is merged.
+        put(
+            "base.toml",
+            "version = 1\nrounds = 9\n[network]\ntopology = { small-world = { reach = 2, rewired = 0.5 } }\n",
+        );
+        let topology = |above: &str| {
+            put("top.toml", &format!("include = [\"base.toml\"]\n[network]\ntopology = {above}\n"));
+            format!("{:?}", Scenario::load(&top).expect("it is a scenario").network.model.topology)
+        };
+        assert_eq!(topology("{ ring = 3 }"), "Ring(3)");
+        assert_eq!(topology("{ small-world = { reach = 3 } }"), "SmallWorld(SmallWorld { reach: 3, rewired: 0.5 })");
+        let set = ["network.topology.regular=4".parse().expect("it is a path and a value")];
+        let scenario = Scenario::load_with(&top, &set).expect("it is a scenario");
+        assert_eq!(format!("{:?}", scenario.network.model.topology), "Regular(4)");
+        put("top.toml", "include = [\"base.toml\"]\nrounds = 3\n[network]\nloss = 0.2\n[[fault]]\nkind = \"heal\"\n");
         put("base.toml", "version = 1\nrounds = 9\n[[fault]]\nkind = \"heel\"\n");
         let wrong = Scenario::load(&top).expect_err("no such kind").to_string();
         assert!(wrong.contains("base.toml:4: key 'fault[0].kind': unknown variant `heel`"), "{wrong}");

@@ -31,12 +31,12 @@ impl DerivedKeys {
 pub struct Parties {
     keys: BTreeMap<String, KeyPair>,
     pub(super) network: u8,
-    /// Keys of whoever else comes up.
+    /// Keys of all other names.
     pub(super) others: Arc<DerivedKeys>,
 }
 
 impl Parties {
-    /// Accounts, delegates, and whoever else is named, each with keys.
+    /// Accounts, delegates and all other names, each with keys.
     pub fn of(testnet: &Testnet) -> Self {
         let delegates = testnet.delegates.iter().map(|one| (one.username.clone(), one.keys.clone()));
         let accounts = testnet.accounts.iter().enumerate();
@@ -45,7 +45,7 @@ impl Parties {
         Self { keys: delegates.chain(accounts).collect(), network, others: testnet.others.clone() }
     }
 
-    /// The keys of a name; a name nobody bears gives keys of its own.
+    /// The keys of a name; an unknown name gives keys of its own.
     pub(super) fn keys(&self, name: &str) -> KeyPair {
         self.keys.get(name).cloned().unwrap_or_else(|| self.others.of(name.to_owned()))
     }

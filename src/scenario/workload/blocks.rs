@@ -41,8 +41,8 @@ pub struct Recorded {
 ///
 /// # Errors
 /// The file cannot be read, or a line is no block.
-pub fn read(file: &str) -> Result<VecDeque<Recorded>, String> {
-    let text = files::read_text(Path::new(file), CHAIN_LIMIT).map_err(|why| why.to_string())?;
+pub fn read(file: &Path) -> Result<VecDeque<Recorded>, String> {
+    let text = files::read_text(file, CHAIN_LIMIT).map_err(|why| why.to_string())?;
     let mut blocks = VecDeque::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |why: &dyn std::fmt::Display| format!("line {}: {why}", index + 1);
@@ -83,8 +83,8 @@ impl Source for Listed {
 
 impl Replayed {
     pub fn new(network: SourceContext, plan: Chain) -> Self {
-        // It was read when the scenario was checked; whoever has taken it away since gets a run without it.
-        let blocks = read(&plan.file).unwrap_or_default();
+        // It was read when the scenario was checked. If the file has been removed since, the run goes on without it.
+        let blocks = read(plan.place()).unwrap_or_default();
         Self { network, blocks, handed_in: 0 }
     }
 }

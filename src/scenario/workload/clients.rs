@@ -150,15 +150,17 @@ impl Swing {
         let votes: Vec<Arc<SignedTransaction>> = accounts
             .flat_map(|account| {
                 let (keys, mut nonce) = (&account.keys, nonce(state, &account.address));
-                let old: Option<PublicKey> = state.wallet(&keys.public().address(byte)).and_then(|wallet| wallet.vote);
+                let wallet = state.wallet(&keys.public().address(byte));
+                let old: Vec<PublicKey> = wallet.into_iter().flat_map(|wallet| wallet.votes()).collect();
+                let has_room = old.len() < tree.rules().ledger.votes.most as usize && !old.contains(&target);
                 // Only one vote of a sender can be pending: one who has to take one back is heard in another block.
-                let vote = old.map_or(Vote::For(target), Vote::Against);
+                let vote = if has_room { Vote::For(target) } else { Vote::Against(old[0]) };
                 nonce += 1;
                 let signed = Transaction::vote(vote).network(byte).nonce(Nonce(nonce)).sign(keys);
                 Some(Arc::new(signed))
             })
             .collect();
-        // At every node, so that the next forger has them whoever it is.
+        // At every node, so that the next forger has them in any case.
         let nodes = self.network.nodes.iter();
         nodes.flat_map(|node| votes.chunks(AT_ONCE).map(|part| (*node, part.into()))).collect()
     }

@@ -57,6 +57,15 @@ impl Amounts {
         }
     }
 
+    /// A bound that some draws reach or come near; infinite if there is none.
+    pub(in crate::scenario) fn most(&self) -> f64 {
+        match self {
+            Self::Constant(number) => *number,
+            Self::Uniform(Uniform { max, .. }) => *max,
+            Self::LogNormal(_) => f64::INFINITY,
+        }
+    }
+
     pub(in crate::scenario) fn check(&self, key: &str) -> Result<(), Mistake> {
         let fine = |number: f64| (0.0..=1e8).contains(&number);
         let (found, good) = match self {

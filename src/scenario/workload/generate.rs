@@ -28,17 +28,17 @@ const FUNDED_AT_ONCE: usize = 64;
 /// Time between two looks at whether the wallets are funded, or the network takes version 2.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Pending transactions of one sender at most; below what pools allow, for not all reach a block at once.
-pub(in crate::scenario) const PENDING_LIMIT: u64 = 40;
+const PENDING_LIMIT: u64 = 40;
 /// Time after which a transaction that is on no chain is given up, with those that follow it.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
 /// Senders asked for a transaction of a type before the next type is drawn.
 const TRIES: usize = 8;
-/// What is drawn for a transaction: its type, the senders asked for it, what each of them makes, and the time until the next.
+/// The draws of a transaction: its type, the senders asked for it, the content, and the time until the next.
 const KIND: u64 = 1;
 const SENDERS: u64 = 2;
 const TRIED: u64 = 3;
 const GAP: u64 = 4;
-/// What of a transaction is drawn apart.
+/// The parts of a transaction that are drawn separately.
 const AMOUNT: u64 = 1;
 const FEE: u64 = 2;
 
@@ -197,7 +197,7 @@ impl Generator {
         let wallet = state.wallet(&sender.address);
         let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);
         if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
-            // Whatever becomes of the last one now, its nonce is not waited for any more.
+            // The generator no longer waits for the nonce of the last one, whether or not a block takes it.
             *pending = Pending { nonce: on_chain, held_up: false, last: pending.last, id: None };
         }
         let waiting = pending.nonce - on_chain;

@@ -2,7 +2,7 @@
 
 use super::{Kind, SourceContext};
 use crate::{
-    ledger::{State, Wallet},
+    ledger::{State, Wallet, rules::VoteShare},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Transaction, TransactionId, Vote,
         crypto::sha256,
@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 /// Blocks beyond a round for which a lock is made.
 const LOCK_MARGIN: u32 = 20;
 
-/// Someone who sends: its keys, and its second pair once it has registered that.
+/// A sender: its keys, and its second pair once it has registered that.
 #[derive(Clone)]
 pub struct Sender {
     pub keys: KeyPair,
@@ -88,10 +88,7 @@ impl Maker<'_> {
             Kind::DelegateRegistration if wallet.delegate.is_none() => {
                 Transaction::delegate_registration(format!("w{}_{}", sender.number, sender.made))
             }
-            Kind::Vote => Transaction::vote(match wallet.vote {
-                Some(vote) => Vote::Against(vote),
-                None => Vote::For(self.delegate()?),
-            }),
+            Kind::Vote => Transaction::vote(self.vote(wallet)?),
             Kind::Ipfs => {
                 let mut multihash = vec![0x12, 0x20];
                 multihash.extend(self.bytes());
@@ -188,13 +185,26 @@ impl Maker<'_> {
     fn recipient(&mut self) -> Address {
         let accounts = &self.network.testnet.accounts;
         match self.random.random_range(0..=accounts.len()) {
-            // Somebody who has never been heard of.
+            // A recipient that is new to the chain.
             0 => {
                 let mut address = [self.network.tree.config().network.pub_key_hash; 21];
                 address[1..].copy_from_slice(&self.random.random::<[u8; 20]>());
                 Address::from_bytes(address)
             }
             number => accounts[number - 1].address,
+        }
+    }
+
+    /// The next vote of a wallet: one more until it has all that it may have, then its first one taken back.
+    fn vote(&mut self, wallet: &Wallet) -> Option<Vote> {
+        let rule = self.network.tree.rules().ledger.votes;
+        match wallet.vote {
+            Some(first) if wallet.votes().count() >= rule.most as usize => Some(Vote::Against(first)),
+            _ => {
+                let key = self.delegate()?;
+                let has_all_of_it = rule.weight == VoteShare::Full && wallet.votes().any(|vote| vote == key);
+                Some(if has_all_of_it { Vote::Against(key) } else { Vote::For(key) })
+            }
         }
     }
 

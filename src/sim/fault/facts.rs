@@ -3,15 +3,13 @@
 /// The facts of a kind of fault. A new kind takes one of the constants and changes what is different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The nodes that it names break the rules or cannot keep them. What they do is not held against them.
+    /// The nodes that it names break the rules or cannot keep them. Invariants exempt them.
     pub deviant: bool,
     /// Nodes forge for one delegate beside each other, each by the rules. The block of one may come before the other has made its
     /// own, which its relay refuses then: that is not held against it.
     pub paired: bool,
-    /// Delegates forge other blocks, or at other times, than the rules say. Nobody knows then which blocks can come.
+    /// Delegates forge other blocks, or at other times, than the rules say. The possible blocks are then unknown.
     pub irregular: bool,
-    /// Blocks may have to wait for its end.
-    pub holds_up: bool,
     pub lasting: Lasting,
     pub timing: Timing,
 }
@@ -40,14 +38,8 @@ pub enum Timing {
 
 impl Facts {
     /// Something happens between nodes.
-    pub const NETWORK: Self = Self {
-        deviant: false,
-        paired: false,
-        irregular: false,
-        holds_up: true,
-        lasting: Lasting::Spell,
-        timing: Timing::True,
-    };
+    pub const NETWORK: Self =
+        Self { deviant: false, paired: false, irregular: false, lasting: Lasting::Spell, timing: Timing::True };
     /// Nodes leave something out, as they may.
     pub const OMISSION: Self = Self::NETWORK;
     /// Nodes break the rules, or cannot keep them.
@@ -57,11 +49,11 @@ impl Facts {
     /// Honest nodes forge for one delegate beside each other.
     pub const PAIRED: Self = Self { paired: true, irregular: true, ..Self::NETWORK };
     /// Clients hand in transactions.
-    pub const CLIENTS: Self = Self { holds_up: false, ..Self::NETWORK };
+    pub const CLIENTS: Self = Self::NETWORK;
 
     /// The same, over at once.
     pub const fn at_once(self) -> Self {
-        Self { lasting: Lasting::AtOnce, holds_up: false, ..self }
+        Self { lasting: Lasting::AtOnce, ..self }
     }
 
     /// The same, by nodes that do what is due at these times.

@@ -8,8 +8,8 @@
 use super::{
     facts::{Facts, Lasting, Timing},
     parameters::{
-        ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood, Offline,
-        Parameters, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing,
+        ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood, NodeChurn,
+        Offline, Parameters, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing,
     },
     rounds::Rounds,
     said::Said,
@@ -142,12 +142,15 @@ kinds! {
     /// Messages that take longer.
     "delay" => Delay(DelayMessages), Facts::NETWORK, "by_ms = 300\njitter_ms = 50\nreceivers = [2]";
     /// Messages that arrive several times.
-    "duplicate" => Duplicate(DuplicateMessages), Facts { holds_up: false, ..Facts::NETWORK },
+    "duplicate" => Duplicate(DuplicateMessages), Facts::NETWORK,
         "copies = 2\nwithin_ms = 100";
 
     // At a node.
     /// Nodes that stop without a word; when the fault ends they start again from the chain they had stored.
     "crash" => Crash(Crash), Facts::BREACH, "nodes = [3]\nkeep_pool = false";
+    /// Nodes that come and go: each is up and down in turn, for as long as it draws. All are up when the fault begins, and come back when it
+    /// ends. A node that goes down stops without a word, as in a crash.
+    "node-churn" => NodeChurn(NodeChurn), Facts::BREACH, "nodes = [3, 4]\nup = { mean_s = 600 }\ndown = { min_s = 20, max_s = 60 }";
     /// Nodes that stop and start again at once.
     "restart" => Restart(Restart), Facts::BREACH.at_once(), "nodes = [2]";
     /// Nodes that stand still: what reaches them meanwhile waits.
@@ -206,6 +209,7 @@ impl FaultKind {
             | Said::Part(_)
             | Said::Rate(_)
             | Said::Amount(_)
+            | Said::Durations(_)
             | Said::Rounds(_)
             | Said::LaterRound(_)
             | Said::Accounts(_)
@@ -253,31 +257,40 @@ impl Serialize for FaultKind {
 impl<'de> Deserialize<'de> for FaultKind {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut table = Table::deserialize(from)?;
-        // A file has no null: it is what is left of `nan` and `inf`, and would pass for a member that is absent.
-        if let Some((key, _)) = table.iter().find(|(_, value)| holds_null(value)) {
-            let why = format!("invalid value for `{key}`: expected a finite number");
-            return Err(de::Error::custom(why));
-        }
-        let name = match table.get("kind") {
-            Some(Value::String(name)) => name.as_str(),
-            // Else a number would pass for the place of a kind in their list.
-            Some(other) => {
-                return Err(de::Error::custom(format!("invalid type: {other}, expected the name of a kind")));
-            }
-            None => return Err(de::Error::missing_field("kind")),
-        };
+        let name = kind_of(&table)?;
         if let Some(kind) = strategy::kind(name) {
             table.shift_remove("kind");
             return kind.read(table).map(Self::Strategy).map_err(de::Error::custom);
         }
         if !Self::names().contains(&name) {
-            let all: Vec<String> = Self::names().iter().map(|name| format!("`{name}`")).collect();
-            let why = format!("unknown variant `{name}`, expected one of {}", all.join(", "));
-            return Err(de::Error::custom(why));
+            return Err(unknown_kind(name, &Self::names()));
         }
         // The method that is derived, not this one.
         Self::deserialize(Value::Object(table)).map_err(de::Error::custom)
     }
+}
+
+/// The name in a table's `kind`.
+///
+/// # Errors
+/// There is none, it is no text, or the table holds a null. A file has no null: it is the rest of a `nan` or an `inf`, and would pass for a
+/// member that is absent.
+pub(crate) fn kind_of<E: de::Error>(table: &Table) -> Result<&str, E> {
+    if let Some((key, _)) = table.iter().find(|(_, value)| holds_null(value)) {
+        return Err(E::custom(format!("invalid value for `{key}`: expected a finite number")));
+    }
+    match table.get("kind") {
+        Some(Value::String(name)) => Ok(name),
+        // Else a number would pass for the place of a kind in their list.
+        Some(other) => Err(E::custom(format!("invalid type: {other}, expected the name of a kind"))),
+        None => Err(E::missing_field("kind")),
+    }
+}
+
+/// The error of a kind that there is not.
+pub(crate) fn unknown_kind<E: de::Error>(name: &str, known: &[&str]) -> E {
+    let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    E::custom(format!("unknown variant `{name}`, expected one of {}", known.join(", ")))
 }
 
 fn holds_null(value: &Value) -> bool {
@@ -301,7 +314,7 @@ impl JsonSchema for FaultKind {
 }
 
 /// The schema of a kind: that of its parameters, and its name. Where the kind has a description of its own, that comes first.
-fn schema_of(name: &str, parameters: Schema, description: &str) -> Schema {
+pub(crate) fn schema_of(name: &str, parameters: Schema, description: &str) -> Schema {
     let mut schema = parameters;
     let object = schema.ensure_object();
     if !description.is_empty() {

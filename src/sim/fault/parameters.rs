@@ -2,6 +2,7 @@
 
 use super::{
     Said,
+    durations::Durations,
     rounds::Rounds,
     who::{Nodes, Share},
 };
@@ -117,6 +118,7 @@ parameters! {
         duplicate.which.said().into_iter().chain([copies, within]).collect()
     };
     Crash [nodes];
+    NodeChurn [nodes] |churn| vec![("up", Said::Durations(&churn.up)), ("down", Said::Durations(&churn.down))];
     Restart [nodes];
     Slow [nodes] |slow| vec![milliseconds("step_ms", slow.step_ms)];
     ClockSkew [nodes] |skew| {
@@ -311,6 +313,19 @@ pub struct DuplicateMessages {
 pub struct Crash {
     pub nodes: Nodes,
     /// Its pool is stored too, as the reference stores it.
+    #[serde(default = "yes")]
+    pub keep_pool: bool,
+}
+
+/// Nodes that come and go, for how long, and whether they still have their pools when they come back. Their chains are stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeChurn {
+    pub nodes: Nodes,
+    /// The time that a node is up, drawn anew each time.
+    pub up: Durations,
+    /// The time that it is down after that.
+    pub down: Durations,
     #[serde(default = "yes")]
     pub keep_pool: bool,
 }

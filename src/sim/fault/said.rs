@@ -1,9 +1,9 @@
-//! Statements of a fault beside its lists of nodes. `scenario::ground` checks whether a run allows them.
+//! Statements of a fault or a policy beside its lists of nodes. `scenario::ground` checks whether a run allows them.
 
-use super::rounds::Rounds;
+use super::{durations::Durations, rounds::Rounds};
 use std::ops::RangeInclusive;
 
-/// One thing that a fault says, with the values that are allowed if they do not depend on the run.
+/// One thing that a fault or a policy says, with the values that are allowed if they do not depend on the run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said<'a> {
     /// A whole number.
@@ -14,6 +14,8 @@ pub enum Said<'a> {
     Rate(f64),
     /// An amount in arktoshi.
     Amount(u64),
+    /// Durations in seconds.
+    Durations(&'a Durations),
     /// Rounds of the run.
     Rounds(&'a Rounds),
     /// A round of the run, which is not the first.

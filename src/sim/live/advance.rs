@@ -1,4 +1,4 @@
-//! Playing slots by command, as fast as it goes: so many of them, or until something has happened.
+//! Playing slots by command, as fast as possible: a number of them, or until a condition holds.
 
 use super::{Live, Pace};
 use crate::{
@@ -56,7 +56,7 @@ pub enum Ended {
     Played,
     /// The advance reached its goal.
     Reached,
-    /// Somebody set the pace meanwhile.
+    /// Another client set the pace meanwhile.
     PaceSet(Pace),
     /// The run went back to a snapshot meanwhile.
     WentBack,
@@ -76,12 +76,12 @@ pub struct NoNode {
 pub(super) struct Asked {
     pub slots: u32,
     pub until: Option<Until>,
-    /// The node whose height is told.
+    /// The node whose height is reported.
     pub node: NodeId,
     pub reply: Reply,
 }
 
-/// Whoever waits for the end of an advance.
+/// The client that waits for the end of an advance.
 type Reply = oneshot::Sender<Result<Advanced, NoNode>>;
 
 /// The goal of the advance that goes on, looked at after each event.
@@ -171,9 +171,9 @@ impl Observer for Lookout {
 }
 
 impl Live {
-    /// From the running slot on, to the end of the last of so many slots, or to what is to come. What else is asked
-    /// meanwhile is done between two handfuls of events, so that a long advance can be watched, fed and stopped; one that
-    /// a stop of the run ends is not answered.
+    /// Plays from the running slot on, to the end of the last of `slots` slots, or until a condition holds. Other commands are carried
+    /// out between two handfuls of events, so that clients can watch, feed and stop a long advance. An advance that a stop of the run
+    /// ends is not answered.
     pub(super) async fn advance(&mut self, Asked { slots, until, node, reply }: Asked) -> Result<(), ActorDied> {
         match sought(until.as_ref(), self.stage.world()) {
             Ok(sought) => self.lookout.seek(sought),
@@ -201,12 +201,12 @@ impl Live {
         if self.is_broken() {
             return Ok(());
         }
-        // A reply nobody waits for any more: the client has gone.
+        // A reply fails if its client has gone.
         let _client_gone = reply.send(Ok(self.advanced(played, node, ended)));
         Ok(())
     }
 
-    /// Plays so many slots at most, and answers how many whole ones it were.
+    /// Plays at most `slots` slots, and returns the number of whole ones played.
     async fn play_slots(&mut self, slots: u32) -> Result<u32, ActorDied> {
         let first = self.slots.slot(self.stage.world().now().seconds());
         let instant = self.goal.as_ref().and_then(Goal::instant);

@@ -89,8 +89,8 @@ impl LiveHandle {
         .await
     }
 
-    /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers when they are
-    /// over, or when somebody set the pace. Ends with who waits for it.
+    /// Plays `slots` slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as possible. Answers when they are over, or when
+    /// a client set the pace. Ends when its caller goes away.
     ///
     /// # Errors
     /// The run has stopped.
@@ -98,7 +98,7 @@ impl LiveHandle {
         Ok(self.advance_until(None, slots, NodeId(0)).await?.expect("no node is named"))
     }
 
-    /// [`LiveHandle::advance`] that ends where something has come, if that is within so many slots; it tells the height of a node.
+    /// [`LiveHandle::advance`] that ends where a condition holds, if that is within `slots` slots. It returns the height of a node.
     ///
     /// # Errors
     /// The run has stopped; within, it names a node that is not there.

@@ -49,7 +49,7 @@ impl Demand {
     }
 }
 
-/// Keeps what pools have thrown out, while somebody waits for a block. Clones keep the same.
+/// Records the transactions that pools have dropped, while a client waits for a block. Clones share the record.
 #[derive(Clone, Default)]
 pub(super) struct Dropped(Arc<Shared>);
 
@@ -109,9 +109,9 @@ impl Live {
         Ok(self)
     }
 
-    /// At the pace that forges on demand, plays until all live nodes stand on one block, so that whoever looks while the clock
-    /// stands finds no block under way. Nodes that a fault keeps apart do not get there: they come as far as they do before the
-    /// next slot, in which another block would be forged.
+    /// At the pace that forges on demand, plays until all live nodes stand on one block, so that a reader finds no block under way
+    /// while the clock stands. Nodes that a fault keeps apart cannot converge: they play as far as they can before the next slot, in
+    /// which another block would be forged.
     pub(super) async fn come_to_rest(&mut self) -> Result<(), ActorDied> {
         let running = self.slots.slot(self.stage.world().now().seconds());
         let last = SimTime::from_seconds(self.slots.start(Slot(running.0.saturating_add(1)))).just_before();
@@ -154,8 +154,8 @@ impl Live {
         self.demands.push(Demand { node, missing, tip: None, deadline, submission, answer });
     }
 
-    /// Answers those whose transactions are in blocks, or will not be, once all nodes are at rest. Says whether nobody waits any
-    /// more.
+    /// Answers the clients whose transactions are in blocks, or will not be, once all nodes are at rest. Returns true if no client
+    /// waits any more.
     pub(super) async fn settle_demands(&mut self) -> Result<bool, ActorDied> {
         let (world, dropped) = (self.stage.world(), &self.dropped);
         if self.demands.iter_mut().any(|demand| demand.is_over(world, dropped)) {

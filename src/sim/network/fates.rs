@@ -10,7 +10,7 @@ use crate::{
 use rand_xoshiro::SplitMix64;
 use std::collections::BTreeMap;
 
-/// What is decided of a message.
+/// The decisions about a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Lost,
@@ -39,7 +39,7 @@ pub(super) struct Fates {
 }
 
 impl Fates {
-    /// Those of a run.
+    /// Returns the fates of a run.
     pub(super) fn new(named: bool, slots: Slots, seeds: SeedTree) -> Self {
         let choices = seeds.choices(NAME);
         Self { named, choices, slots, slot: Slot(0), sent: BTreeMap::new(), message: choices }
@@ -57,10 +57,11 @@ impl Fates {
             self.slot = slot;
             self.sent.clear();
         }
-        // Of a question and its answer, each has a number of its own.
+        // A question and its answer have separate numbers.
         let answers = matches!(
             message,
             Message::Status { .. }
+                | Message::Body { .. }
                 | Message::Blocks { .. }
                 | Message::CommonBlocks { .. }
                 | Message::Peers(_)
@@ -77,7 +78,7 @@ impl Fates {
         self.message.at(&[fate as u64])
     }
 
-    /// What faults decide of the message that leaves.
+    /// Returns the decisions of faults about the message that leaves.
     pub(super) fn of_faults(&self) -> Choices {
         self.message.of(Fate::Fault as u64)
     }

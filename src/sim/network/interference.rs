@@ -27,7 +27,7 @@ pub struct NodeSet(Vec<bool>);
 pub enum Cut {
     /// Those between nodes of different groups; a group a node.
     Groups(Vec<u16>),
-    /// Those from nodes outside the set to nodes in it.
+    /// The messages from nodes outside the set to nodes in it.
     Into(NodeSet),
     /// Those between these victims and everybody but these attackers.
     Eclipse { victims: NodeSet, attackers: NodeSet },
@@ -44,7 +44,7 @@ pub struct MessageRule {
     pub chance: f64,
     /// The number of the only one, from 1 on, if it is only one.
     pub only: Option<u32>,
-    /// Of these messages, those that have left, where it is only one that counts.
+    /// The number of these messages that have left, where only one of them counts.
     pub met: u32,
     pub action: Action,
     /// Its name in what is drawn, that of its fault.
@@ -68,7 +68,7 @@ pub struct Interference {
 }
 
 impl NodeSet {
-    /// These of so many nodes.
+    /// A set of some of `nodes` nodes.
     pub fn new(nodes: u32, of: impl IntoIterator<Item = NodeId>) -> Self {
         let mut set = vec![false; nodes as usize];
         of.into_iter().for_each(|node| set[node.0 as usize] = true);
@@ -91,7 +91,7 @@ impl Cut {
         Self::Groups(of)
     }
 
-    /// Nodes that reach nobody, not even each other.
+    /// Nodes that reach no other node, not even each other.
     pub fn singles(nodes: u32, of: &[NodeId]) -> Self {
         let groups: Vec<Vec<NodeId>> = of.iter().map(|node| vec![*node]).collect();
         Self::groups(nodes, &groups)
@@ -110,7 +110,7 @@ impl Cut {
 }
 
 impl Interference {
-    /// Nothing in force between so many nodes.
+    /// Begins with nothing in force between `nodes` nodes.
     pub fn new(nodes: u32) -> Self {
         Self { nodes, cuts: Vec::new(), rules: Vec::new() }
     }
@@ -166,7 +166,7 @@ impl Interference {
                 continue;
             }
             if let Some(only) = rule.only {
-                // Beyond that one nobody has to count.
+                // Counting is unnecessary beyond that one.
                 rule.met = rule.met.saturating_add(1).min(only.saturating_add(1));
                 if rule.met != only {
                     continue;

@@ -1,12 +1,18 @@
 //! The time that a message takes: a distribution, drawn once for each link or anew for each message.
 
 use rand::Rng;
-use rand_distr::{Distribution as _, LogNormal, Normal};
+use rand_distr::{Distribution as _, LogNormal, Normal, OpenClosed01};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A latency that no link exceeds \[ms\].
 pub const LATENCY_LIMIT_MS: u32 = 600_000;
+/// The least mean of a Pareto latency \[ms\]: its mean is finite above 5.
+pub const PARETO_LEAST_MS: f64 = 5.1;
+/// The distance of a Pareto latency's scale from its mean \[ms\].
+const PARETO_OFFSET_MS: f64 = 5.0;
+/// The shape of a Pareto latency, in parts of its mean.
+const PARETO_SHAPE: f64 = 0.2;
 
 /// Latency of links. In a file the distribution may be left out where `min_ms` and `max_ms` say it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +35,9 @@ pub enum Distribution {
     /// Half of all are below the median; `sigma` is the standard deviation of the logarithm. What latencies across the
     /// internet look like.
     LogNormal { median_ms: f64, sigma: f64 },
+    /// Around a mean, in milliseconds: (mean - 5) / U^(1 / (0.2 mean)), where U is even between 0 and 1. So SimBlock draws latencies
+    /// (Y. Aoki et al., SimBlock: a blockchain network simulator, 2019).
+    Pareto { mean_ms: f64 },
 }
 
 /// The thing that has a latency of its own.
@@ -81,7 +90,7 @@ struct LatencyFields {
     /// Uniform: in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_ms: Option<u32>,
-    /// Normal: in milliseconds.
+    /// Normal and Pareto: in milliseconds. Pareto: 5.1 or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_ms: Option<f64>,
     /// Normal: the standard deviation, in milliseconds.
@@ -105,6 +114,7 @@ enum Name {
     Uniform,
     Normal,
     LogNormal,
+    Pareto,
 }
 
 impl Default for Latency {
@@ -122,8 +132,15 @@ impl Latency {
 
     /// One draw, in microseconds.
     pub fn draw(&self, random: &mut impl Rng) -> u64 {
+        self.distribution.draw(random)
+    }
+}
+
+impl Distribution {
+    /// One draw, in microseconds.
+    pub fn draw(self, random: &mut impl Rng) -> u64 {
         let micros = |ms: f64| (ms.clamp(0.0, f64::from(LATENCY_LIMIT_MS)) * 1_000.0).round() as u64;
-        match self.distribution {
+        match self {
             Distribution::Constant { ms } => micros(ms),
             Distribution::Uniform { min_ms, max_ms } => {
                 random.random_range(u64::from(min_ms) * 1_000..=u64::from(max_ms.max(min_ms)) * 1_000)
@@ -137,6 +154,10 @@ impl Latency {
                 let normal =
                     LogNormal::new(median_ms.ln(), sigma).expect("sigma is checked to be finite and not negative");
                 micros(normal.sample(random))
+            }
+            Distribution::Pareto { mean_ms } => {
+                let even: f64 = random.sample(OpenClosed01);
+                micros((mean_ms - PARETO_OFFSET_MS) / even.powf(1.0 / (PARETO_SHAPE * mean_ms)))
             }
         }
     }
@@ -164,6 +185,7 @@ impl TryFrom<LatencyFields> for Latency {
             ("sigma", sigma.is_some(), Name::LogNormal),
         ];
         for (key, given, of) in given {
+            let of = if of == Name::Normal && key == "mean_ms" && name == Name::Pareto { name } else { of };
             match (given, of == name) {
                 (true, false) => return Err(format!("`{key}` is not of this distribution, but of `{}`", text(of))),
                 (false, true) => return Err(format!("missing field `{key}` of a `{}` latency", text(name))),
@@ -188,6 +210,7 @@ impl TryFrom<LatencyFields> for Latency {
                 median_ms: number("median_ms", median_ms, 0.001)?,
                 sigma: number("sigma", sigma, 0.0)?,
             },
+            Name::Pareto => Distribution::Pareto { mean_ms: number("mean_ms", mean_ms, PARETO_LEAST_MS)? },
         };
         Ok(Self { distribution, per: per.unwrap_or_default() })
     }
@@ -207,6 +230,9 @@ impl From<Latency> for LatencyFields {
                 deviation_ms: Some(deviation_ms),
                 ..fields
             },
+            Distribution::Pareto { mean_ms } => {
+                Self { distribution: Some(Name::Pareto), mean_ms: Some(mean_ms), ..fields }
+            }
             Distribution::LogNormal { median_ms, sigma } => {
                 Self { distribution: Some(Name::LogNormal), median_ms: Some(median_ms), sigma: Some(sigma), ..fields }
             }
@@ -228,6 +254,7 @@ fn text(name: Name) -> &'static str {
         Name::Uniform => "uniform",
         Name::Normal => "normal",
         Name::LogNormal => "log-normal",
+        Name::Pareto => "pareto",
     }
 }
 

@@ -1,4 +1,4 @@
-//! What befalls single messages, said from outside: a search that tries all of it says so message by message.
+//! Fates of single messages, set from outside: an exhaustive search sets them message by message.
 
 use super::{interference::Verdict, is_question, kind_of};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
-/// What befalls a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mishap {
@@ -37,7 +37,7 @@ pub struct Deviation {
     pub mishap: Mishap,
 }
 
-/// What befalls which messages, and those that have left since that was said.
+/// The fates of messages, and the messages that have left since these were set.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// Messages of these kinds are noted; of questions and answers, the answers.
@@ -50,7 +50,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Nothing befalls a message yet. Late ones, and second copies, come by so much later.
+    /// Begins without fates. Late messages, and second copies, arrive later by `by`.
     pub fn new(kinds: Vec<MessageKind>, by: Duration) -> Self {
         Self { kinds, by, said: Vec::new(), sent: Vec::new(), counts: BTreeMap::new() }
     }

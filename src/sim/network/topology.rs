@@ -1,5 +1,8 @@
 //! The links between nodes.
 
+mod random;
+
+use super::ListOrFile;
 use crate::{
     actors::{
         NodeId,
@@ -11,10 +14,14 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    f64::consts::{PI, SQRT_2},
+    sync::Arc,
+};
 
 /// The links of a network, in both directions. Where a link is missing nothing can pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
     /// Everybody with everybody.
@@ -27,11 +34,37 @@ pub enum Topology {
     Ring(u32),
     /// Everybody with node 0 only.
     Star,
+    /// A ring of which some links are rewired, by the model of Watts and Strogatz.
+    SmallWorld(SmallWorld),
+    /// Nodes that come one after the other, each with this number of links to nodes that are there, rather to those that have many, by
+    /// the model of Barabási and Albert.
+    ScaleFree(u32),
+    /// Nodes at random places of a square of side 1, each with all within this radius.
+    Geometric(f64),
+    /// Nodes with links to others, chosen at random, of which a share as of this list has one, two and so on, or fewer: a cumulative
+    /// distribution, ascending to 1. Each link carries messages in both directions.
+    Outgoing(Vec<f64>),
     /// As listed, by the numbers of nodes.
-    Edges(Vec<(u32, u32)>),
+    Edges(#[schemars(with = "ListOrFile<(u32, u32)>")] Vec<(u32, u32)>),
 }
 
-/// A topology that so many nodes cannot have.
+/// The parameters of a small world.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SmallWorld {
+    /// Neighbours on either side in the ring before: up to half of the nodes.
+    pub reach: u32,
+    /// The chance of each link to be rewired, from 0 to 1.
+    pub rewired: f64,
+}
+
+/// Edges, each in both directions.
+type Edges = BTreeSet<(u32, u32)>;
+
+/// The largest radius of a geometric graph: the square's diagonal is shorter.
+const RADIUS_MAX: f64 = 1.5;
+
+/// A topology that this number of nodes cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{part}`: found {found}, allowed is {allowed}")]
 pub struct TopologyError {
@@ -59,19 +92,49 @@ pub struct Lists {
 }
 
 impl Topology {
-    /// Checks that so many nodes can be connected like that.
+    /// Checks that `nodes` nodes can be connected in this way.
     ///
     /// # Errors
     /// There is no such graph, or it would be another one than it says.
     pub fn check(&self, nodes: u32) -> Result<(), TopologyError> {
         let refused = |part: &str, found: String, allowed| Err(TopologyError { part: part.to_owned(), found, allowed });
+        let unlike_ring = |part, reach| {
+            let found = format!("{reach} neighbours on either side of each of {nodes} nodes");
+            refused(part, found, format!("1 to {}", reach_max(nodes)))
+        };
         match self {
             Self::Regular(degree) if !is_regular(nodes, *degree) => {
                 refused("regular", format!("{degree} neighbours for each of {nodes} nodes"), degrees(nodes))
             }
-            Self::Ring(reach) if !(1..=(nodes / 2).max(1)).contains(reach) => {
-                let found = format!("{reach} neighbours on either side of each of {nodes} nodes");
-                refused("ring", found, format!("1 to {}", (nodes / 2).max(1)))
+            Self::Ring(reach) if !is_ring(nodes, *reach) => unlike_ring("ring", *reach),
+            Self::SmallWorld(SmallWorld { reach, .. }) if !is_ring(nodes, *reach) => {
+                unlike_ring("small-world.reach", *reach)
+            }
+            Self::SmallWorld(SmallWorld { rewired, .. }) if !(0.0..=1.0).contains(rewired) => {
+                refused("small-world.rewired", rewired.to_string(), "0 to 1".to_owned())
+            }
+            Self::ScaleFree(links) if !(1..nodes.max(2)).contains(links) => {
+                let found = format!("{links} links of each of {nodes} nodes");
+                refused("scale-free", found, format!("1 to {}", nodes.saturating_sub(1).max(1)))
+            }
+            Self::Geometric(radius) if !(*radius > 0.0 && *radius <= RADIUS_MAX) => {
+                refused("geometric", radius.to_string(), format!("above 0, up to {RADIUS_MAX}"))
+            }
+            Self::Outgoing(shares) => {
+                let ascends =
+                    shares.windows(2).all(|pair| pair[0] <= pair[1]) && shares.first().is_some_and(|one| *one >= 0.0);
+                if !ascends || shares.last() != Some(&1.0) {
+                    return refused(
+                        "outgoing",
+                        format!("{shares:?}"),
+                        "numbers of 0 or more, ascending to 1".to_owned(),
+                    );
+                }
+                if shares.len() as u32 >= nodes.max(2) {
+                    let found = format!("up to {} links of each of {nodes} nodes", shares.len());
+                    return refused("outgoing", found, format!("1 to {}", nodes.saturating_sub(1).max(1)));
+                }
+                Ok(())
             }
             Self::Edges(edges) => {
                 let mut seen = BTreeSet::new();
@@ -94,12 +157,19 @@ impl Topology {
         }
     }
 
-    /// Neighbours of so many nodes, all together: two for each link.
+    /// The neighbours of `nodes` nodes, all together: two for each link. Where the seed decides, an estimate from above.
     pub fn neighbours(&self, nodes: u32) -> u64 {
         let nodes = u64::from(nodes);
         let others = nodes.saturating_sub(1);
         match self {
             Self::Mesh => nodes * others,
+            Self::SmallWorld(SmallWorld { reach, .. }) => 2 * others + nodes * others.min(2 * u64::from(*reach)),
+            Self::ScaleFree(links) => nodes * others.min(2 * u64::from(*links)),
+            Self::Outgoing(shares) => 2 * others + nodes * others.min(2 * shares.len() as u64),
+            Self::Geometric(radius) => {
+                let share = (PI * radius * radius).min(1.0);
+                2 * others + ((nodes * others) as f64 * share) as u64
+            }
             Self::Regular(degree) => nodes * u64::from(*degree),
             Self::Ring(reach) => nodes * others.min(2 * u64::from(*reach)),
             Self::Star => 2 * others,
@@ -107,12 +177,33 @@ impl Topology {
         }
     }
 
-    /// Returns true if two of so many nodes are connected, `None` where the seed decides.
+    /// The fewest neighbours that one of `nodes` nodes has; `None` where the seed decides.
+    pub fn least_degree(&self, nodes: u32) -> Option<u32> {
+        let others = nodes.saturating_sub(1);
+        match self {
+            Self::Mesh => Some(others),
+            Self::Regular(degree) => Some(*degree),
+            Self::Ring(reach) => Some(others.min(reach.saturating_mul(2))),
+            Self::Star => Some(others.min(1)),
+            Self::SmallWorld(_) | Self::Outgoing(_) => None,
+            Self::ScaleFree(links) => Some(others.min(*links)),
+            Self::Geometric(radius) => (*radius > SQRT_2).then_some(others),
+            Self::Edges(edges) => {
+                let mut degrees = vec![0; nodes as usize];
+                edges.iter().flat_map(|(a, b)| [*a, *b]).for_each(|node| degrees[node as usize] += 1);
+                degrees.into_iter().min()
+            }
+        }
+    }
+
+    /// Returns true if two of `nodes` nodes are connected, `None` where the seed decides.
     pub fn has_link(&self, nodes: u32, a: u32, b: u32) -> Option<bool> {
         let is_there = match self {
             Self::Mesh => true,
             Self::Regular(degree) if *degree + 1 == nodes => true,
-            Self::Regular(_) => return None,
+            Self::Regular(_) | Self::SmallWorld(_) | Self::ScaleFree(_) | Self::Geometric(_) | Self::Outgoing(_) => {
+                return None;
+            }
             Self::Ring(reach) => {
                 let apart = a.abs_diff(b);
                 apart.min(nodes.saturating_sub(apart)) <= *reach
@@ -123,7 +214,7 @@ impl Topology {
         Some(is_there && a != b && a.max(b) < nodes)
     }
 
-    /// The same for so many nodes, or what comes next to it where they cannot have it.
+    /// The same topology for `nodes` nodes, or the nearest one that they can have.
     pub fn fitted(self, nodes: u32) -> Self {
         let others = nodes.saturating_sub(1);
         match self {
@@ -132,17 +223,27 @@ impl Topology {
                 let degree = degree.clamp(others.min(2), others);
                 Self::Regular(if is_regular(nodes, degree) { degree } else { degree + 1 })
             }
-            Self::Ring(reach) => Self::Ring(reach.clamp(1, (nodes / 2).max(1))),
+            Self::Ring(reach) => Self::Ring(reach.clamp(1, reach_max(nodes))),
+            Self::SmallWorld(SmallWorld { reach, rewired }) => {
+                Self::SmallWorld(SmallWorld { reach: reach.clamp(1, reach_max(nodes)), rewired })
+            }
+            Self::ScaleFree(links) => Self::ScaleFree(links.clamp(1, others.max(1))),
             Self::Edges(edges) => {
                 let mut seen = BTreeSet::new();
                 let is_new = |(a, b): &(u32, u32)| *a.max(b) < nodes && a != b && seen.insert((*a.min(b), *a.max(b)));
                 Self::Edges(edges.into_iter().filter(is_new).collect())
             }
-            Self::Mesh | Self::Star => self,
+            Self::Outgoing(_) if others < 2 => Self::Mesh,
+            Self::Outgoing(mut shares) => {
+                shares.truncate(others as usize);
+                shares.last_mut().into_iter().for_each(|last| *last = 1.0);
+                Self::Outgoing(shares)
+            }
+            Self::Mesh | Self::Star | Self::Geometric(_) => self,
         }
     }
 
-    /// The links between so many nodes.
+    /// The links between `nodes` nodes.
     ///
     /// # Panics
     /// They cannot be connected like that ([`Topology::check`]).
@@ -161,11 +262,14 @@ impl Topology {
             Self::Mesh => return Links::mesh(nodes),
             Self::Regular(degree) if *degree + 1 == nodes => return Links::mesh(nodes),
             Self::Regular(degree) => edges = regular(nodes, *degree, seeds),
-            Self::Ring(reach) => {
-                for node in 0..nodes {
-                    (1..=*reach).for_each(|step| connect(node, (node + step) % nodes));
-                }
-            }
+            Self::Ring(reach) => edges = ring(nodes, *reach),
+            Self::SmallWorld(world) => edges = random::small_world(nodes, *world, &mut seeds.stream(STREAM)),
+            Self::ScaleFree(count) if count + 1 >= nodes => return Links::mesh(nodes),
+            Self::ScaleFree(count) => edges = random::scale_free(nodes, *count, &mut seeds.stream(STREAM)),
+            // The square's diagonal reaches from each to all.
+            Self::Geometric(radius) if *radius > SQRT_2 => return Links::mesh(nodes),
+            Self::Geometric(radius) => edges = random::geometric(nodes, *radius, &mut seeds.stream(STREAM)),
+            Self::Outgoing(shares) => edges = random::outgoing(nodes, shares, &mut seeds.stream(STREAM)),
             Self::Star => (1..nodes).for_each(|node| connect(0, node)),
             Self::Edges(list) => list.iter().for_each(|(a, b)| connect(*a, *b)),
         }
@@ -174,8 +278,8 @@ impl Topology {
 }
 
 impl Lists {
-    /// Of edges that are there in both directions.
-    fn new(nodes: u32, edges: &BTreeSet<(u32, u32)>) -> Self {
+    /// Makes the links of edges that exist in both directions.
+    fn new(nodes: u32, edges: &Edges) -> Self {
         let mut starts = vec![0; nodes as usize + 1];
         edges.iter().for_each(|(from, _)| starts[*from as usize + 1] += 1);
         (1..starts.len()).for_each(|node| starts[node] += starts[node - 1]);
@@ -233,8 +337,28 @@ impl Links {
     }
 }
 
-/// Returns true if a connected graph exists in which each of so many nodes has so many neighbours. Each edge has two ends, so
-/// the product is even.
+/// The name of the draws of a graph.
+const STREAM: &str = "network/topology";
+
+/// Returns true if each of `nodes` nodes can have `reach` neighbours on either side.
+fn is_ring(nodes: u32, reach: u32) -> bool {
+    (1..=reach_max(nodes)).contains(&reach)
+}
+
+/// The most neighbours on either side that each of `nodes` nodes can have.
+fn reach_max(nodes: u32) -> u32 {
+    (nodes / 2).max(1)
+}
+
+/// Each node with the `reach` nearest on either side, in the order of their numbers.
+fn ring(nodes: u32, reach: u32) -> Edges {
+    let pairs = (0..nodes).flat_map(|node| (1..=reach).map(move |step| (node, (node + step) % nodes)));
+    // A single node is its own neighbour in no graph.
+    pairs.filter(|(a, b)| a != b).flat_map(|(a, b)| [(a, b), (b, a)]).collect()
+}
+
+/// Returns true if a connected graph exists in which each of `nodes` nodes has `degree` neighbours. Each edge has two ends, so the
+/// product is even.
 fn is_regular(nodes: u32, degree: u32) -> bool {
     let connected = degree >= 2 || (degree, nodes) == (1, 2);
     connected && degree < nodes && (nodes.is_multiple_of(2) || degree.is_multiple_of(2))
@@ -256,8 +380,8 @@ fn degrees(nodes: u32) -> String {
 /// Two neighbours each are a circle in random order. From three on, stubs are paired at random, and a pair that may not
 /// be trades its end with another pair; where more than half of all edges are wanted, those that are not are drawn
 /// instead. The rare graph that falls apart is drawn again.
-fn regular(nodes: u32, degree: u32, seeds: SeedTree) -> BTreeSet<(u32, u32)> {
-    let mut random = seeds.stream("network/topology");
+fn regular(nodes: u32, degree: u32, seeds: SeedTree) -> Edges {
+    let mut random = seeds.stream(STREAM);
     if degree == 2 {
         return circulant(nodes, degree, &mut random);
     }
@@ -276,7 +400,7 @@ fn regular(nodes: u32, degree: u32, seeds: SeedTree) -> BTreeSet<(u32, u32)> {
 }
 
 /// Stubs paired at random; nothing, if one pair finds no other to trade with.
-fn paired(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Option<BTreeSet<(u32, u32)>> {
+fn paired(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Option<Edges> {
     let mut stubs: Vec<u32> = (0..nodes).flat_map(|node| std::iter::repeat_n(node, degree as usize)).collect();
     stubs.shuffle(random);
     let mut edges = BTreeSet::new();
@@ -293,14 +417,14 @@ fn paired(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Option<BTreeSet<(
 }
 
 /// All edges but these.
-fn complement(nodes: u32, edges: &BTreeSet<(u32, u32)>) -> BTreeSet<(u32, u32)> {
+fn complement(nodes: u32, edges: &Edges) -> Edges {
     let all = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
     all.filter(|(a, b)| a != b && !edges.contains(&(*a, *b))).collect()
 }
 
 /// The nodes in a circle of random order, each with the nearest on either side, and, where the degree is odd, with the
 /// one across.
-fn circulant(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> BTreeSet<(u32, u32)> {
+fn circulant(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Edges {
     let mut order: Vec<u32> = (0..nodes).collect();
     order.shuffle(random);
     let across = (degree % 2 == 1).then_some(nodes / 2);
@@ -310,7 +434,7 @@ fn circulant(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> BTreeSet<(u32,
 }
 
 /// Puts each pair of left-over stubs into the graph by opening an edge: `a-b` and `x-y` become `a-x` and `b-y`.
-fn mend(edges: &mut BTreeSet<(u32, u32)>, left: &[u32]) -> bool {
+fn mend(edges: &mut Edges, left: &[u32]) -> bool {
     left.chunks_exact(2).all(|pair| {
         let (a, b) = (pair[0], pair[1]);
         let free = |(x, y): &(u32, u32)| {
@@ -324,8 +448,13 @@ fn mend(edges: &mut BTreeSet<(u32, u32)>, left: &[u32]) -> bool {
     })
 }
 
-fn is_connected(nodes: u32, edges: &BTreeSet<(u32, u32)>) -> bool {
-    let (mut seen, mut open) = (BTreeSet::from([0]), vec![0]);
+fn is_connected(nodes: u32, edges: &Edges) -> bool {
+    part_of(edges, 0).len() == nodes as usize
+}
+
+/// The nodes that can be reached from one, itself among them.
+fn part_of(edges: &Edges, node: u32) -> BTreeSet<u32> {
+    let (mut seen, mut open) = (BTreeSet::from([node]), vec![node]);
     while let Some(node) = open.pop() {
         for (_, next) in edges.range((node, 0)..=(node, u32::MAX)) {
             if seen.insert(*next) {
@@ -333,7 +462,7 @@ fn is_connected(nodes: u32, edges: &BTreeSet<(u32, u32)>) -> bool {
             }
         }
     }
-    seen.len() == nodes as usize
+    seen
 }
 
 #[cfg(test)]
@@ -408,9 +537,25 @@ mod tests {
         assert_eq!(Topology::Mesh.check(1), Ok(()));
         for nodes in 1..=60 {
             for wanted in 0..=70 {
-                for topology in [Topology::Regular(wanted), Topology::Ring(wanted), Topology::Edges(vec![(0, wanted)])]
-                {
-                    assert_eq!(topology.clone().fitted(nodes).check(nodes), Ok(()), "{topology:?} of {nodes}");
+                for topology in [
+                    Topology::Regular(wanted),
+                    Topology::Ring(wanted),
+                    Topology::SmallWorld(SmallWorld { reach: wanted, rewired: 1.0 }),
+                    Topology::ScaleFree(wanted),
+                    Topology::Geometric(0.1),
+                    Topology::Edges(vec![(0, wanted)]),
+                ] {
+                    let fitted = topology.clone().fitted(nodes);
+                    assert_eq!(fitted.check(nodes), Ok(()), "{topology:?} of {nodes}");
+                    if nodes <= 6 {
+                        let links = fitted.links(nodes, SeedTree::new(7));
+                        assert!(
+                            fitted.least_degree(nodes).is_none_or(|least| least == links.least_degree()),
+                            "{fitted:?}"
+                        );
+                        assert!((0..nodes).all(|node| !links.of(NodeId(node)).contains(&NodeId(node))));
+                        assert!(links.least_degree() < nodes, "{fitted:?} of {nodes}");
+                    }
                 }
             }
         }

@@ -18,7 +18,7 @@ use std::{
 /// The length of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkStep {
-    /// To where something else was told of, as `/lab/events` and traces tell it.
+    /// To the next event of `/lab/events` and traces.
     Event,
     /// To where another block is the winning tip.
     Block,
@@ -234,7 +234,7 @@ impl<W> Walk<W> {
     }
 }
 
-/// Counts what is told of a run.
+/// Counts the reported events of a run.
 struct Told(Arc<AtomicU64>);
 
 impl Observer for Told {

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{collections::VecDeque, fmt, iter, sync::Arc};
 
-/// Something that came in, and when: after so many inputs delivered to actors.
+/// An input from outside, with its time: the number of inputs delivered to actors before it.
 #[derive(Clone, Debug)]
 pub struct CameIn {
     pub at: SimTime,
@@ -58,7 +58,7 @@ pub trait InputLog: Send + Sync {
 /// Inputs that are read one by one.
 pub type Reading = Box<dyn Iterator<Item = Result<CameIn, SettledError>> + Send>;
 
-/// Inputs in order. Those in memory are shared with clones.
+/// Inputs in order. Clones share the ones in memory.
 #[derive(Clone, Default)]
 pub struct Inputs {
     parts: VecDeque<Part>,
@@ -187,7 +187,7 @@ impl Inputs {
         Box::new(parts.into_iter().flat_map(read))
     }
 
-    /// The first so many.
+    /// Returns the first `count` inputs.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -209,7 +209,7 @@ impl Inputs {
         Ok(first)
     }
 
-    /// Those from an index on.
+    /// Returns the inputs from an index on.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -223,7 +223,7 @@ impl Inputs {
         rest.iter().skip(index.saturating_sub(before)).collect()
     }
 
-    /// Lets go of the first so many that the log holds, except faults.
+    /// Drops the first `count` inputs that the log holds, except faults.
     pub(in crate::sim) fn let_go(&mut self, count: usize) {
         let (mut kept, mut seen) = (VecDeque::new(), 0);
         let mut parts = std::mem::take(&mut self.parts).into_iter();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is let go of, and however often: the same inputs are there, and all but faults have left memory.
+        /// After any number of drops the same inputs can be read, and all but faults have left memory.
         #[test]
         fn what_left_memory_is_read_again(faults in prop::collection::vec(prop::bool::weighted(0.2), 0..40),
                                           lets in prop::collection::vec(0..45_usize, 0..4), cut in 0..45_usize) {
@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    /// What the run left when it went back lies in the log between what it kept.
+    /// The log also has the inputs that the run left by a revert, between those that it kept.
     #[test]
     fn inputs_before_and_after_a_revert_stay_apart() {
         let all: Vec<CameIn> = (0..30).map(|at| came(at, at % 7 == 3)).collect();
@@ -403,7 +403,7 @@ mod tests {
             let mut again = Inputs::from_named(&inputs.named().expect("all are there"), &log).expect("it is there");
             again.let_go(usize::MAX);
             assert_eq!(read(&again), kept);
-            // After a start nobody knows any more whether the run had gone back.
+            // After a start it is unknown whether the run had gone back.
             let mut later =
                 Inputs::from_named(&fill(Inputs::default(), 20..30).named().expect("named"), &log).expect("named");
             later.prepend(fill(Inputs::of(Some(log.clone())), 0..10));

@@ -20,11 +20,11 @@ pub struct InlineStage {
     world: World,
     actors: Vec<Hosted>,
     effects: Vec<Effect>,
-    /// There are so many actors that the processor waits for memory.
+    /// The number of actors is so large that the processor waits for memory.
     many: bool,
 }
 
-/// Below so many actors all that is looked at for each message is at hand anyway.
+/// Below this number of actors the processor's caches hold everything that each message needs.
 const MANY: usize = 6_000;
 
 impl InlineStage {
@@ -36,7 +36,7 @@ impl InlineStage {
         Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
     }
 
-    /// A run that goes on from a moment of another, watched by nobody.
+    /// A run that goes on from a moment of another, without observers.
     pub fn at(moment: &Moment) -> Self {
         let (world, actors) = moment.parts();
         Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
@@ -58,13 +58,13 @@ impl InlineStage {
         self.actors.save(out);
     }
 
-    /// Has somebody watch the run from now on.
+    /// Adds an observer from now on.
     pub fn watch(&mut self, observer: Box<dyn Observer>) {
         self.world.watch(observer);
     }
 
-    /// Draws from the streams of another seed from now on. What was drawn before stays: keys, links and their latencies,
-    /// clocks, and what is on its way.
+    /// Draws from the streams of another seed from now on. Earlier draws stay: keys, links and their latencies, clocks, and messages on
+    /// their way.
     pub fn draw_anew(&mut self, seeds: SeedTree) {
         self.world.draw_anew(seeds);
         for (index, actor) in self.actors.iter_mut().enumerate() {
@@ -81,12 +81,12 @@ impl InlineStage {
         std::mem::replace(&mut self.actors, actors)
     }
 
-    /// Follows what somebody says befalls single messages.
+    /// Follows a caller's fates of single messages.
     pub fn follow(&mut self, script: Script) {
         self.world.follow(script);
     }
 
-    /// What somebody says befalls single messages.
+    /// Returns the caller's fates of single messages.
     pub fn script(&mut self) -> Option<&mut Script> {
         self.world.script()
     }
@@ -100,7 +100,7 @@ impl InlineStage {
         hosted.peer().expect("the actors are in the order of the plan")
     }
 
-    /// What is to come. For between two instants; looks at all of it.
+    /// Returns the pending events. Call it between two instants; it visits all of them.
     pub fn outlook(&self) -> Outlook<'_> {
         Outlook::new(&self.world, &self.actors)
     }
@@ -132,7 +132,7 @@ impl InlineStage {
         self.world.rest_until(until);
     }
 
-    /// Plays one event due at `through` or before, and says whether there was one. Somebody may ask the observers after it.
+    /// Plays one event due at `through` or before, and says whether there was one. A reader may ask the observers after it.
     pub fn step(&mut self, through: SimTime) -> bool {
         let has_played = self.play(through);
         if has_played {

@@ -143,7 +143,7 @@ impl RactorStage {
         match host.call(message, None::<Duration>).await {
             Ok(CallResult::Success(mut effects)) => {
                 self.world.absorb(*id, &mut effects);
-                // Somebody may ask the observers between any two events of a live run.
+                // A reader may ask the observers between any two events of a live run.
                 self.world.rest();
                 self.effects = effects;
                 Ok(true)
@@ -157,7 +157,7 @@ impl RactorStage {
         for (_, host) in &self.hosts {
             host.stop(None);
         }
-        // Each has been told; one that is gone already answers with an error, which is as good.
+        // Each has received the message. One that is gone already answers with an error, which is as good.
         for (_, host) in &self.hosts {
             let _gone_already = host.wait(None).await;
         }
@@ -209,7 +209,7 @@ impl Actor for Host {
         match message {
             HostMessage::Deliver(now, stimulus, mut effects, reply) => {
                 machine.take(now, stimulus, &mut effects);
-                // The stage gave up waiting: the run is over and nobody wants the effects.
+                // The stage gave up waiting: the run is over and the effects are not needed.
                 let _stage_is_gone = reply.send(effects);
             }
             HostMessage::Copy(reply) => _ = reply.send(Box::new(machine.clone())),
@@ -219,7 +219,7 @@ impl Actor for Host {
     }
 }
 
-/// Watches over all hosts. A death nobody asked for is written down; the stage then ends the run.
+/// Supervises all hosts. Records an unplanned death; the stage then ends the run.
 struct Supervisor;
 
 enum SupervisorMessage {}

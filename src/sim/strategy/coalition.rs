@@ -81,7 +81,7 @@ fn remember(step: &mut Step<'_>, private: &Private) {
     step.share(&private.0.iter().map(BlockId::to_string).collect::<Vec<_>>());
 }
 
-/// What is private at the end of a chain becomes known.
+/// Publishes the private blocks at the end of a chain.
 fn publish(step: &mut Step<'_>, tip: &Arc<Link>, pushes: usize) {
     let mut private = private(step);
     let before = private.0.len();
@@ -116,7 +116,7 @@ impl Behaviour for Member {
     fn hears(&mut self, actor: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
         match (&input, actor.peer()) {
             (Input::Message { message: Message::Forged(block), .. }, _) => self.made = Some(block.id),
-            (Input::Message { message: Message::Block(block), .. }, Some(peer))
+            (Input::Message { message: Message::Block(block) | Message::Body { block, .. }, .. }, Some(peer))
                 if private(step).has_rival(peer, block) =>
             {
                 publish(step, peer.tip(), PUSHES);

@@ -60,13 +60,16 @@ impl Behaviour for Answering {
         let seen = |height: Height| height.min(shown.height());
         match effect {
             // It goes on asking them: who does not answer is dropped.
-            Effect::SendToPeers { mut to, message: message @ (Message::Block(_) | Message::Transactions(_)) } => {
+            Effect::SendToPeers {
+                mut to,
+                message: message @ (Message::Block(_) | Message::Announcement(_) | Message::Transactions(_)),
+            } => {
                 to.retain(|node| !self.victims.contains(node));
                 Some(Effect::SendToPeers { to, message })
             }
             Effect::Send { to, message } if to.node != step.me.node && self.victims.contains(&to.node) => {
                 let message = match message {
-                    Message::Block(_) | Message::Transactions(_) => return None,
+                    Message::Block(_) | Message::Body { .. } | Message::Transactions(_) => return None,
                     Message::Peers(_) => {
                         let others = self.attackers.iter().copied().filter(|node| *node != step.me.node);
                         Message::Peers(others.collect())

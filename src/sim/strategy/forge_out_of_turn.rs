@@ -71,7 +71,7 @@ impl OutOfTurn {
         step.wake_at(SimTime::from_seconds(slots.start(Slot(next))) + INTO_SLOT, 0);
     }
 
-    /// An empty block for the running slot, whoever owns it; not for its own, which the honest delegate fills.
+    /// Forges an empty block for the running slot of another delegate. The honest delegate fills its own slots.
     fn forge(delegate: &Delegate, step: &mut Step<'_>, view: &RoundView) {
         let slot = delegate.tree().slots().slot(step.now.seconds());
         let Some(keys) = delegate.keys().filter(|keys| view.round.owner(slot).public_key != *keys.public()) else {

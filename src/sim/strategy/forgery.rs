@@ -68,7 +68,7 @@ pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: 
     forgery.apply(rule, milestones, oversize);
     let Forgery { mut header, transactions, .. } = forgery;
     match rule {
-        // Signed by nobody who knows the key: the bytes of the signature are those of another hash.
+        // A signature without the key: its bytes sign another hash.
         InvalidBlock::Signature => {
             header.signature = ecdsa::sign(&sha256_of(&[b"another block"]), keys);
             Block::new(header.id(milestones), header, transactions)
@@ -116,7 +116,7 @@ pub fn claimed(tip: &Block, lie: &Lie, tree: &BlockTree) -> Block {
     }
 }
 
-/// A height moved by so many blocks; not below genesis.
+/// A height moved by `by` blocks; not below genesis.
 pub fn claimed_height(height: Height, by: i32) -> Height {
     Height(height.0.saturating_add_signed(by).max(Height::GENESIS.0))
 }

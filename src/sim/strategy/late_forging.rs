@@ -46,7 +46,7 @@ impl Strategy for LateForging {
     }
 }
 
-/// The delegate makes its block so much later than it could. Several at once add up.
+/// The delegate makes its block later than it could, by this time. Several at once add up.
 #[derive(Clone, Debug)]
 pub struct Late {
     by: Duration,

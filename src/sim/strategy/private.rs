@@ -1,4 +1,4 @@
-//! Blocks that relays keep from the network for a while: what they let nobody see, and how they make it known.
+//! Blocks that relays keep from the network for a while: the private chain, and its publication.
 
 use crate::{
     actors::{Effect, Message, Peer, behaviour::Step},
@@ -12,7 +12,7 @@ pub const PUSHES: usize = 2;
 /// Private blocks so far below a tip are on no chain any more.
 const FORGOTTEN: u32 = 1_000;
 
-/// Returns true if one of these keys owns a slot within so many after a block's, by the round of the block after it.
+/// Returns true if one of these keys owns one of the `slots` slots after a block's, by the round of the block after it.
 pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicKey]) -> bool {
     let state = &tree.applied(link).state;
     let last = tree.slots().slot(link.block().header.timestamp).0;
@@ -20,7 +20,7 @@ pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicK
     soon.any(|slot| keys.contains(&state.round().owner(slot).public_key))
 }
 
-/// Blocks that nobody outside knows. One whose chain is left stays private.
+/// Blocks that are unknown outside the coalition. One whose chain is left stays private.
 #[derive(Clone, Debug, Default)]
 pub struct Private(pub Vec<BlockId>);
 
@@ -43,7 +43,7 @@ impl Private {
         self.0.push(tip.id());
     }
 
-    /// They are private no longer. The lowest go to all peers, so many of them; who hears of them asks for the others.
+    /// Publishes the private blocks up to `tip`. Pushes the lowest `pushes` of them to all peers, which then download the others.
     pub fn publish(&mut self, tip: &Arc<Link>, pushes: usize, step: &mut Step<'_>) {
         let mut chain: Vec<Arc<Link>> = self.at_end(tip).collect();
         chain.reverse();
@@ -61,8 +61,8 @@ impl Private {
 
     /// Returns true for a message in which something private may be.
     pub fn is_in(message: &Message) -> bool {
-        use Message::{Block, Blocks, CommonBlocks, Status};
-        matches!(message, Block(_) | Status { .. } | Blocks { .. } | CommonBlocks { .. })
+        use Message::{Announcement, Block, Blocks, CommonBlocks, Status};
+        matches!(message, Block(_) | Announcement(_) | Status { .. } | Blocks { .. } | CommonBlocks { .. })
     }
 
     /// Returns a peer's effect as one does it who knows of no private block; `None` if nothing is left of it.
@@ -72,7 +72,11 @@ impl Private {
         }
         let seen = |height: Height| height.min(self.known(peer.tip()).height());
         let Effect::Send { to, message } = effect else {
-            let hidden = matches!(&effect, Effect::SendToPeers { message: Message::Block(block), .. } if self.0.contains(&block.id));
+            let hidden = match &effect {
+                Effect::SendToPeers { message: Message::Block(block), .. } => self.0.contains(&block.id),
+                Effect::SendToPeers { message: Message::Announcement(id), .. } => self.0.contains(id.as_ref()),
+                _ => false,
+            };
             return (!hidden).then_some(effect);
         };
         let message = match message {

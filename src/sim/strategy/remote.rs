@@ -4,10 +4,9 @@
 //!   a behaviour's turn ─► one line of JSON ─► the other process ─► lines of JSON: what it draws, then its answer
 //! ```
 //!
-//! The other process says which kinds it has. A kind is registered like any other, so scenario files, the lab,
-//! the search and the minimiser know it. What the other process answers may depend on nothing but the question: what a behaviour has to
-//! remember is its state, which is part of the run. So a run can be copied, saved and gone back to, and has the same chain again.
-//! `docs/extending.md` has the lines.
+//! The other process says which kinds it has. A kind is registered like any other, so scenario files, the lab, the search and the
+//! minimiser know it. An answer of the other process may depend only on the question: the memory of a behaviour is its state, which is
+//! part of the run. So a run can be copied, saved and gone back to, and has the same chain again. `docs/extending.md` has the lines.
 
 mod message;
 mod turn;
@@ -28,12 +27,12 @@ use serde_json::{Value, json};
 use std::{any::Any, fmt, sync::Arc};
 use turn::Remote;
 
-/// Who decides, outside the simulation.
+/// Decides outside the simulation.
 pub trait Decider: fmt::Debug + Send + Sync {
     /// Answers the question of a turn of a kind: one line of JSON. `below` draws, as [`Step::below`](behaviour::Step::below) does.
     fn decide(&self, kind: &str, question: String, below: &dyn Fn(&str, u64) -> u64) -> Answer;
 
-    /// What the answer wants cannot be done, so the run cannot go on.
+    /// The answer asks for something impossible, so the run cannot go on.
     fn refuse(&self, kind: &str, why: &str) -> !;
 }
 
@@ -47,7 +46,7 @@ pub struct SaidKind {
     about: String,
     /// The actor that behaves so: `peer`, `pool` or `delegate`.
     actor: SaidRole,
-    /// What is not held against the nodes of the first list.
+    /// The rules from which the nodes of the first list are exempt.
     breaks: Breaks,
     /// The parameters that are lists of nodes. The actors of the first behave so.
     lists: Vec<String>,
@@ -75,7 +74,7 @@ impl From<SaidRole> for Role {
     }
 }
 
-/// What its actors break.
+/// The rules that its actors break.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Breaks {
@@ -261,7 +260,7 @@ impl Script {
     }
 }
 
-/// What a scenario says of a fault of such a kind.
+/// A scenario's fault of such a kind.
 #[derive(Clone, Debug)]
 struct Parameters {
     script: &'static Script,

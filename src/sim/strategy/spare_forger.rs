@@ -50,9 +50,8 @@ impl Strategy for SpareForger {
     }
 }
 
-/// A forger of another delegate's key on a node, which follows the rules. It asks the node's relay and hears its answers, as the
-/// forger of the node's own key does. What is answered to the one says nothing to the other: each works in slots of its own key
-/// only.
+/// A forger of another delegate's key on a node, which follows the rules. It asks the node's relay and hears its answers, as the forger
+/// of the node's own key does. An answer to one does not affect the other: each works only in slots of its own key.
 #[derive(Clone)]
 pub struct Spare {
     keys: KeyPair,

@@ -77,6 +77,16 @@ impl Behaviour for Withholding {
                 }
                 None
             }
+            Effect::SendToPeers { to, message: Message::Announcement(id) } if self.own == Some(*id) => {
+                for node in to {
+                    step.put(Effect::SendAt {
+                        at,
+                        to: ActorId { node, role: Role::Peer },
+                        message: Message::Announcement(id.clone()),
+                    });
+                }
+                None
+            }
             effect => Some(effect),
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct OpenSha256 {
 saved!(struct OpenSha256 { state, rest, length });
 
 impl Default for OpenSha256 {
-    /// Of no bytes. Source: FIPS 180-4, 5.3.3.
+    /// The digest of no bytes. Source: FIPS 180-4, 5.3.3.
     fn default() -> Self {
         let state =
             [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];

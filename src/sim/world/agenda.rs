@@ -31,7 +31,7 @@ pub struct Agenda {
     faults: Vec<Span>,
     sources: Vec<Span>,
     waiting: Vec<Waiting>,
-    /// Faults that were ended from outside: what of them lies in the queue does not happen any more.
+    /// Faults that were ended from outside. Their events in the queue no longer take effect.
     withdrawn: BTreeSet<usize>,
 }
 

@@ -21,7 +21,7 @@ pub struct Delivery<'w> {
     pub what: Handed<'w>,
 }
 
-/// What is due and reaches its actor, with the time that its node's clock shows.
+/// A due event that reaches its actor, with the time that its node's clock shows.
 struct Reached {
     to: ActorId,
     now: SimTime,
@@ -67,8 +67,8 @@ impl World {
         Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over(due) })
     }
 
-    /// The actor that hears now what is due, and what its node's clock shows. What is for no actor, or does not reach it now,
-    /// is done with.
+    /// Returns the actor that receives the due event, and the time of its node's clock. Consumes an event without an actor, or one that
+    /// does not reach it now.
     #[inline]
     fn reached(&mut self, due: Popped) -> Option<Reached> {
         let (to, reach) = match self.queue.bound(&due) {
@@ -101,7 +101,7 @@ impl World {
     #[inline(never)]
     fn done(&mut self, due: Popped) -> Option<Reached> {
         match self.queue.item(due)? {
-            // A node that is down hears nothing; its new actors are told when they begin what makes them deviate.
+            // A node that is down receives nothing. Its new actors learn their deviations when they begin.
             Item::Input { .. } | Item::Stimulus { .. } => {}
             Item::Post { from, to, message } => {
                 if self.nodes.is_up(from.node) {
@@ -112,7 +112,15 @@ impl World {
             Item::Begin(entry) => self.begin(entry),
             Item::End(entry) => self.end(entry),
             Item::Poll(index) => self.poll(index),
+            Item::Turn { fault, node, stays } => self.turn(fault, node, stays),
             Item::Free { node, generation } => return self.free(node, generation),
+            Item::Intake(intake) => {
+                let heard = self.take_in(intake)?;
+                let due = self.queue.push_first(heard);
+                return self.reached(due);
+            }
+            Item::Departures => self.finish_flows(),
+            Item::Answer(answer) => self.send_answer(*answer),
         }
         None
     }

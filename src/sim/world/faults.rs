@@ -49,7 +49,7 @@ pub(super) enum State {
 
 /// The part of a fault's effects on its nodes that has to be undone when it ends. Rules of the network and behaviours are found
 /// by the fault's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Nothing,
     /// They are down, and come back with or without their pools.
@@ -58,14 +58,20 @@ pub(super) enum Held {
     },
     /// They stand still.
     Still,
-    /// They take so much longer over each input.
+    /// They take longer over each input, by this time.
     Slowed(Duration),
     /// Their clocks are wrong.
     Skewed,
+    /// They come and go by draws of this name. Some are down now, and come back with or without their pools.
+    ComeAndGo {
+        name: u64,
+        keep_pool: bool,
+        down: BTreeSet<NodeId>,
+    },
 }
 
 impl Faults {
-    /// So many faults, none of which has begun.
+    /// Begins with `count` faults, none of which has begun.
     pub fn new(count: usize) -> Self {
         Self {
             state: vec![State::Ahead; count],
@@ -86,12 +92,17 @@ impl Faults {
         &self.state
     }
 
+    /// The state of one, to be changed.
+    pub(super) fn state_mut(&mut self, index: usize) -> &mut State {
+        &mut self.state[index]
+    }
+
     /// Returns true if a fault is over.
     pub fn is_over(&self, index: usize) -> bool {
         self.state[index] == State::Over
     }
 
-    /// What has to be gone when no fault is in force.
+    /// The state that must be gone when no fault is in force.
     #[cfg(test)]
     pub fn leftovers(&self) -> String {
         let behaviours: Vec<_> = self.behaviours.iter().map(|(_, to, layer)| (to, layer)).collect();
@@ -158,6 +169,7 @@ impl World {
                 concerned.iter().for_each(|node| self.crash(*node));
                 Held::Down { keep_pool: crash.keep_pool }
             }
+            FaultKind::NodeChurn(churn) => self.churn(index, concerned, churn.keep_pool),
             FaultKind::Restart(restart) => self.restart(concerned, restart.keep_pool),
             FaultKind::Pause(_) => {
                 concerned.iter().for_each(|node| self.pause(*node));
@@ -193,6 +205,7 @@ impl World {
             Held::Still => concerned.iter().for_each(|node| self.resume(*node)),
             Held::Slowed(by) => concerned.iter().for_each(|node| self.nodes.speed_up(*node, by)),
             Held::Skewed => concerned.iter().for_each(|node| self.set_right(*node)),
+            Held::ComeAndGo { keep_pool, down, .. } => self.churn_over(keep_pool, &down),
         }
         self.network.interference.end(index);
         self.cease(index);
@@ -256,7 +269,7 @@ impl World {
     }
 
     /// The name by which a fault draws.
-    fn draw_name(&self, index: usize) -> u64 {
+    pub(super) fn draw_name(&self, index: usize) -> u64 {
         let name = named::name(&self.plan.faults[index], &self.plan.faults[..index]);
         u64::from_le_bytes(sha256(name.as_bytes())[..8].try_into().expect("8 of 32 bytes"))
     }
@@ -270,11 +283,14 @@ impl World {
 
     // At a node.
 
-    fn crash(&mut self, node: NodeId) {
+    pub(super) fn crash(&mut self, node: NodeId) {
         if !self.nodes.is_up(node) {
             return;
         }
         let was_live = self.nodes.is_live(node);
+        if let Some(processors) = &mut self.processors {
+            processors.stop(node);
+        }
         for (to, input) in self.nodes.crash(node) {
             self.lost_with_its_node(to, input);
         }
@@ -310,7 +326,7 @@ impl World {
     }
 
     /// A crash is over: its node comes back, unless another crash in force keeps it down.
-    fn crash_over(&mut self, node: NodeId, keep_pool: bool) {
+    pub(super) fn crash_over(&mut self, node: NodeId, keep_pool: bool) {
         if !self.is_kept_down(node) {
             self.come_back(node, keep_pool);
         } else if !keep_pool && !self.nodes.is_up(node) {
@@ -319,10 +335,11 @@ impl World {
     }
 
     fn is_kept_down(&self, node: NodeId) -> bool {
-        self.faults
-            .state
-            .iter()
-            .any(|state| matches!(state, State::On { nodes, held: Held::Down { .. }, .. } if nodes.contains(&node)))
+        self.faults.state.iter().any(|state| match state {
+            State::On { nodes, held: Held::Down { .. }, .. } => nodes.contains(&node),
+            State::On { held: Held::ComeAndGo { down, .. }, .. } => down.contains(&node),
+            _ => false,
+        })
     }
 
     /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
@@ -454,4 +471,4 @@ fn millis(ms: u32) -> Duration {
 
 saved!(struct Faults { state, behaviours, off, next_layer, without_pool });
 saved!(enum State { 0 Ahead, 1 On { since, nodes, held }, 2 Over });
-saved!(enum Held { 0 Nothing, 1 Down { keep_pool }, 2 Still, 3 Slowed(step), 4 Skewed });
+saved!(enum Held { 0 Nothing, 1 Down { keep_pool }, 2 Still, 3 Slowed(step), 4 Skewed, 5 ComeAndGo { name, keep_pool, down } });

@@ -14,14 +14,13 @@
 //!    node is on its way to a live one: halted.
 //! 6. Otherwise: not proved.
 //!
-//! The proof comes with a digest of what it rests on. A halt is told if that is the same a round's worth of slots later.
+//! The proof comes with a digest of what it rests on. A halt is reported if the digest is the same a round's worth of slots later.
 //!
-//! A network that has gone quiet has not halted yet: peers draw at random whom to ask, and one of the draws may heal it.
-//! Three standstills need no draw to be foreseen, and only these are told:
+//! A network that has gone quiet has not halted yet: peers draw at random whom to ask, and one of the draws may heal it. Three
+//! standstills need no draw to be foreseen, and only these are reported:
 //!
-//! - *No node is live*, and no fault is scheduled to begin or to end. A node that is down hears nothing, so it does nothing;
-//!   what waits for something to happen at a node waits for ever; messages and requests find nobody. Nothing of any node
-//!   changes again.
+//! - *No node is live*, and no fault is scheduled to begin or to end. A node that is down hears nothing, so it does nothing; a trigger
+//!   that waits for an event at a node waits for ever; messages and requests find no receiver. No node's state changes again.
 //! - *No delegate can forge*: some nodes are live, but on none of them runs a delegate that was active in any round of any
 //!   chain, or it is switched off; no fault is ahead, scheduled or waiting for an event; no delegate or peer deviates in
 //!   another way; and every block ever forged has been on a node's chain. A chain that a node may move to, by whatever
@@ -34,8 +33,7 @@
 //!   node last went down or came back. From then on its node is connected to live nodes only, and no block is made, whatever
 //!   is drawn. This takes clocks that run true and nodes that are not slowed down.
 //!
-//! Whatever else stands still, such as a network whose nodes reach enough peers of which too few are on their chain, is not
-//! proved.
+//! Other standstills are not proved, such as a network whose nodes reach enough peers of which too few are on their chain.
 
 use super::World;
 use crate::{
@@ -85,10 +83,10 @@ impl HaltCause {
 
 /// The facts that the world notes in order to prove a halt.
 #[derive(Clone)]
-pub(super) struct Ahead {
+pub(super) struct HaltFacts {
     /// Faults' beginnings and ends that lie in the queue.
     pub(super) scheduled: u32,
-    /// The run is live: whoever steers it may bring any node back.
+    /// The run is live: a client may bring any node back.
     pub(super) is_open: bool,
     /// Keys that were active in a round of any chain.
     active: BTreeSet<PublicKey>,
@@ -108,7 +106,7 @@ pub(super) struct Ahead {
     pub(super) is_timely: bool,
 }
 
-impl Ahead {
+impl HaltFacts {
     pub(super) fn new(plan: &Plan) -> Self {
         let state = &plan.tree.applied(&plan.tip).state;
         let mut ahead = Self {
@@ -212,7 +210,7 @@ impl World {
             && self.tips().of_live().all(|(node, _)| !self.may_forge(node) || self.ahead.asked.contains(&node))
             && self.ahead.is_timely
             && !self.tips().of_live().any(|(node, _)| self.nodes.is_behind(node))
-            && !self.queue.under_way().any(from_the_dead)
+            && !self.under_way().any(|(from, to, _)| from_the_dead((from.node, to.node)))
     }
 
     fn standing(&self, cause: HaltCause) -> Digest {
@@ -229,4 +227,4 @@ impl World {
     }
 }
 
-saved!(struct Ahead { scheduled, is_open, active, noted, unapplied, moves, turned, asked, is_regular, is_timely });
+saved!(struct HaltFacts { scheduled, is_open, active, noted, unapplied, moves, turned, asked, is_regular, is_timely });

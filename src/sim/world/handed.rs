@@ -9,8 +9,8 @@ use crate::{
 use std::sync::Arc;
 
 impl World {
-    /// A node looks at a block now, as at one that a peer pushes. What it makes of it is known once all of this instant was
-    /// played ([`World::pushed`]).
+    /// A node looks at a block now, as at one that a peer pushes. Its decision is known once all of this instant was played
+    /// ([`World::pushed`]).
     pub(in crate::sim) fn push_block(&mut self, node: NodeId, block: &Arc<Block>) {
         self.witness = Some(Vec::new());
         if self.nodes.is_live(node) && self.nodes.is_prompt(node) {
@@ -18,7 +18,7 @@ impl World {
         }
     }
 
-    /// What the node made of the block.
+    /// Returns the node's decision about the block.
     pub(in crate::sim) fn pushed(&mut self, node: NodeId, block: &Block) -> Pushed {
         let seen = self.witness.take().unwrap_or_default();
         if !self.nodes.is_live(node) || !self.nodes.is_prompt(node) {
@@ -43,12 +43,12 @@ impl World {
         }
     }
 
-    /// Transactions leave the pool of a node; or all that is under way, and every live node is told to drop them. Returns the number
-    /// of copies under way. What left pools is known once all of this instant was played ([`World::dropped`]).
+    /// Removes transactions from the pool of a node; or from all messages under way and all live nodes. Returns the number of copies
+    /// under way. The transactions that left pools are known once all of this instant was played ([`World::dropped`]).
     pub(in crate::sim) fn drop_pending(&mut self, ids: &Arc<[TransactionId]>, node: Option<NodeId>) -> usize {
         let mut under_way = 0;
         if node.is_none() {
-            under_way = ids.iter().map(|id| self.queue.drop_transaction(id) + self.nodes.drop_transaction(id)).sum();
+            under_way = ids.iter().map(|id| self.drop_transaction(id)).sum();
         }
         self.witness = Some(Vec::new());
         for one in self.live_nodes().into_iter().filter(|one| node.is_none_or(|node| node == *one)) {

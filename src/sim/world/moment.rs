@@ -25,7 +25,7 @@ impl Moment {
         Self::last_of(world.clone(), actors)
     }
 
-    /// That of a run with which nobody goes on.
+    /// The last moment of a run, which does not go on.
     pub fn last_of(world: World, actors: Vec<Hosted>) -> Self {
         let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
         Self { world: world.unwatched(), tallies, actors }
@@ -56,7 +56,7 @@ impl Moment {
         &self.actors
     }
 
-    /// A world of its own, watched by nobody, and its actors.
+    /// Returns a separate world without observers, and its actors.
     pub fn parts(&self) -> (World, Vec<Hosted>) {
         let mut world = self.world.clone();
         if !self.tallies.is_empty() {
@@ -84,13 +84,14 @@ impl Moment {
 }
 
 impl Clone for World {
-    /// The same world, watched by nobody.
+    /// The same world, without observers.
     fn clone(&self) -> Self {
         Self {
             plan: self.plan.clone(),
             now: self.now,
             queue: self.queue.clone(),
             network: self.network.clone(),
+            processors: self.processors.clone(),
             nodes: self.nodes.clone(),
             agenda: self.agenda.clone(),
             faults: self.faults.clone(),
@@ -108,6 +109,7 @@ impl Clone for World {
             arrivals: Vec::new(),
             requests: self.requests,
             delivered: self.delivered,
+            events: self.events,
             anew: self.anew,
             added: self.added.clone(),
         }
@@ -120,8 +122,8 @@ impl World {
         Self { observers: Vec::new(), tells_messages, tells_acts, onlookers, ..self }
     }
 
-    /// Draws from the streams of another seed from now on: messages, faults, clients, nodes that come back. What is on its way
-    /// stays there. Actors are told apart from it.
+    /// Draws from the streams of another seed from now on: messages, faults, clients, nodes that come back. Messages on their way stay.
+    /// Actors receive their streams separately.
     pub(in crate::sim) fn draw_anew(&mut self, seeds: SeedTree) {
         Arc::make_mut(&mut self.plan).seeds = seeds;
         self.network.draw_anew(seeds);
@@ -132,12 +134,12 @@ impl World {
         }
     }
 
-    /// Follows what somebody says befalls single messages.
+    /// Follows a caller's fates of single messages.
     pub(in crate::sim) fn follow(&mut self, script: Script) {
         self.network.follow(script);
     }
 
-    /// What somebody says befalls single messages.
+    /// Returns the caller's fates of single messages.
     pub(in crate::sim) fn script(&mut self) -> Option<&mut Script> {
         self.network.script()
     }
@@ -149,8 +151,8 @@ impl World {
         }
     }
 
-    /// Goes back, or over, to a moment of this run. Those who watch stay, and are told what is different now; `was` are
-    /// the actors that the run had until now. With `begins` nothing has happened in it yet.
+    /// Goes back, or over, to a moment of this run. Observers stay, and receive the differences; `was` are the actors that the run had
+    /// until now. With `begins` nothing has happened in it yet.
     pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted], begins: bool) {
         let mut left = mem::replace(self, moment.world.clone());
         self.observers = mem::take(&mut left.observers);
@@ -182,8 +184,8 @@ impl World {
         self.rest_until(self.now);
     }
 
-    /// Tells which faults are in force now that were not, and the other way round. Another branch of the run may have given
-    /// the same number to another fault. Each beginning is told with the instant at which it came.
+    /// Tells which faults are in force now that were not, and the other way round. Another branch of the run may have given the same
+    /// number to another fault. Each beginning is reported with its instant.
     fn tell_faults(&mut self, left: &Self) {
         let (before, now): (Vec<_>, Vec<_>) = (left.in_force().collect(), self.in_force().collect());
         for (index, _, fault) in before.iter().filter(|in_force| !now.contains(in_force)) {

@@ -21,9 +21,6 @@ pub struct Nodes {
     highest: Height,
 }
 
-/// Bytes of what is known of a node.
-pub const NODE_BYTES: u64 = (size_of::<Brief>() + size_of::<NodeState>() + size_of::<Arc<Link>>()) as u64;
-
 #[derive(Clone, Copy, Default)]
 struct Brief {
     /// Grows with each crash: what was meant for an older one is lost.
@@ -110,7 +107,7 @@ impl NodeState {
         self.call()
     }
 
-    /// The time at which to call the node, if something waits and nobody calls it yet.
+    /// The time at which to call the node, if an input waits and no call is scheduled yet.
     fn call(&mut self) -> Option<SimTime> {
         if self.is_called || self.pauses > 0 || self.waiting.is_empty() {
             return None;
@@ -159,7 +156,7 @@ impl Nodes {
         node.hear(now).map_or(Reach::Not(NotNow::Waits), Reach::Now)
     }
 
-    /// Lets an input wait; answers when to call the node, if nobody does yet.
+    /// Lets an input wait. Returns the time of a call to the node, if none is scheduled yet.
     pub fn wait(&mut self, to: ActorId, input: Input) -> Option<SimTime> {
         self.state[to.node.0 as usize].wait(to, input)
     }
@@ -298,7 +295,7 @@ impl Nodes {
         self.state[node.0 as usize].resume()
     }
 
-    /// What faults have changed of a node, but for its clock.
+    /// The effects of faults on a node, except on its clock.
     #[cfg(test)]
     pub fn shown(&self, node: NodeId) -> String {
         let NodeState { down, pauses, step, busy_until, waiting, is_called, .. } = &self.state[node.0 as usize];
@@ -312,13 +309,13 @@ impl Nodes {
         self.state[node.0 as usize].step
     }
 
-    /// From now on each event takes a node so much longer.
+    /// From now on each event takes a node longer, by `by`.
     pub fn slow_down(&mut self, node: NodeId, by: Duration) {
         self.brief[node.0 as usize].special = true;
         self.state[node.0 as usize].step += by;
     }
 
-    /// From now on each event takes a node so much less.
+    /// From now on each event takes a node less time, by `by`.
     pub fn speed_up(&mut self, node: NodeId, by: Duration) {
         let node = &mut self.state[node.0 as usize];
         node.step = node.step.saturating_sub(by);

@@ -8,22 +8,21 @@ use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
     ledger::Link,
     protocol::{PublicKey, SignedTransaction},
-    sim::network::Route,
+    sim::network::{Approach, Route},
 };
 use std::sync::Arc;
 
-/// Someone who watches a run; may not change it.
+/// An observer of a run. It cannot change the run.
 pub trait Observer: Send {
     /// Something happened at a node.
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event);
 
-    /// Something happened between nodes, or to one of them from outside. The trace digest leaves it out: it is the
-    /// cause of events and not one of a node's own. Messages are told only to those who want them
-    /// ([`Observer::wants_messages`]), faults to all.
+    /// Something happened between nodes, or to one of them from outside. The trace digest leaves it out: it is the cause of events and
+    /// not one of a node's own. Only observers that want messages receive them ([`Observer::wants_messages`]); all receive faults.
     fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
 
-    /// All that happened up to now has been told, and somebody may ask: for those who hand on what they gather. The inline
-    /// stage rests at the end of each `run_until`, the ractor stage after each event.
+    /// All events up to now have been delivered, and a reader may ask: observers publish their data here. The inline stage rests at the
+    /// end of each `run_until`, the ractor stage after each event.
     fn rest(&mut self) {}
 
     /// The clock has moved over a time in which nothing happened, and stands here.
@@ -153,14 +152,18 @@ impl World {
                 Heard::Deviates { on: *off, spare: None }
             }
             Next::Item(Item::Stimulus { stimulus: Stimulus::Share { .. }, .. }) => Heard::Learns,
-            // Nobody hears these.
+            // No observer receives these.
             Next::Item(
                 Item::Post { .. }
                 | Item::Answerless { .. }
                 | Item::Begin(_)
                 | Item::End(_)
                 | Item::Poll(_)
-                | Item::Free { .. },
+                | Item::Turn { .. }
+                | Item::Free { .. }
+                | Item::Intake(_)
+                | Item::Departures
+                | Item::Answer(_),
             ) => return,
         };
         let act = Act::Hears { local, what };
@@ -186,7 +189,7 @@ impl World {
                     observer.observe_act(self.now, from, &Act::Answers(submission));
                 }
             }
-            // Events are told anyway; only a deviant sends later.
+            // Observers receive events anyway; only a deviant sends later.
             Effect::SendAt { .. } | Effect::WakeAt { .. } | Effect::Observe(_) | Effect::Share { .. } => {}
         }
     }
@@ -198,6 +201,16 @@ impl World {
             Route::ArrivesAt(all) => {
                 for arrives in all {
                     self.tell(&NetworkEvent::Sent { from, to, message, arrives: *arrives });
+                }
+            }
+            Route::Comes(all) => {
+                for Approach { last, .. } in all {
+                    self.tell(&NetworkEvent::Sent { from, to, message, arrives: *last });
+                }
+            }
+            Route::Leaves(after) => {
+                for time in after {
+                    self.tell(&NetworkEvent::Sent { from, to, message, arrives: self.now + *time });
                 }
             }
         }

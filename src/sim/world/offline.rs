@@ -1,7 +1,7 @@
 //! Delegates that a fault switches off, in the rounds of the fault or in all rounds.
 //!
 //! [`Offline::told`] says when they learn it: when the fault is planned, or when it begins. Delegates of a run that goes on hear it
-//! like any other stimulus. Those of a run that is about to start take it before their first input.
+//! like any other stimulus. Delegates of a run that is about to start take it before their first input.
 //!
 //! [`Offline::told`]: crate::sim::fault::Offline::told
 

@@ -129,6 +129,8 @@ impl<'w> Outlook<'w> {
             matches!(
                 message,
                 Message::Block(_)
+                    | Message::Announcement(_)
+                    | Message::Body { .. }
                     | Message::Blocks { .. }
                     | Message::CommonBlocks { .. }
                     | Message::Peers(_)
@@ -136,7 +138,7 @@ impl<'w> Outlook<'w> {
                     | Message::HungUp
             )
         };
-        let messages = self.world.queue.messages().filter(|(_, to, message)| to.role == Role::Peer && tells(message));
+        let messages = self.world.under_way().filter(|(_, to, message)| to.role == Role::Peer && tells(message));
         let behind = self.up().filter(|node| self.world.nodes.is_behind(*node));
         messages.map(|(_, to, _)| to.node).chain(behind).collect()
     }

@@ -59,11 +59,11 @@ static KINDS: LazyLock<Vec<FaultKind>> = LazyLock::new(|| {
         }
         kind
     });
-    // What clients do happens at no node.
+    // Actions of clients happen at no node.
     kinds.filter(|kind| kind.by_clients().is_none()).collect()
 });
 
-/// What happened, without the number of the fault.
+/// The events, without the number of the fault.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
@@ -133,7 +133,7 @@ impl Stand {
             let stimulus = delivery.what.stimulus();
             if !matches!(stimulus, Stimulus::Input(_)) {
                 self.told.tell(format!("{to:?} {stimulus:?}"));
-                // What it wants done is not.
+                // Its effects are not carried out.
                 self.actors[index].take(now, stimulus, &mut Vec::new());
             }
         }
@@ -236,7 +236,7 @@ impl Model {
     }
 }
 
-/// What each kind does alone: told while it is in force and after, and shown while it is in force.
+/// The effect of each kind alone: the events while it is in force and after, and the state while it is in force.
 type Alone = (Vec<String>, String, Vec<String>);
 
 fn alone(stand: &mut Stand, second: u32, fault: usize) -> Alone {
@@ -334,7 +334,7 @@ fn each_behaviour_has_a_name_of_its_own() {
     stand.turn(10, 0, true);
     stand.turn(10, 1, true);
     let behaviours = &stand.world.faults.behaviours;
-    // Of a fault at two nodes they are told apart by the node that draws.
+    // The behaviours of a fault at two nodes differ by the node that draws.
     let names: BTreeSet<_> = behaviours.iter().map(|(_, to, layer)| (to.node, layer.name)).collect();
     assert_eq!((behaviours.len(), names.len()), (8, 8));
 }

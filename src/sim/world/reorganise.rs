@@ -43,8 +43,8 @@ impl PoolWatch {
 }
 
 impl World {
-    /// Builds the branch and tells the nodes to leave theirs for it. What became of the transactions is known once all of
-    /// this instant was played ([`World::reorganised`]).
+    /// Builds the branch and moves the nodes to it. The outcome of the transactions is known once all of this instant was played
+    /// ([`World::reorganised`]).
     ///
     /// # Errors
     /// It cannot be; nothing has changed then.

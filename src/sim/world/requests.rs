@@ -18,15 +18,15 @@ impl World {
         request
     }
 
-    /// A peer hears a message now, whoever may have sent it.
+    /// Delivers a message to a peer now, with any node as its sender.
     pub(in crate::sim) fn say(&mut self, from: NodeId, to: NodeId, message: Message) {
         let [from, to] = [from, to].map(|node| ActorId { node, role: Role::Peer });
         let generation = self.nodes.generation(to.node);
         self.queue.push(self.now, Item::Input { to, generation, input: Input::Message { from, message } });
     }
 
-    /// The answer to a request. A node that a fault holds up gives none at once: its client is told so, and what the node
-    /// says later is said to nobody.
+    /// Returns the answer to a request. A node that a fault delays gives none at once: its client receives an error, and the node's
+    /// later answer is dropped.
     pub(in crate::sim) fn take_answer(&mut self, request: RequestId, transactions: &Transactions) -> Submission {
         match self.answers.iter().position(|(answered, _)| *answered == request) {
             Some(index) => self.answers.swap_remove(index).1,
@@ -57,8 +57,8 @@ impl World {
         }
     }
 
-    /// A client that asked a node that is down is told so, and who posted something to it loses its connection. Everything
-    /// else is lost.
+    /// A client that asked a node that is down receives an error, and a peer that posted to it loses its connection. Everything else is
+    /// lost.
     pub(super) fn lost_with_its_node(&mut self, to: ActorId, input: Input) {
         match input {
             Input::Submit { request, transactions } => {

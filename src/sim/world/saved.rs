@@ -62,6 +62,7 @@ impl World {
             now,
             queue,
             network,
+            processors,
             nodes,
             agenda,
             faults,
@@ -73,10 +74,10 @@ impl World {
             delivered,
             anew,
             added,
-            // Of the plan, with what came in.
+            // Made again from the plan and the inputs.
             plan: _,
             names: _,
-            // Whoever watches watches anew.
+            // Observers are added anew.
             observers: _,
             tells_messages: _,
             tells_acts: _,
@@ -84,6 +85,8 @@ impl World {
             // Empty between two events.
             answers: _,
             witness: _,
+            // A run that goes on in another process counts anew.
+            events: _,
             arrivals: _,
         } = self;
         added.save(out);
@@ -108,6 +111,9 @@ impl World {
             delivered.save(out);
         }
         anew.save(out);
+        if let Some(processors) = processors {
+            processors.save(out);
+        }
     }
 
     fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
@@ -138,6 +144,9 @@ impl World {
         world.requests = Saved::load(from)?;
         world.delivered = Saved::load(from)?;
         world.anew = Saved::load(from)?;
+        if let Some(processors) = &mut world.processors {
+            processors.go_on(from)?;
+        }
         Ok(world)
     }
 

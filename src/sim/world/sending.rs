@@ -7,7 +7,7 @@
 use super::{Item, World, coming::Arrival};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime},
-    sim::network::Route,
+    sim::network::{Flow, Route},
 };
 use std::{mem, time::Duration};
 
@@ -28,6 +28,18 @@ pub(super) enum Failed {
 impl World {
     /// The message is taken, unless others that are under way say the same.
     pub(super) fn send(&mut self, from: ActorId, to: ActorId, message: &mut Message) {
+        if self.processors.is_some()
+            && matches!(message, Message::Blocks { .. } | Message::Body { .. })
+            && self.serve(from, to, message)
+        {
+            return;
+        }
+        self.transmit(from, to, message);
+    }
+
+    /// Sends a message without the time that its sender takes to make it.
+    #[inline]
+    pub(super) fn transmit(&mut self, from: ActorId, to: ActorId, message: &mut Message) {
         let route = self.network.route(self.now, from.node, to.node, message);
         if self.tells_messages {
             self.tell_route(from, to, message, &route);
@@ -36,6 +48,25 @@ impl World {
             Route::Lost => self.cut_off(from, to, message, Failed::Unanswered),
             Route::Arrives(at) => self.arrive(at, from, to, message),
             Route::ArrivesAt(all) => all.into_iter().for_each(|at| self.arrive(at, from, to, &mut message.clone())),
+            Route::Comes(_) | Route::Leaves(_) => self.delay_copies(route, from, to, message),
+        }
+    }
+
+    /// Sends a message on a route that is decided later.
+    #[inline(never)]
+    fn delay_copies(&mut self, route: Route, from: ActorId, to: ActorId, message: &Message) {
+        match route {
+            Route::Comes(all) => all.into_iter().for_each(|one| self.approach(one, from, to, message.clone())),
+            Route::Leaves(after) => {
+                let ends = (from, to, self.nodes.generation(to.node));
+                self.start_flow(Flow::new(
+                    ends,
+                    message.clone(),
+                    self.network.size(from.node, to.node, message),
+                    after,
+                ));
+            }
+            Route::Lost | Route::Arrives(_) | Route::ArrivesAt(_) => {}
         }
     }
 
@@ -47,6 +78,7 @@ impl World {
                 self.queue.push_copies(from.node, message, &[Arrival { at, to, generation }]);
             }
             _ => {
+                let at = self.within_node(at, to, message);
                 let input = Input::Message { from, message: message.take() };
                 self.queue.push(at, Item::Input { to, generation, input });
             }
@@ -73,6 +105,9 @@ impl World {
                 }
                 Route::Arrives(at) => arrivals.push(arrival(at)),
                 Route::ArrivesAt(all) => arrivals.extend(all.into_iter().map(arrival)),
+                Route::Comes(_) | Route::Leaves(_) => {
+                    self.delay_copies(route, from, ActorId { node: *node, role: Role::Peer }, message);
+                }
             }
         }
         self.queue.push_copies(from.node, message, &arrivals);
@@ -80,7 +115,7 @@ impl World {
         self.arrivals = arrivals;
     }
 
-    /// The time of a post is up that reached a node that stood still. If the node still does, nobody has answered.
+    /// The time of a post is up that reached a node that stood still. If the node still does, no answer has been sent.
     pub(super) fn look_for_answer(&mut self, from: ActorId, to: ActorId) {
         if !self.nodes.is_live(to.node) {
             self.connection_cut(self.now, from, to);

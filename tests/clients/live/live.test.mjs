@@ -81,7 +81,7 @@ test("the live view follows a partition, which a button begins, and its end", as
     await figure(page, "Branches", 1);
     await figure(page, "On the winning tip", "100 %");
     await until(page, () => !document.querySelector("svg.nodes").getAttribute("aria-label").includes("cut"));
-    await until(page, () => /rolled back from height/.test(document.querySelector(".events").textContent));
+    await until(page, () => /rolled back from height/.test(document.querySelector(".events")?.textContent));
     assert.deepEqual(told, []);
     await close();
 });
@@ -110,7 +110,7 @@ test("pace, advance, snapshots, reorganisations, the faucet, crashes: the button
     await press(page, "Go back to 1");
     await figure(page, "Height", kept);
     assert.equal((await heights(small))[0], kept);
-    assert.ok((await page.locator(".snapshots").innerText()).includes("<b onmouseover=alert(1)>before</b>"), "a name is text");
+    assert.equal(await page.locator(".snapshots bdi").innerText(), "<b onmouseover=alert(1)>before</b>", "a name is text, and turns no other");
 
     await page.getByLabel("Blocks to leave").fill("2");
     await press(page, "Reorganise");
@@ -159,7 +159,7 @@ test("the answer to a button stands beside it, in words of people, also on a sma
             assert.ok(away < 40, `${width} px: '${text}' stands ${away} px from ${button}`);
             assert.ok(to.y >= 0 && to.y + to.height <= height && to.x >= 0 && to.x + to.width <= width, `${width} px: '${text}' is outside`);
             assert.equal(await page.locator(".outcome:not(:empty)").count(), 1, "the answer to an earlier button is gone");
-            assert.doesNotMatch(await answer.textContent(), /key '|found |arktoshi|byte|undefined/);
+            assert.doesNotMatch(await answer.textContent(), /key '|found |arktoshi|byte|undefined|unsupported|integer|u32|fails because/i);
         };
         await answered("Pay", "Give the address to pay.");
         await field("Address to pay", "nonsense");
@@ -175,15 +175,61 @@ test("the answer to a button stands beside it, in words of people, also on a sma
         await page.getByLabel("Kind of fault").selectOption({ label: "Crash" });
         await page.getByRole("textbox", { name: "Nodes" }).fill("nobody");
         await answered("Begin", "Nodes: “nobody” is not possible, genesis_1 to genesis_5 is.");
+        await page.getByLabel("Kind of fault").selectOption({ label: "Partition" });
+        await field("Cut off", " / ");
+        await answered("Begin", "Cut off: give something like 0-3, 7");
+        await page.getByLabel("Kind of fault").selectOption({ label: "Drop messages" });
+        await field("Chance", "20 %");
+        await answered("Begin", "Chance: “20 %” is no number: give something like 0.2.");
+        await page.getByLabel("Kind of fault").selectOption({ label: "Delay messages" });
+        await field("By ms", "-5");
+        await answered("Begin", "By ms: “-5” is not possible, a whole number from 0 on is.");
+        await field("By ms", "300");
+        await field("Seconds it lasts; empty until it is ended", "-3");
+        await answered("Begin", "The seconds it lasts: “-3” is not possible");
+        // A field that is not shown stops no other form.
         await page.getByLabel("Kind of fault").selectOption("");
         await field("Fault", "{kind");
         await answered("Begin", "This is no JSON");
+        await field("Fault", '{"kind": "slow", "nodes": [1], "step_ms": "x"}');
+        await answered("Begin", "step_ms: “x” is not possible, a whole number from 0 on is.");
+        await field("Fault", '{"kind": "nope"}');
+        await answered("Begin", "kind: “nope” is not possible, partition, heal, ");
+        await field("How many", "0");
+        await answered("Advance", "“0” cannot be played: give a whole number from 1 to 100,000.");
+        await page.getByLabel("Of what").selectOption("height");
+        await field("How many", "2");
+        await answered("Advance", "The chain has height ");
+        await field("Blocks to leave", "-3");
+        await answered("Reorganise", "Blocks to leave: “-3” is not possible");
         await field("Name of the snapshot", "here");
         await answered("Take", "keeps height");
         await page.locator("svg.nodes").focus();
         await page.keyboard.press("Home");
         await answered("Crash", "Node 0 has crashed.", ".standing .read");
         await answered("Restart", "Node 0 is up again.", ".standing .read");
+        await page.goto(`${small.origin}/#/lab`);
+        await field("How many accounts", "5000");
+        await page.getByRole("form", { name: "New accounts" }).waitFor();
+        const make = async (form, text) => {
+            const pressed = page.getByRole("form", { name: form }).getByRole("button");
+            await pressed.click();
+            await outcome(page, text);
+            const [from, to] = [await pressed.boundingBox(), await page.locator(".outcome", { hasText: text }).boundingBox()];
+            assert.ok(to.y - (from.y + from.height) < 40 && to.y + to.height <= height, `${width} px: '${text}' stands at ${to.y}, the button at ${from.y}`);
+            assert.doesNotMatch(await page.locator(".outcome", { hasText: text }).textContent(), /key '|found |arktoshi|fails because/i);
+        };
+        await make("New accounts", "The number of accounts: “5000” is not possible, a whole number from 1 to 1000 is.");
+        await field("How many accounts", "1");
+        await field("Coins of each", "0");
+        await make("New accounts", "An account cannot begin with 0\u00a0TARK.");
+        await field("Milliseconds", "99999999");
+        await make("New rule", "Milliseconds must be 60,000 or less.");
+        await field("Milliseconds", "soon");
+        await field("Per cent of them", "300");
+        await make("New rule", "“300” is no share: give 0 to 100 per cent.");
+        await page.getByLabel("Delegates; empty").fill("999");
+        await make("New chain", "Delegates must be 200 or less.");
         assert.deepEqual(told.filter((line) => !line.includes("422")), []);
         await close();
     }
@@ -248,7 +294,7 @@ test("every pace, every advance, every kind of fault of the form, and every othe
 
     // The chips leave events out, Hold keeps the list, and the theme changes.
     await net.advance(1);
-    await until(page, () => document.querySelector(".events").textContent.includes("forged height"));
+    await until(page, () => document.querySelector(".events")?.textContent.includes("forged height"));
     await press(page, "Blocks");
     await until(page, () => !document.querySelector(".events").textContent.includes("forged height"));
     await press(page, "Blocks");
@@ -322,8 +368,8 @@ test("text of others is text: usernames, notes and reasons never become elements
     const evil = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
     await page.route(/\/(api|lab)(\/|\?|$)/, async (route) => {
         if (route.request().url().includes("/lab/events")) {
-            const event = { at: 8e6, node: 0, kind: "block.refused", reason: evil };
-            return route.fulfill({ contentType: "text/event-stream", body: `id: 9\ndata: ${JSON.stringify(event)}\n\n` });
+            const events = [{ at: 8e6, node: 0, kind: "block.refused", reason: evil }, { at: 8e6, node: 0, kind: "block.forged", block: { id: "ff".repeat(32), height: 999 } }];
+            return route.fulfill({ contentType: "text/event-stream", body: events.map((event, index) => `id: ${index + 9}\ndata: ${JSON.stringify(event)}\n\n`).join("") });
         }
         const response = await route.fetch();
         const text = (await response.text()).replaceAll(/"(genesis_\d)"/g, JSON.stringify(evil)).replace(/"vendorField":"[^"]*"|"version":[12]/g, `"vendorField":${JSON.stringify(evil)}`);
@@ -336,7 +382,13 @@ test("text of others is text: usernames, notes and reasons never become elements
     }
     assert.equal(await page.locator("main img, main script").count(), 0);
     assert.notEqual(await page.title(), "taken");
+    // A block that is on no branch that the page knows has the colour of none.
+    await page.goto(`${small.origin}/#/`);
+    await until(page, () => document.querySelector(".events")?.textContent.includes("forged height 999"));
+    const signs = await page.locator(".events li", { hasText: "forged height 999" }).locator(".sign").evaluateAll((all) => all.map((sign) => sign.style.color));
+    assert.deepEqual([...new Set(signs)], ["var(--soft)"]);
     assert.deepEqual(told.filter((line) => !/40[04]|422/.test(line)), []);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     await close();
 });
 
@@ -370,7 +422,7 @@ test("whoever may not steer a testnet sees its explorer first and its live pictu
         await page.getByRole("link", { name: "Live", exact: true }).click();
         await figure(page, "Nodes live", "5 of 5");
         await figure(page, "Seed", "–");
-        await until(page, () => /forged height/.test(document.querySelector(".events").textContent));
+        await until(page, () => /forged height/.test(document.querySelector(".events")?.textContent));
         const height = await page.locator(".tile dd").first().textContent();
         await until(page, (height) => document.querySelector(".tile dd").textContent !== height, height);
         await page.locator("svg.nodes").focus();
@@ -414,7 +466,7 @@ test("whoever may not steer a testnet sees its explorer first and its live pictu
     await use(TOKEN);
     await press(held.page, "+1 slot");
     await figure(held.page, "Height", 2);
-    await until(held.page, () => document.querySelector(".events").textContent.includes("forged height 2"));
+    await until(held.page, () => document.querySelector(".events")?.textContent.includes("forged height 2"));
     assert.deepEqual(await held.page.locator("#views a").allTextContents(), ["Live", "Blocks", "Transactions", "Wallets", "Delegates", "Pool", "Lab"]);
     assert.deepEqual(held.told, []);
     await held.close();
@@ -464,7 +516,7 @@ test("a chain that goes on says from which instant, leads back, and never names 
     await page.reload();
     await isTrue();
     await press(page, "Back by one slot");
-    await until(page, () => document.querySelector(".when").textContent.startsWith("As it was at"));
+    await until(page, () => document.querySelector(".when")?.textContent.startsWith("As it was at"));
     const instant = new URL(page.url()).searchParams.get("at");
     const when = (await page.locator(".when").textContent()).match(/\d\d:\d\d:\d\d/)[0];
     await press(page, "Go on from here");
@@ -473,7 +525,7 @@ test("a chain that goes on says from which instant, leads back, and never names 
     await until(page, (when) => document.querySelector("#origin").textContent.includes(`it went on from the testnet as it was at ${when}, height`), when);
     await page.getByRole("link", { name: "The testnet at that instant" }).click();
     await page.waitForURL((url) => url.searchParams.get("at") === instant && url.pathname === "/");
-    await until(page, () => document.querySelector(".when").textContent.startsWith("As it was at"));
+    await until(page, () => document.querySelector(".when")?.textContent.startsWith("As it was at"));
     assert.deepEqual(told, []);
     await close();
 });
@@ -487,7 +539,7 @@ test("events are there after a reload, and the past has those that had happened 
     await net.advance(4);
     const { page, told, close } = await open(browser, net);
     const events = () => page.locator(".events li").evaluateAll((lines) => lines.map((line) => `${line.firstChild.textContent} ${line.lastChild.textContent}`));
-    await until(page, () => document.querySelector(".events").textContent.includes("forged height 2"));
+    await until(page, () => document.querySelector(".events")?.textContent.includes("forged height 2"));
     const first = await events();
     assert.ok(first.some((line) => line.includes("down: crash")) && first.some((line) => line.includes("round 2 began")), first.join("\n"));
     await press(page, "+1 slot");
@@ -500,12 +552,12 @@ test("events are there after a reload, and the past has those that had happened 
     await page.goto("about:blank");
     await net.advance(4);
     await page.goto(`${net.origin}/?at=${nowMicros}#/`);
-    await until(page, () => document.querySelector(".when").textContent.startsWith("As it was at") && document.querySelectorAll(".events li").length > 5);
+    await until(page, () => document.querySelector(".when")?.textContent.startsWith("As it was at") && document.querySelectorAll(".events li").length > 5);
     const then = await events();
     assert.ok(then.every((line) => !line.includes("crash")), then.join("\n"));
     assert.deepEqual(then, first.slice(-then.length), "the same events, as far as they had happened");
     await press(page, "Back to now");
-    await until(page, () => /down: crash/.test(document.querySelector(".events").textContent));
+    await until(page, () => /down: crash/.test(document.querySelector(".events")?.textContent));
     assert.equal((await events()).length, new Set(await events()).size, "none is told twice");
     assert.deepEqual(told, []);
     await close();
@@ -585,11 +637,27 @@ test("an address that names no instant says so, on every view", async () => {
     for (const [at, text] of [["yesterday", "The address names no instant: “yesterday”."], ["999000000", "00:16:39 cannot be shown: the past that is kept goes from 00:00:08 to "], ["8000000-1", "The address names no instant"]])
         for (const view of ["#/", "#/blocks"]) {
             const { page, told, close } = await open(browser, small, `/?at=${at}${view}`);
-            await until(page, (text) => document.querySelector(".when")?.checkVisibility() && document.querySelector(".when").textContent.startsWith(text), text);
+            await until(page, (text) => document.querySelector(".when")?.checkVisibility() && document.querySelector(".when")?.textContent.startsWith(text), text);
             assert.ok(await page.getByLabel("Instant shown").evaluate((slider) => slider.value === slider.max && Number(slider.max) > Number(slider.min)));
             assert.deepEqual(told.filter((line) => !line.includes("422")), []);
             await close();
         }
+});
+
+test("an address that asks for an instant where there is no past to look at says so", async () => {
+    const off = await start("--pace", "manual", "--stage", "inline", "--delegates", "3", "--lab", "off");
+    const { id } = await small.post("/lab/chains", { delegates: 3, seed: 9 });
+    for (const [net, address, text] of [
+        [off, "/?at=8000000#/live", "The address asks for the instant “8000000”. Those who may steer this testnet can look at its past. What is shown here is now."],
+        [small, `/chains/${id}/?at=8000000`, "The address asks for the instant “8000000”. An isolated chain has no past of its own to look at. What is shown here is now."],
+        [small, `/chains/${id}/`, null],
+    ]) {
+        const { page, told, close } = await open(browser, net, address);
+        await figure(page, "Nodes live", "3 of 3");
+        assert.deepEqual(await page.locator(".banner").allTextContents(), text === null ? [] : [text]);
+        assert.deepEqual(told, []);
+        await close();
+    }
 });
 
 test("a wide screen is used, nothing that is chosen is cut off, and figures say what they count", async () => {
@@ -628,6 +696,12 @@ test("a wide screen is used, nothing that is chosen is cut off, and figures say 
     await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 19 }] });
     await net.advance(30);
     await until(page, () => /since \d\d:\d\d:\d\d,/.test(document.querySelector(".faults").textContent));
+    // Beside another card the events go down to the end of their own.
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await until(page, () => document.querySelector(".plot .span"));
+    const [list, card] = await page.locator(".events").evaluate((events) => [events, events.closest(".card")].map((one) => one.getBoundingClientRect().bottom));
+    assert.ok(card - list < 20, `the list ends at ${list}, its card at ${card}`);
+    await page.setViewportSize({ width: 1440, height: 900 });
     const { slots } = await net.get("/lab/round");
     const count = (state) => slots.filter((slot) => slot.state === state).length;
     await figure(page, "Missed in round", `${count("missed")}, ${count("elsewhere")} elsewhere`);
@@ -650,6 +724,12 @@ test("a wide screen is used, nothing that is chosen is cut off, and figures say 
     await page.getByRole("button", { name: "Copy the address" }).click();
     await until(page, () => document.querySelector(".copy").textContent === "Copied");
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), sender);
+    for (const [view, id] of [["transactions", paid], ["blocks", (await net.get("/api/blocks/1")).id]]) {
+        await page.goto(`${net.origin}/#/${view}/${id}`);
+        await page.getByRole("button", { name: "Copy the id" }).click();
+        await until(page, () => document.querySelector(".copy").textContent === "Copied");
+        assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
+    }
     assert.deepEqual(told, []);
     await close();
 });
@@ -683,7 +763,7 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
     await net.advance(20);
     const { page, told, close } = await open(browser, net);
     const slider = page.getByLabel("Instant shown");
-    const when = (text) => until(page, (text) => document.querySelector(".when").textContent.includes(text), text);
+    const when = (text) => until(page, (text) => document.querySelector(".when")?.textContent.includes(text), text);
     await figure(page, "Nodes live", "6 of 7");
 
     // The slider goes by slots, and what is drawn is what was.
@@ -801,7 +881,7 @@ test("who goes back to now stays there, whatever is on its way, and a node that 
     assert.equal(held.length, 1);
     const [answer] = await Promise.all([page.waitForResponse((response) => response.request().method() === "POST"), held[0].continue()]);
     assert.equal(answer.status(), 201);
-    await until(page, () => document.querySelector(".when").textContent.startsWith("Now."));
+    await until(page, () => document.querySelector(".when")?.textContent.startsWith("Now."));
     await figure(page, "Height", 13);
     await net.advance(1);
     await figure(page, "Height", 14);
@@ -811,7 +891,7 @@ test("who goes back to now stays there, whatever is on its way, and a node that 
     await back.click();
     await page.getByLabel("Node whose explorer is shown").fill("9");
     await page.keyboard.press("Enter");
-    await until(page, () => document.querySelector(".when").textContent.includes("There is no node 9: they have the numbers 0 to 4."));
+    await until(page, () => document.querySelector(".when")?.textContent.includes("There is no node 9: they have the numbers 0 to 4."));
     assert.equal(await page.getByLabel("Node whose explorer is shown").inputValue(), "0");
     await back.click();
     await figure(page, "Height", 12);
@@ -868,6 +948,25 @@ test("where not all nodes are linked, only links are drawn and counted as cut", 
     await net.advance(60);
     await until(page, (cut) => document.querySelector(".cut-count")?.textContent === `${cut} links cut`, cut);
     assert.deepEqual(told, []);
+    await close();
+});
+
+test("a slot that becomes another one's without a new block has its piece in the ring as in the figures", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "15", "--delegates", "7");
+    await net.advance(12);
+    const { page, told, close } = await open(browser, net);
+    await figure(page, "Missed in round", "0");
+    await page.route(/\/lab\/round$/, async (route) => {
+        const response = await route.fetch();
+        const answer = await response.json();
+        answer.data.slots.find(({ state }) => state === "forged").state = "elsewhere";
+        return route.fulfill({ response, json: answer });
+    });
+    await figure(page, "Missed in round", "0, 1 elsewhere");
+    assert.equal(await page.locator("path.slot.elsewhere").evaluate((path) => path.getAttribute("d").split("Z").length - 1), 1);
+    assert.ok((await page.locator(".ringed").textContent()).includes("1 on another branch"));
+    assert.deepEqual(told, []);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     await close();
 });
 

@@ -118,6 +118,25 @@ class Operating(unittest.TestCase):
             subprocess.run(["promtool", "check", "config", str(FILES / "prometheus.yml")], check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["sh", "-n", str(FILES / "backup.sh")], check=True)
 
+    def test_logrotate_moves_the_log_and_no_line_is_lost(self):
+        child, port = self.started("--pace", "manual", "--log", "node.log")
+        text = (FILES / "logrotate.conf").read_text()
+        hang_up = "systemctl kill --signal HUP --kill-whom main dposlab.service"
+        for shown, instead in (("/var/log/dposlab/node.log", str(self.folder / "node.log")), ("    su dposlab dposlab\n", ""), (hang_up, f"kill -HUP {child.pid}")):
+            self.assertIn(shown, text)
+            text = text.replace(shown, instead)
+        rules, log, old = self.folder / "logrotate.conf", self.folder / "node.log", self.folder / "node.log.1"
+        rules.write_text(text)
+        rules.chmod(0o644)
+        ask(port, "/lab/advance", "POST", {"slots": 20})
+        subprocess.run(["logrotate", "--force", "--state", str(self.folder / "state"), str(rules)], check=True)
+        until(lambda: log.exists(), "a new log")
+        ask(port, "/lab/advance", "POST", {"slots": 20})
+        child.send_signal(signal.SIGTERM)
+        child.wait(10)
+        heights = [[int(height) for height in re.findall(r"Applied block \d+ at height (\d+)", file.read_text())] for file in (old, log)]
+        self.assertEqual(heights, [list(range(2, 22)), list(range(22, 42))])
+
     def test_a_copy_of_a_running_testnet_goes_on_with_its_blocks(self):
         given = ["--checkpoint-every", "50", "--pace", "manual"]
         _, port = self.started("--data-dir", "kept", "--speed", "2000", "--checkpoint-every", "50")
@@ -151,6 +170,58 @@ class Operating(unittest.TestCase):
             self.assertEqual(json.loads(ask(port, "/api/blockchain")[1])["data"]["block"], tip)
             child.send_signal(signal.SIGTERM)
             child.wait(10)
+
+    @unittest.skipUnless(subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0, "buildah needs to mount for a container without a daemon")
+    def test_the_image_of_the_dockerfile_runs_as_the_page_says(self):
+        # No image of Rust or Alpine can be had, so the first stage is not built: the program is the one of the tests, with its libraries.
+        store = ["buildah", "--storage-driver", "vfs", "--root", str(self.folder / "store"), "--runroot", str(self.folder / "run")]
+        context = self.folder / "context"
+        stage = re.search(r"^FROM scratch\n.*", (ROOT / "Dockerfile").read_text(), re.M | re.S)[0]
+        source, place = re.search(r"COPY --from=build (\S+) (\S+)", stage).groups()
+        stage = stage.replace("--from=build ", "")
+        files = {source: PROGRAM}
+        for library in re.findall(r"/\S+", subprocess.run(["ldd", PROGRAM], check=True, capture_output=True, text=True).stdout):
+            files[library] = library
+            stage += f"COPY {library} {library}\n"
+        for name, original in files.items():
+            (context / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(original, context / name.lstrip("/"))
+        (context / "Dockerfile").write_text(stage)
+        subprocess.run([*store, "bud", "--isolation", "chroot", "-t", "dposlab", str(context)], check=True, capture_output=True)
+        container = subprocess.run([*store, "from", "dposlab"], check=True, capture_output=True, text=True).stdout.strip()
+        config = json.loads(subprocess.run([*store, "inspect", container], check=True, capture_output=True, text=True).stdout)["OCIv1"]["config"]
+        self.assertEqual(config["Entrypoint"], [place])
+
+        port = free_port()
+        block = re.search(r"docker run.*?\n    dposlab (up .*?)\n", PAGE, re.S)
+        data, token = self.folder / "data", self.folder / "token"
+        data.mkdir()
+        os.chown(data, 65532, 65532)
+        token.write_text(TOKEN)
+        token.chmod(0o644)
+        volumes = ["--volume", f"{data}:/data", "--volume", f"{token}:/token:ro"]
+        for name, words in (("as the page says", block[1].split()), ("as it is", config["Cmd"])):
+            own = ["--port", str(port), "--stage", "inline", "--delegates", "5"]
+            child = self.begin(*store, "run", "--isolation", "chroot", *volumes, container, "--", *config["Entrypoint"], *words, *own)
+            until(lambda: answers(port) or child.poll() is not None, f"a testnet {name}")
+            # A container's port mapping does not arrive from loopback. Here it does, so only the token closes the lab.
+            if name == "as the page says":
+                self.assertEqual([ask(port, "/lab")[0], ask(port, "/lab", token=TOKEN)[0]], [401, 200])
+            running = self.descendants(child.pid)
+            [testnet] = [pid for pid in running if os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]) == b"dposlab"]
+            status = Path(f"/proc/{testnet}/status").read_text()
+            self.assertRegex(status, r"Uid:(\s65532){4}")
+            self.assertRegex(status, r"CapEff:\s0+\n")
+            os.kill(testnet, signal.SIGTERM)
+            self.assertEqual(child.wait(20), 0)
+        self.assertTrue((data / "testnet" / "network.json").exists())
+        self.assertEqual((data / "testnet").stat().st_uid, 65532)
+
+    def descendants(self, pid):
+        of = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            of += [int(child) for child in (task / "children").read_text().split() if int(child) not in of]
+        return of + [below for child in of for below in self.descendants(child)]
 
     def test_nginx_serves_the_public_api_and_nothing_of_the_lab(self):
         _, before = self.started("--pace", "manual", "--behind-proxy", "X-Forwarded-For")

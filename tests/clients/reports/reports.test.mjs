@@ -447,10 +447,73 @@ test("the share of runs that ended well says of which runs it is", async () => {
     const { censored, runs, cells } = JSON.parse(readFileSync(join(out, "cut", "summary.json"), "utf8"));
     assert.deepEqual([censored, runs, cells.map(({ ok }) => ok?.of ?? null)], [3, 6, [null, 3]]);
     const words = await page.locator(".card", { hasText: "Runs that ended well" }).first().innerText();
-    assert.ok(words.includes("Of the runs that came to their end, the share in which all went well"), words);
+    assert.ok(words.includes("Of the runs that came to their end or broke an assertion before, the share in which all went well"), words);
     assert.ok(words.includes("Left out of all 6: 3 that were ended before their end (censored)."), words);
     assert.deepEqual(told, []);
     await close();
+});
+
+test("a comparison stands at its differences, and its table says the same", async () => {
+    const sweep = ["sweep", "scenarios/healthy.toml", "--seeds", "0..4", "--set", "rounds=3", "--vary", "network.latency.max_ms=600,2000,9000", "--vary", "network.loss=0.0,0.4", "--compare", "--out", join(out, "compared")];
+    assert.ok(spawnSync(binary, sweep, { cwd: root, stdio: "ignore" }).status < 2);
+    const { page, told, close } = await open("compared");
+    const { compared, cells } = JSON.parse(readFileSync(join(out, "compared", "summary.json"), "utf8"));
+    assert.equal(compared.length, cells.length - 1);
+    assert.ok((await page.locator("header + .command").innerText()).includes(" --compare "));
+    await page.locator("select").selectOption("missed_slots");
+    const card = cardOf(page, "Difference");
+    assert.ok((await card.innerText()).includes("Each combination minus max_ms=600, loss=0.0, seed by seed"));
+    const drawn = await drawing(card);
+    const y = up(drawn, "missed slots");
+    for (const loss of ["0.0", "0.4"]) {
+        const of = compared.filter(({ varied }) => varied["network.loss"] === loss).map(({ figures: { missed_slots: missed } }) => missed);
+        const found = marks(drawn.series[`loss=${loss}`].marker);
+        assert.equal(found.length, of.length, loss);
+        of.forEach(({ difference }, index) => near(y.of(found[index][1]), difference, y, `loss ${loss}, difference ${index}`));
+        const sure = of.filter(({ confidence }) => confidence);
+        const errors = (drawn.series[`loss=${loss}`].error ?? "").split("M").slice(1).filter((bar) => bar.includes("V")).map((bar) => bar.match(/^[\d.]+,([\d.]+)V([\d.]+)/).slice(1).map(Number));
+        assert.equal(errors.length, sure.length);
+        sure.forEach(({ confidence: { low, high } }, index) => {
+            near(y.of(errors[index][0]), low, y, "low end");
+            near(y.of(errors[index][1]), high, y, "high end");
+        });
+    }
+    assert.ok(compared.some(({ figures }) => figures.missed_slots.confidence && figures.missed_slots.difference > 1), "there is something to see");
+    const rows = await cardOf(page, "Differences").locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(rows.map(([name, left]) => [name, left]), compared.map(({ varied, left_out: left }) => [`max_ms=${varied["network.latency.max_ms"]}, loss=${varied["network.loss"]}`, String(left)]));
+    rows.forEach(([, , missed], index) => assert.ok(Math.abs(Number(missed.split(/[ ;]/)[0].replaceAll(",", "").replace("−", "-")) - compared[index].figures.missed_slots.difference) <= 0.001 * Math.abs(compared[index].figures.missed_slots.difference), `${missed} in row ${index}`));
+    assert.deepEqual(told, []);
+    await close();
+    // Without the option nothing is compared.
+    const plain = await open("numbers");
+    assert.equal(await cardOf(plain.page, "Difference").count() + (await cardOf(plain.page, "Differences").count()), 0);
+    await plain.close();
+});
+
+test("a sweep that ended when a mean was known draws it with its intervals", async () => {
+    for (const [name, width, seeds] of [["known", "0.7", "0..200"], ["unknown", "0.0001", "0..3"]]) {
+        const sweep = ["sweep", "scenarios/healthy.toml", "--seeds", seeds, "--set", "rounds=2", "--vary", "network.loss=0.0,0.4", "--until-ci", `missed.rate<${width}`, "--out", join(out, name)];
+        assert.ok(spawnSync(binary, sweep, { cwd: root, stdio: "ignore" }).status < 2);
+        const { page, told, close } = await open(name);
+        const { until_ci: until } = JSON.parse(readFileSync(join(out, name, "summary.json"), "utf8"));
+        assert.equal(until.reached, name === "known");
+        assert.ok((await page.locator("header + .command").innerText()).includes(` --until-ci 'missed.rate<${width}' `));
+        const card = cardOf(page, "The mean of missed.rate");
+        const words = until.reached ? `After ${until.cells[0].runs} runs of each combination every interval was narrower than 70\u00a0%, so the sweep ended.` : "The seeds were over before every interval was narrower than 0.01\u00a0%: more --seeds are needed.";
+        assert.ok((await card.innerText()).includes(words), await card.innerText());
+        const drawn = await drawing(card);
+        const y = up(drawn, "share of the slots that were missed");
+        const { marker, error } = Object.values(drawn.series)[0];
+        assert.equal(marks(marker).length, 2);
+        const errors = error.split("M").slice(1).filter((bar) => bar.includes("V")).map((bar) => bar.match(/^[\d.]+,([\d.]+)V([\d.]+)/).slice(1).map(Number));
+        until.cells.forEach(({ mean, confidence }, index) => {
+            near(y.of(marks(marker)[index][1]), mean * 100, y, `mean ${index}`);
+            near(y.of(errors[index][0]), confidence.low * 100, y, `low end ${index}`);
+            near(y.of(errors[index][1]), confidence.high * 100, y, `high end ${index}`);
+        });
+        assert.deepEqual(told, []);
+        await close();
+    }
 });
 
 test("a study of points has a plot for each value, with a mark at each point", async () => {

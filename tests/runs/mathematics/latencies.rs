@@ -11,7 +11,7 @@ use dposlab::{
         network::{Distribution, LinkLatency, Per, Regions},
     },
 };
-use statrs::distribution::{ContinuousCDF, LogNormal, Normal};
+use statrs::distribution::{ContinuousCDF, LogNormal, Normal, Pareto};
 
 /// Links between so many nodes are all asked, under several seeds.
 const NODES: u32 = 120;
@@ -105,6 +105,48 @@ fn log_normal_latencies_have_their_median_and_their_sigma() {
     }
 }
 
+/// The distribution that SimBlock draws latencies from.
+fn pareto(mean: f64, shape: f64) -> impl Fn(f64) -> f64 {
+    let pareto = Pareto::new(mean - 5.0, shape).expect("it is one");
+    move |x| pareto.cdf(x)
+}
+
+#[test]
+fn pareto_latencies_have_their_mean_and_the_shape_of_it() {
+    for per in [Per::Link, Per::Message] {
+        for mean_ms in [11.0, 124.0] {
+            let samples = sampled(Distribution::Pareto { mean_ms }, per);
+            distributed(&samples, pareto(mean_ms, 0.2 * mean_ms), pareto(mean_ms, 0.22 * mean_ms));
+            distributed(&samples, pareto(mean_ms, 0.2 * mean_ms), pareto(mean_ms + 0.3, 0.2 * mean_ms));
+        }
+        // The mean of a Pareto distribution is shape * scale / (shape - 1), which is the mean here, and its variance has a closed form.
+        let (mean, shape) = (124.0, 24.8_f64);
+        let samples = sampled(Distribution::Pareto { mean_ms: mean }, per);
+        let found = samples.iter().sum::<f64>() / samples.len() as f64;
+        let deviation = mean / (shape * (shape - 2.0)).sqrt();
+        let error = deviation / (samples.len() as f64).sqrt();
+        assert!((found - mean).abs() < 4.0 * error, "a mean of {found}, not {mean} ± {error}");
+    }
+}
+
+#[test]
+fn messages_between_regions_draw_a_latency_each() {
+    let latency_ms = vec![vec![11.0, 80.0], vec![120.0, 32.0]];
+    let regions =
+        Regions { shares: vec![1.0, 1.0], latency_ms: latency_ms.clone(), pareto: true, ..Regions::default() };
+    let model = NetworkModel { regions: Some(regions), ..NetworkModel::default() };
+    let mut network = network(4, &model, 3);
+    for (from, to) in [(0, 1), (0, 2), (3, 1), (2, 3)] {
+        let mean_ms = latency_ms[usize::from(from > 1)][usize::from(to > 1)];
+        let ms = |at: SimTime| (at.micros() - NOW.micros()) as f64 / 1_000.0;
+        let samples: Vec<f64> = (0..20_000)
+            .flat_map(|_| arrivals(network.route(NOW, NodeId(from), NodeId(to), &Message::StatusRequest)))
+            .map(ms)
+            .collect();
+        distributed(&samples, pareto(mean_ms, 0.2 * mean_ms), pareto(mean_ms, 0.22 * mean_ms));
+    }
+}
+
 #[test]
 fn the_directions_of_a_link_are_drawn_apart() {
     let latency = Latency { distribution: Distribution::LogNormal { median_ms: 80.0, sigma: 0.5 }, per: Per::Link };
@@ -122,7 +164,12 @@ fn the_directions_of_a_link_are_drawn_apart() {
 
 #[test]
 fn regions_have_the_latency_of_their_ends_and_spread_it_evenly() {
-    let regions = Regions { shares: vec![1.0, 3.0], latency_ms: vec![vec![5.0, 80.0], vec![120.0, 10.0]], spread: 0.2 };
+    let regions = Regions {
+        shares: vec![1.0, 3.0],
+        latency_ms: vec![vec![5.0, 80.0], vec![120.0, 10.0]],
+        spread: 0.2,
+        ..Regions::default()
+    };
     let model = NetworkModel { regions: Some(regions.clone()), ..NetworkModel::default() };
     let mut samples = vec![vec![Vec::new(); 2]; 2];
     for seed in [1, 2, 3, 4, 5] {

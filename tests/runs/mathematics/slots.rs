@@ -115,7 +115,7 @@ fn played(latency_ms: u32, rules: &str) -> (u32, Vec<String>) {
     );
     let scenario: Scenario = scenario(&text);
     let (rounds, _) = crate::support::play(&scenario, 1, StageKind::Inline);
-    (rounds.height().0, scenario.notes())
+    (rounds.height().0, scenario.notes(Some(SeedTree::new(1))))
 }
 
 /// The blocks that each of seven delegates forges in five rounds' worth of slots.
@@ -157,7 +157,7 @@ fn a_network_reach_that_the_topology_cannot_give_is_said() {
         let scenario = scenario(&text);
         let seeds = SeedTree::new(1);
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        (plan.tree.rules().minimum_network_reach, scenario.notes())
+        (plan.tree.rules().minimum_network_reach, scenario.notes(Some(seeds)))
     };
     let (reach, notes) = ring("");
     assert_eq!(reach, Some(2));
@@ -172,4 +172,33 @@ fn a_network_reach_that_the_topology_cannot_give_is_said() {
     assert_eq!(played(50, "").1, Vec::<String>::new(), "seven nodes have six neighbours each");
     let (reach, _) = ring("[rules]\nbase = \"corrected\"\n");
     assert_eq!(reach, Some(2));
+}
+
+#[test]
+fn the_reach_in_the_note_is_that_of_the_seed() {
+    let scenario =
+        scenario("rounds = 2\n[network]\ndelegates = 13\ngossip = \"reference\"\ntopology = { geometric = 0.75 }\n");
+    let mut lowered = 0;
+    for seed in 0..40 {
+        let seeds = SeedTree::new(seed);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let reach = plan.tree.rules().minimum_network_reach.expect("the graph is connected");
+        let notes = scenario.notes(Some(seeds));
+        assert_eq!(notes.is_empty(), reach == 5, "seed {seed}: {reach}, {notes:?}");
+        assert!(notes.iter().all(|note| note.starts_with(&format!("minimum_network_reach is {reach} in place of 5"))));
+        lowered += u32::from(reach < 5);
+    }
+    assert!((1..40).contains(&lowered), "lowered in {lowered} of 40");
+    let small_world = self::scenario(
+        "rounds = 2\n[network]\ndelegates = 13\ntopology = { small-world = { reach = 3, rewired = 0.5 } }\n[rules]\nbase = \"reference\"\n",
+    );
+    let of_all = small_world.notes(None);
+    assert!(of_all.len() == 1 && of_all[0].starts_with("the seed decides"), "{of_all:?}");
+    // Rules that ask for no reach leave nothing to say.
+    let tron = self::scenario(
+        "rounds = 2\n[network]\ndelegates = 13\ntopology = { geometric = 0.3 }\n[rules]\nbase = \"tron\"\n",
+    );
+    assert!(tron.notes(None).is_empty());
+    let of_all = scenario.notes(None);
+    assert!(of_all.len() == 1 && of_all[0].starts_with("the seed decides"), "{of_all:?}");
 }

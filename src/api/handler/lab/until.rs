@@ -112,7 +112,7 @@ pub fn refused(key: &str, found: &Value, allowed: &str) -> ApiError {
     ApiError::Unprocessable(format!("key '{key}': found {}, allowed is {allowed}", shown(found)))
 }
 
-/// The beginning of what somebody sent.
+/// The beginning of a value that a client sent.
 fn shown(value: &Value) -> String {
     const SHOWN: usize = 80;
     let text = value.to_string();

@@ -5,8 +5,8 @@
 //!   from an index  for all of a block (`Facts`)             if something else is asked  number and spot
 //! ```
 //!
-//! Only the rows of the page are made, and only as many as lie before its end are kept. What an index answers alone is not even
-//! looked at: its length is the total. All are visited newest first.
+//! Only the rows of the page are made, and only the rows up to its end are kept. A search that one index answers visits no row: the
+//! index's length is the total. All others are visited newest first.
 
 use crate::{
     api::{
@@ -61,7 +61,7 @@ pub struct Search<'s> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kinds(u32);
 
-/// A number of a transaction and what it must lie in.
+/// A number of a transaction and the range that must contain it.
 struct Numbers {
     of: fn(&Facts) -> u64,
     from: u64,
@@ -136,7 +136,7 @@ fn holds(given: &Given, number: u64) -> bool {
 }
 
 impl<'s> Search<'s> {
-    /// `None` if a sender is asked for whose key nobody knows.
+    /// `None` if the request names a sender whose key is unknown.
     pub fn new(call: &'s Call<'s>, scope: Scope) -> Option<Self> {
         let parameters = &call.parameters;
         let mut senders: Vec<PublicKey> = scope.sender.into_iter().collect();
@@ -147,7 +147,7 @@ impl<'s> Search<'s> {
             senders.push(call.frame().find_wallet(address)?.public_key?);
         }
         senders.dedup();
-        // Well-formed and nobody's: the wallet of no transaction.
+        // A well-formed address without an owner: the wallet of no transaction.
         let address = |text: &str| text.parse().unwrap_or(Address::from_bytes([0; 21]));
         let recipient = parameters.text("recipientId").map(address).or(scope.recipient);
         let addresses = parameters.texts("addresses").unwrap_or_default().iter().map(|text| address(text)).collect();
@@ -418,7 +418,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Those at some positions of the one list that they are, the last first.
+    /// Returns the spots at some positions of the single list, the last first.
     fn spots_down(&self, chain: &Chain, positions: Range<u64>) -> Vec<Spot> {
         match self {
             Self::All => chain.numbered_down(positions),

@@ -32,7 +32,7 @@ fn percent(name: &str, value: &Value) -> Result<i64, String> {
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    // Of a percent only two decimals count.
+    // Only two decimals of a percentage count.
     let hundredths = |number: f64| (number * 100.0).round() / 100.0;
     match number.filter(|number: &f64| number.is_finite()).map(hundredths) {
         None => Err(format!("\"{name}\" must be a number")),

@@ -113,7 +113,7 @@ pub fn batch_key(height: Height) -> Vec<u8> {
 
 pub fn row_key(list: &List, position: u64) -> Vec<u8> {
     let (first, of) = name(list);
-    // A chain of so many rows would not fit any disk.
+    // A chain of `u32::MAX` rows would not fit any disk.
     key(first, of, u32::try_from(position).unwrap_or(u32::MAX))
 }
 

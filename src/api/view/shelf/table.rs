@@ -76,7 +76,7 @@ impl Table {
         sheltered(&self.folder, || self.rows.get(key))
     }
 
-    /// Visits the keys from one up to below another, or the other way, until it is told to stop.
+    /// Visits the keys from `from` up to below `below`, or in descending order, until `act` stops it.
     pub fn each(&self, from: &[u8], below: &[u8], descending: bool, act: Each<'_>) -> Result<(), SettledError> {
         let mut rows = sheltered(&self.folder, || Ok(self.rows.range(from.to_vec()..below.to_vec())))?;
         loop {

@@ -1,9 +1,9 @@
-//! The heaviest rows are told; the others are folded between them.
+//! The heaviest rows are shown; the others are folded between them.
 
 use super::{Folded, Row};
 use std::collections::BTreeSet;
 
-/// Rows that are told where only ordinary things happened.
+/// The number of rows shown where only ordinary events happened.
 const ORDINARY: usize = 8;
 
 /// The heaviest rows; the others are folded between them.
@@ -14,7 +14,7 @@ pub(super) fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
     for weight in weights.into_iter().filter(|weight| *weight > 0 || rows_max == usize::MAX) {
         let of_weight: Vec<usize> = (0..rows.len()).filter(|index| rows[*index].weight == weight).collect();
         let room = rows_max.saturating_sub(told.len());
-        // Ordinary rows are told near the end only.
+        // Ordinary rows are shown near the end only.
         let room =
             if weight <= 1 && rows_max < usize::MAX { ORDINARY.saturating_sub(told.len()).min(room) } else { room };
         if of_weight.len() <= room {

@@ -30,9 +30,9 @@ pub(super) struct Ground {
     pub(super) rivals: BTreeMap<BlockId, char>,
     /// The rivals that still part the nodes when the failure shows.
     pub(super) parting: BTreeSet<BlockId>,
-    /// Transactions of which everything is told.
+    /// Transactions whose events are all shown.
     pub(super) concerned: BTreeSet<TransactionId>,
-    /// Faults that are few enough to be told.
+    /// True if there are few enough faults to show them.
     pub(super) tells_faults: bool,
 }
 

@@ -24,7 +24,7 @@ use std::{
 
 /// Nodes that do the same within this time share a row.
 pub(super) const TOGETHER: Duration = Duration::from_secs(8);
-/// The same, for what they count while nobody moves.
+/// The same, for their counts while no node moves.
 const TOGETHER_WHILE_ALL_STAND: Duration = Duration::from_secs(600);
 
 /// Makes rows of steps, one after the other.

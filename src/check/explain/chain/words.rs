@@ -17,7 +17,7 @@ pub(super) fn texts(numbers: &[Number]) -> String {
     numbers.iter().map(|number| number.brief.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// A text without the ends of ids and keys, which nobody reads.
+/// A text without the ends of ids and keys.
 pub(in crate::check::explain) fn shortened(text: &str) -> String {
     let brief = |word: &str| {
         let end = word.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(word.len());

@@ -72,7 +72,7 @@ impl<'a> Members<'a> {
         self.get(key).map(|found| amount(key, found, lax)).transpose()
     }
 
-    /// Reads so many bytes in hex, upper or lower case.
+    /// Reads `N` bytes in hex, upper or lower case.
     pub fn hex<const N: usize>(&self, path: &str, key: &str) -> Result<Option<[u8; N]>, SchemaError> {
         let Some(text) = self.text(path, key)? else { return Ok(None) };
         let wrong = |_| SchemaError::of_text(join(path, key), text, Rule::Hex { digits: 2 * N });

@@ -69,12 +69,12 @@ impl SchemaError {
         Self { path: path.into(), found: found.to_string(), length: 0, rule }
     }
 
-    /// Of a text whose length or form is wrong.
+    /// The error of a text with a wrong length or form.
     pub(in crate::protocol::transaction) fn of_text(path: impl Into<String>, text: &str, rule: Rule) -> Self {
         Self { length: text.chars().count(), ..Self::new(path, format!("{:?}", shorten(text)), rule) }
     }
 
-    /// Of a list with too few or too many members.
+    /// The error of a list with too few or too many members.
     pub(in crate::protocol::transaction) fn of_list(path: impl Into<String>, length: usize, rule: Rule) -> Self {
         Self { length, ..Self::new(path, format!("{length} items"), rule) }
     }

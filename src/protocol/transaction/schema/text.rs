@@ -77,7 +77,7 @@ fn is_blank(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }
 
-/// At most so many bytes of UTF-8; without a limit not even an empty text.
+/// Checks for at most `limit` bytes of UTF-8; without a limit refuses even an empty text.
 pub fn vendor_field(text: &str, limit: Option<usize>) -> Checked {
     let Some(limit) = limit else {
         let meaning = "no text, as no milestone says how long one may be".to_owned();
@@ -92,7 +92,7 @@ pub fn multihash_text(text: &str) -> Checked {
     base58("asset.ipfs", text, 2, 90)
 }
 
-/// So many letters and digits without 0, O, I, l.
+/// Checks for `min` to `max` letters and digits without 0, O, I, l.
 pub fn base58(path: &str, text: &str, min: usize, max: usize) -> Checked {
     let is_digit = |byte: u8| is_alphanumeric(byte) && !matches!(byte, b'0' | b'O' | b'I' | b'l');
     characters(path, text, min, max)?;

@@ -1,4 +1,4 @@
-//! The coin of a lock that nobody claimed, back to its owner. Source: protocol.md 3.4.
+//! The refund of an unclaimed lock to its owner. Source: protocol.md 3.4.
 
 use super::{
     super::{

@@ -9,10 +9,9 @@
 //! checksum. One that is damaged, of another version, or of another log is passed over with a word, and so is one that the
 //! log has lost the end of; without any, the whole log is played.
 //!
-//! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so nothing of them is read.
-//!    Of the log it reads the last segment, the blocks that have not settled, and the faults that came in. It applies only the
-//!    blocks above the second state in the base's file, and verifies none of them again. Of all else that came in it knows
-//!    where it lies.
+//! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so it reads none of them. It reads
+//!    the last segment of the log, the blocks that have not settled, and the faults. It applies only the blocks above the second state
+//!    in the base's file, and verifies none of them again. It knows the position of every other input.
 //! 2. Where nothing has settled, or the index lacks something, it reads the log up to the checkpoint's place and applies all
 //!    blocks in it.
 //!
@@ -48,7 +47,7 @@ const FILE_MAX: u64 = 4 << 30;
 const KEPT: usize = 2;
 /// Real time after which a checkpoint is due, whatever the blocks.
 const AFTER: Duration = Duration::from_secs(5);
-/// Blocks after which one is due, where nothing else is said.
+/// The default distance between checkpoints, in blocks.
 pub const EVERY: u32 = 20_000;
 
 /// The observers of a testnet whose state its moment does not hold.

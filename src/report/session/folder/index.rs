@@ -8,9 +8,8 @@
 //!                      meta          version, network, top
 //! ```
 //!
-//! The log is the truth and the index may be deleted at any time. It holds no bytes of blocks. Whatever it answers is held
-//! against the block that the log has there, so a row that is left over from before the run went back answers nothing. What
-//! lies above the top is such a row.
+//! The log is the truth and the index may be deleted at any time. It holds no bytes of blocks. Every answer is compared with the block
+//! in the log, so a row from before a revert answers nothing. A row above the top is one of these.
 
 mod value;
 
@@ -47,7 +46,7 @@ const CACHE: u64 = 4 << 20;
 const MEMTABLE: u64 = 2 << 20;
 /// Open files of the index.
 const FILES: usize = 64;
-/// Bytes of an id in a key: nobody finds two ids that begin alike for so long.
+/// Bytes of an id in a key: two ids with this common beginning cannot be found.
 const KEY: usize = 16;
 /// Bytes of an index that is read through when it is opened. A larger one is read where it is asked.
 const READ_THROUGH: u64 = 32 << 20;
@@ -82,7 +81,7 @@ struct Inner {
     cuts: Mutex<Vec<u32>>,
     /// Records that were read last, the newest first.
     recent: Mutex<VecDeque<(Spot, Arc<Vec<u8>>)>>,
-    /// The first error that somebody met.
+    /// The first error that a reader met.
     failed: OnceLock<(PathBuf, String)>,
 }
 
@@ -192,7 +191,7 @@ impl Index {
         self.inner.row(height).map(|row| Some(row.spot))
     }
 
-    /// The first error that somebody met who read the index: the file, and what is wrong with it.
+    /// The first error that a reader of the index met, with its file.
     pub fn failure(&self) -> Option<LogError> {
         let (file, why) = self.inner.failed.get()?;
         Some(LogError::Io { file: file.clone(), source: io::Error::other(why.clone()) })

@@ -60,8 +60,8 @@ impl Known {
         inputs::place(Spot { segment, at, length: 0 })
     }
 
-    /// The rest of a log that is as it is known up to the place; `None` if it is another one. Of full segments only the lengths
-    /// are looked at.
+    /// The rest of a log that is as it is known up to the place; `None` if it is another one. Full segments are compared by their
+    /// lengths only.
     ///
     /// # Errors
     /// The log cannot be read, or its last segment is damaged.
@@ -135,7 +135,7 @@ impl Verifying {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic was told of.
+            // The panic has been reported.
             let _panicked = thread.join();
         }
     }

@@ -36,7 +36,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// That of a plan's rules.
+    /// Returns the depth by a plan's rules.
     pub fn of(plan: &Plan) -> Self {
         Self { rollback: plan.tree.rules().node.rollback_max, margin: MARGIN }
     }
@@ -110,8 +110,8 @@ impl Settling {
         tips.winning().height() >= self.next
     }
 
-    /// Lets what lies deep enough settle. `None` where nothing has; else the height that the nodes of every moment must stand
-    /// at, at least, that somebody may go back to.
+    /// Settles the blocks that are deep enough. `None` if there were none; else the least height of the nodes in every moment to which
+    /// the run may still go back.
     pub(super) fn settle(&mut self, tips: &Tips, log: &mut impl Logged) -> Result<Option<Height>, LogError> {
         self.next = Height(tips.winning().height().0.saturating_add((self.tree.span() / 4).max(1)));
         let Some(top) = self.tree.settles_at(tips.all(), self.depth.rollback.saturating_add(self.depth.margin)) else {

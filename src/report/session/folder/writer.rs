@@ -40,7 +40,7 @@ struct Writing {
     config: Arc<NetworkConfig>,
     /// The last of the blocks that come with the network.
     begun_on: Arc<Link>,
-    /// Clients are told of the blocks of so many nodes, from the first on.
+    /// The number of served nodes, from the first on, whose blocks clients see.
     served: u32,
     /// Where it said last that the network stood.
     stood: Option<(SimTime, BlockId)>,
@@ -57,7 +57,7 @@ struct Writing {
 }
 
 impl FolderWriter {
-    /// Writes on, from a plan's beginning or where the log ends. Clients are told of the blocks of the first `served` nodes.
+    /// Continues at the end of the log, or begins with a plan. Clients see the blocks of the first `served` nodes.
     pub fn new(log: Log, settling: Settling, inputs: LoggedInputs, sync: Sync, plan: &Plan, served: u32) -> Self {
         let (ended, end) = mpsc::channel();
         let writing = Arc::new(Mutex::new(Writing {
@@ -232,7 +232,7 @@ impl Writing {
     }
 }
 
-/// Syncs a log until its writer is gone, and holds nobody up meanwhile.
+/// Syncs a log until its writer is gone, without delaying a caller.
 fn sync_now_and_then(writing: Weak<Mutex<Writing>>, delay: Duration, end: mpsc::Receiver<()>) {
     let next = move || -> Option<()> {
         let (Err(mpsc::RecvTimeoutError::Timeout), Some(writing)) = (end.recv_timeout(delay), writing.upgrade()) else {

@@ -25,6 +25,9 @@ messages! {
     Message::Connect { .. } => "connect",
     Message::Connected { .. } => "connected",
     Message::Block(_) => "block",
+    Message::Announcement(_) => "announcement",
+    Message::BodyRequest { .. } => "body-request",
+    Message::Body { .. } => "body",
     Message::Transactions(_) => "transactions",
     Message::StatusRequest => "status-request",
     Message::Status { .. } => "status",
@@ -63,9 +66,13 @@ pub fn named(text: &str) -> Option<&'static str> {
 pub fn described(message: &Message) -> Value {
     let ids = |all: &Transactions| json!(all.iter().map(|one| one.id()).collect::<Vec<_>>());
     let mut told = match message {
-        Message::Block(block) | Message::Forged(block) | Message::BlockNotApplied { block, .. } => {
+        Message::Block(block)
+        | Message::Body { block, .. }
+        | Message::Forged(block)
+        | Message::BlockNotApplied { block, .. } => {
             json!({ "block": shown(block) })
         }
+        Message::Announcement(id) | Message::BodyRequest { id, .. } => json!({ "id": id }),
         Message::Status { tip } => json!({ "block": shown(tip) }),
         Message::Transactions(all) | Message::Broadcast(all) | Message::ForgingTransactions(all) => {
             json!({ "transactions": ids(all) })

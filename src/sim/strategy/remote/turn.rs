@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 pub struct Remote {
     script: &'static Script,
     parameters: Arc<Value>,
-    /// What the other process wants to have back at the next turn.
+    /// The state that the other process receives again at the next turn.
     state: Value,
     /// The number of nodes in the network.
     nodes: u32,
@@ -59,7 +59,7 @@ struct Question<'a> {
     kind: &'a str,
     parameters: &'a Value,
     state: &'a Value,
-    /// What the coalition has written.
+    /// The memory that the coalition has written.
     memory: Option<Value>,
     /// Microseconds of the node's clock since the epoch.
     now: u64,
@@ -77,7 +77,7 @@ struct Question<'a> {
     number: Option<u64>,
 }
 
-/// What becomes of a turn.
+/// The result of a turn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -124,7 +124,7 @@ struct Subject<'a> {
 }
 
 impl Remote {
-    /// One that remembers nothing yet, in a network of so many nodes.
+    /// A behaviour without state yet, in a network of `nodes` nodes.
     pub fn new(script: &'static Script, parameters: Arc<Value>, nodes: u32) -> Self {
         Self { script, parameters, state: Value::Null, nodes, kept: BTreeMap::new() }
     }

@@ -47,7 +47,7 @@ impl Restored {
     }
 }
 
-/// The newest checkpoint that is as it should be. What is wrong with those before it is told.
+/// Returns the newest valid checkpoint. Reports the errors of newer ones.
 ///
 /// # Errors
 /// The log is damaged.

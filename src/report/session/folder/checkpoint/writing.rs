@@ -8,7 +8,7 @@ use crate::{
     files::segments::{Segment, Spot},
     ledger::{
         BlockTree, Link,
-        base::{Ahead, Base, StartStates},
+        base::{Base, StartStates, StateAbove},
         saved::{Saved, Saver},
     },
     protocol::{BlockId, Height, crypto::sha256},
@@ -63,8 +63,7 @@ struct Job {
 }
 
 impl Checkpoints {
-    /// Takes one at once, then after so many blocks or five seconds, of a testnet that begins or goes on now. `tell` hears when one
-    /// cannot be written.
+    /// Takes a checkpoint of a testnet that starts now, then one after `every` blocks or five seconds. `tell` receives a failed write.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -220,7 +219,7 @@ impl WritingDesk {
 
     fn write(&mut self, Job { moment, segment, places, cut, base, ahead, body }: Job) -> io::Result<()> {
         let (bytes, links) = moment.to_bytes();
-        // A block that somebody still names may be on a fork that all nodes have left.
+        // A block that is still referenced may be on a fork that all nodes have left.
         let is_there = |base: &Base, link: &Arc<Link>| match link.ancestor(base.height) {
             Some(at) => base.is_of(&at),
             None => self.tree.link(&link.id()).is_some(),
@@ -243,7 +242,7 @@ impl WritingDesk {
         if self.named.len() > KEPT {
             self.named.pop_front();
         }
-        // Before that nobody knows which base the older checkpoint names.
+        // Before that the base of the older checkpoint is unknown.
         let is_unused = |number: u64| self.named.len() == KEPT && !self.named.contains(&Some(number));
         for (_, old) in all(&self.folder, "base").into_iter().filter(|(number, _)| is_unused(*number)) {
             fs::remove_file(old)?;
@@ -257,7 +256,7 @@ impl WritingDesk {
             return Ok(*name);
         }
         let number = all(&self.folder, "base").first().map_or(1, |(number, _)| number + 1);
-        let ahead = ahead.map(|link| Ahead::of(link, &self.tree, places.keys().map(|(_, id)| *id)));
+        let ahead = ahead.map(|link| StateAbove::of(link, &self.tree, places.keys().map(|(_, id)| *id)));
         let states = StartStates { base: (*base).clone(), ahead };
         let sum = self.put_file(&format!("base-{number}"), BASE_MAGIC, &states)?;
         let name = BaseName { number, sum };

@@ -1,0 +1,225 @@
+//! The wording rules of CONTRIBUTING.md, as far as a pattern can check them, and type names that the crate defines more than once.
+//!
+//! `tests/data/words.toml` records how often each rule is still broken. A count that grows fails the test. So does a count that
+//! shrank without being recorded: `REWRITE_WORDS=1` records it, and refuses to record growth. The patterns read comments and prose.
+//! They skip code, string literals and everything between backticks.
+
+use crate::support::root;
+use fancy_regex::Regex;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, env, ffi::OsStr, fmt::Write, fs, path::Path};
+
+/// Each banned word or opening: its name in the record, and a pattern over one paragraph. `\A` is the paragraph's begin.
+const BANNED: [(&str, &str); 13] = [
+    ("so many", r"(?i)\bso many\b"),
+    ("so much", r"(?i)\bso much\b"),
+    ("nobody", r"(?i)\b(?:nobody|no one)\b"),
+    ("whoever", r"(?i)\bwho(?:m|se)?ever\b"),
+    ("somebody", r"(?i)\b(?:somebody|someone)\b"),
+    ("is said", r"(?i)\b(?:is|are|was|were|be|been) (?:said|told)\b"),
+    ("as ever", r"(?i)\bas ever\b"),
+    ("what stands in", r"(?i)\bwhat [\w' ]{1,40} (?:stands?|lies?|lie) (?:in|at|on|below|above|beside)\b"),
+    ("Of ...", r"(?:\A|[.!?] )Of (?!course\b)"),
+    ("What ...", r"(?:\A|[.!?] )What(?:ever)? [^?]*?(?:\.(?= |\z)|\z)"),
+    ("Who ...", r"(?:\A|[.!?] )(?:Who|Whose|Whom) [^?]*?(?:\.(?= |\z)|\z)"),
+    ("That ...", r"(?:\A|[.!?] )(?:That|Those) (?:of|which|who|what|there|in|at|on|with|from|to|for)\b"),
+    ("... continued", r"\A(?:…|\.\.\.) "),
+];
+
+/// The folders and pages that follow the rules. `docs/contract` quotes the reference, so it is not among them.
+const PLACES: [&str; 11] = [
+    "src",
+    "js/src",
+    "js/README.md",
+    "python/src",
+    "python/README.md",
+    "docs",
+    "examples",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+];
+
+/// What the tree still holds against the rules.
+#[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
+struct Leftovers {
+    /// Places for each entry of [`BANNED`].
+    sentences: BTreeMap<String, usize>,
+    /// Definitions for each public type name that has more than one.
+    types: BTreeMap<String, usize>,
+}
+
+#[test]
+fn banned_words_and_double_names_only_become_fewer() {
+    let (mut counted, mut places, mut definitions) = (Leftovers::default(), BTreeMap::new(), BTreeMap::new());
+    let patterns = patterns();
+    for (name, text) in PLACES.iter().flat_map(|place| texts(&root().join(place))) {
+        for (line, paragraph) in paragraphs(&name, &text) {
+            for rule in broken(&patterns, &paragraph) {
+                *counted.sentences.entry(rule.to_owned()).or_default() += 1;
+                let found: &mut String = places.entry(rule).or_default();
+                writeln!(found, "  {name}:{line}: {paragraph}").expect("a text takes all");
+            }
+        }
+        if name.ends_with(".rs") && name.starts_with("src/") && !name.contains("tests") {
+            for defined in text.lines().filter_map(type_defined) {
+                *definitions.entry(defined.to_owned()).or_insert(0_usize) += 1;
+            }
+        }
+    }
+    assert!(definitions.len() > 500, "the crate defines some 900 public types; the scan sees {}", definitions.len());
+    counted.types = definitions.into_iter().filter(|(_, count)| *count > 1).collect();
+    let file = root().join("tests/data/words.toml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let recorded: Leftovers = toml::from_str(&text).expect("it has the two tables");
+    let grown: Vec<String> = growth(&recorded.sentences, &counted.sentences)
+        .map(|(rule, before, now)| format!("\"{rule}\": {before} places before, {now} now:\n{}", places[rule.as_str()]))
+        .chain(
+            growth(&recorded.types, &counted.types)
+                .map(|(name, before, now)| format!("type {name}: {} definitions before, {now} now", before.max(1))),
+        )
+        .collect();
+    assert!(grown.is_empty(), "CONTRIBUTING.md (Words) says how to write it instead:\n{}", grown.join("\n"));
+    if env::var_os("REWRITE_WORDS").is_some() {
+        let head: String =
+            text.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        let body = toml::to_string(&counted).expect("counts are numbers");
+        fs::write(&file, format!("{head}\n{body}")).expect("it can be written");
+    } else {
+        assert_eq!(recorded, counted, "REWRITE_WORDS=1 records what became fewer");
+    }
+}
+
+#[test]
+fn a_broken_rule_is_noticed_and_a_good_sentence_is_not() {
+    let broken_in = |name: &str, text: &str| -> Vec<(usize, &str)> {
+        let patterns = patterns();
+        let found = paragraphs(name, text);
+        found.iter().flat_map(|(line, text)| broken(&patterns, text).map(move |rule| (*line, rule))).collect()
+    };
+    let source = "let a = 1; // Nobody knows.\n/// Returns it. Of\n/// all peers.\nlet b = \"so many\";\n";
+    assert_eq!(broken_in("src/a.rs", source), [(1, "nobody"), (2, "Of ...")]);
+    assert_eq!(broken_in("src/a.rs", "/// What it holds.\n///\n/// What is it? A `nobody`.\n"), [(1, "What ...")]);
+    assert_eq!(broken_in("src/a.rs", "/// ```\n/// // so many\n/// ```\n/// whoever\n"), [(4, "whoever")]);
+    let page =
+        "# What it is\n\n| a | b |\n|---|---|\n| x | Of it |\n\nOne,\nso\nmany.\n\n- Of it\n\n```sh\nso many\n```\n";
+    assert_eq!(broken_in("docs/a.md", page), [(5, "Of ..."), (7, "so many"), (11, "Of ...")]);
+    let script = "x = 'nobody'\ndef f():\n    \"\"\"Takes so much.\n\n    Whoever asks.\"\"\"\n    pass  # nobody\n";
+    assert_eq!(broken_in("python/a.py", script), [(3, "so much"), (5, "whoever"), (6, "nobody")]);
+    let module = "/** What it is. */\nconst a = 'nobody';\n/**\n * A call.\n * It is said.\n */\n";
+    assert_eq!(broken_in("js/a.ts", module), [(1, "What ..."), (4, "is said")]);
+    for good in ["The peers of a node.", "Of course.", "That rule holds.", "Says what it holds.", "Who asks? A peer."] {
+        assert_eq!(broken_in("docs/a.md", good), [], "{good}");
+    }
+    assert_eq!(type_defined("pub struct Row<'a> {"), Some("Row"));
+    assert_eq!(type_defined("pub type Row = u8;"), Some("Row"));
+    assert_eq!(type_defined("    pub(crate) enum Row {"), None);
+    assert_eq!(type_defined("pub fn row() {"), None);
+    let of = |count| BTreeMap::from([("Row".to_owned(), count)]);
+    assert_eq!(growth(&of(2), &of(3)).collect::<Vec<_>>(), [("Row".to_owned(), 2, 3)]);
+    assert_eq!(growth(&of(3), &of(2)).count(), 0);
+}
+
+/// The keys whose count grew, with the count before and now.
+fn growth<'a>(
+    before: &'a BTreeMap<String, usize>,
+    now: &'a BTreeMap<String, usize>,
+) -> impl Iterator<Item = (String, usize, usize)> + 'a {
+    let pairs = now.iter().map(|(key, count)| (key.clone(), before.get(key).copied().unwrap_or(0), *count));
+    pairs.filter(|(_, before, now)| now > before)
+}
+
+fn patterns() -> Vec<(&'static str, Regex)> {
+    BANNED.map(|(name, pattern)| (name, Regex::new(pattern).expect("the pattern is well-formed"))).into()
+}
+
+/// The rules that a paragraph breaks, each as often as it does.
+fn broken<'a>(patterns: &'a [(&'static str, Regex)], paragraph: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+    patterns.iter().flat_map(move |(name, pattern)| pattern.find_iter(paragraph).map(move |_| *name))
+}
+
+/// The name of the public type that a line defines.
+fn type_defined(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let rest = ["struct ", "enum ", "trait ", "type ", "union "].iter().find_map(|kind| rest.strip_prefix(kind))?;
+    rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+}
+
+/// The paragraphs of prose in a file, each on one line, with the number of its first line. A list item and a table cell are paragraphs.
+fn paragraphs(name: &str, text: &str) -> Vec<(usize, String)> {
+    let (mut found, mut fenced, mut docstring): (Vec<(usize, String)>, bool, bool) = Default::default();
+    let mut open = false;
+    for (at, line) in text.lines().enumerate() {
+        let (prose, joins) = match Path::new(name).extension().and_then(OsStr::to_str) {
+            // A heading may be a question or a part of one.
+            Some("md") if line.starts_with('#') => (String::new(), false),
+            Some("md") => (line.trim().to_owned(), true),
+            Some("py") => python(line, &mut docstring),
+            _ => comment(line),
+        };
+        if prose.starts_with("```") {
+            fenced = !fenced;
+        }
+        // A line that is no prose, such as a table's rule, ends a paragraph like an empty one.
+        if fenced || !prose.chars().any(char::is_alphabetic) || prose.starts_with("```") {
+            open = false;
+            continue;
+        }
+        let item = prose.trim_start_matches(|letter: char| letter.is_numeric() || "-*.>#! ".contains(letter));
+        let begins = !open || !joins || item.len() < prose.len() || prose.starts_with('|');
+        for cell in if prose.starts_with('|') { prose.trim_matches('|').split(" | ").collect() } else { vec![item] } {
+            match found.last_mut() {
+                Some((_, last)) if !begins => *last = format!("{last} {}", cell.trim()),
+                _ => found.push((at + 1, cell.trim().to_owned())),
+            }
+        }
+        open = joins && !prose.starts_with('|');
+    }
+    found.into_iter().map(|(line, text)| (line, without_code(&text))).collect()
+}
+
+/// The comment of a line of Rust, JavaScript or TypeScript, and whether it goes on in the next line.
+fn comment(line: &str) -> (String, bool) {
+    let bare = line.trim();
+    if let Some(marked) = ["//!", "///", "//", "/**", "/*", "* "].iter().find_map(|mark| bare.strip_prefix(mark)) {
+        return (marked.trim_end_matches("*/").trim().to_owned(), !bare.ends_with("*/"));
+    }
+    (line.split_once(" // ").map_or("", |(_, comment)| comment).trim().to_owned(), false)
+}
+
+/// The comment or the part of a docstring in a line of Python, and whether it goes on in the next line.
+fn python(line: &str, docstring: &mut bool) -> (String, bool) {
+    let bare = line.trim();
+    let (marks, inside) = (bare.matches("\"\"\"").count(), *docstring);
+    *docstring = inside != (marks == 1);
+    if inside || bare.starts_with("\"\"\"") || bare.starts_with("r\"\"\"") {
+        return (bare.trim_start_matches('r').replace("\"\"\"", ""), *docstring);
+    }
+    match bare.strip_prefix('#') {
+        Some(comment) => (comment.trim().to_owned(), true),
+        None => (bare.split_once("  # ").map_or("", |(_, comment)| comment).to_owned(), false),
+    }
+}
+
+/// The text with `X` in place of what stands between backticks.
+fn without_code(text: &str) -> String {
+    text.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "X" }).collect()
+}
+
+/// The sources and pages at a path, in order, by their names below the package's folder.
+fn texts(path: &Path) -> Vec<(String, String)> {
+    if path.is_dir() {
+        let inside =
+            fs::read_dir(path).expect("the folder can be listed").map(|entry| entry.expect("so can this").path());
+        let mut inside: Vec<_> = inside.filter(|path| !path.ends_with("docs/contract")).collect();
+        inside.sort();
+        return inside.iter().flat_map(|path| texts(path)).collect();
+    }
+    let ends = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    if !["rs", "md", "js", "ts", "py"].contains(&ends) {
+        return Vec::new();
+    }
+    let name = path.strip_prefix(root()).expect("the file is the package's").display().to_string();
+    vec![(name, fs::read_to_string(path).expect("it is text"))]
+}
