@@ -29,14 +29,17 @@ use super::rounds::{RoundBook, RoundReport};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, rules::FinalityRule},
-    protocol::{Slot, slots::Slots},
+    protocol::{Slot, TransactionId, slots::Slots},
     sim::{NetworkEvent, Observer, Plan, Tips, Weights},
 };
 use heals::Heals;
 use orphans::Orphans;
 use propagation::Propagation;
 use rollbacks::Rollbacks;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard},
+};
 use time::TimeRows;
 use traffic::Traffic;
 
@@ -108,6 +111,10 @@ impl Observer for Metrics {
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         self.lock().observe_network(now, event);
+    }
+
+    fn run_ended(&mut self, pending: &BTreeSet<TransactionId>) {
+        self.lock().traffic.ended(pending);
     }
 }
 
@@ -285,7 +292,8 @@ impl Account {
             transactions_per_second: if seconds > 0.0 { self.traffic.total as f64 / seconds } else { 0.0 },
             transaction_latency_ms: self.traffic.latency(),
             transactions_rejected: self.traffic.rejected,
-            transactions_expired: self.traffic.expired,
+            transactions_expired: self.traffic.expirations,
+            transactions_lost: self.traffic.lost(tip),
             pool_mean: slots.pool_mean(),
             pool_max: slots.pool_max,
             agreement_mean: slots.agreement_mean(),

@@ -291,6 +291,7 @@ impl Scenario {
                 break;
             }
         }
+        stage.end();
         outcome(&trace, stage.world(), ended)
     }
 
@@ -314,6 +315,7 @@ impl Scenario {
                     break;
                 }
             }
+            stage.end().await?;
             let outcome = outcome(&trace, stage.world(), ended);
             stage.stop().await;
             Ok(outcome)

@@ -3,7 +3,7 @@
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
     ledger::{Link, RoundInfo},
-    protocol::{Block, SignedTransaction, slots::Slots},
+    protocol::{Asset, Block, SignedTransaction, slots::Slots},
     sim::NetworkEvent,
 };
 use serde::{Serialize, Serializer};
@@ -162,6 +162,9 @@ pub struct TransactionLine {
     kind: String,
     sender: String,
     fee: u64,
+    /// `+` or `-` and the key of the delegate that it votes for, or no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vote: Option<String>,
 }
 
 /// A transaction that a pool refused.
@@ -319,6 +322,10 @@ fn transaction_line(transaction: &SignedTransaction) -> TransactionLine {
         kind: transaction.kind().key().to_owned(),
         sender: content.sender.to_string(),
         fee: content.fee.value(),
+        vote: match &content.asset {
+            Asset::Vote(vote) => Some(vote.to_string()),
+            _ => None,
+        },
     }
 }
 
@@ -373,7 +380,7 @@ fn message_line(message: &Message) -> MessageLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{KeyPair, crypto::CryptoMode};
+    use crate::protocol::{Arktoshi, KeyPair, Transaction, Vote, crypto::CryptoMode, transaction::TransactionBuilder};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
@@ -388,7 +395,8 @@ mod tests {
             transactions: 4,
         };
         let tip = || TipLine { id: "1".into(), height: 2 };
-        let transaction = || TransactionLine { id: "ab".into(), kind: "transfer".into(), sender: "02".into(), fee: 9 };
+        let transaction =
+            || TransactionLine { id: "ab".into(), kind: "transfer".into(), sender: "02".into(), fee: 9, vote: None };
         let from = ActorLine { node: 1, actor: "peer" };
         let message = || MessageLine { kind: "block", block: Some("1".into()), count: None };
         vec![
@@ -440,7 +448,7 @@ mod tests {
         match name {
             "block" => members(value) == ["id", "height", "previous", "slot", "forger", "transactions"],
             "tip" => members(value) == ["id", "height"],
-            "transaction" => members(value) == ["id", "type", "sender", "fee"],
+            "transaction" => members(value)[..4] == ["id", "type", "sender", "fee"] && members(value).len() <= 5,
             "transactions" => value.as_array().is_some_and(|all| all.iter().all(|one| form("transaction", one))),
             "actor" => members(value) == ["node", "actor"],
             "message" => members(value).first().is_some_and(|first| first == "type"),
@@ -454,6 +462,18 @@ mod tests {
             "list of `{id, reason}`" => value.as_array().is_some_and(|all| members(&all[0]) == ["id", "reason"]),
             other => panic!("docs/trace.md names a form that this test does not know: {other}"),
         }
+    }
+
+    #[test]
+    fn a_vote_names_its_delegate() {
+        let [sender, delegate] =
+            ["sender", "delegate"].map(|text| KeyPair::from_passphrase(text, CryptoMode::Modelled));
+        let line = |made: TransactionBuilder| json!(transaction_line(&made.sign(&sender)));
+        let key = *delegate.public();
+        assert_eq!(line(Transaction::vote(Vote::For(key)))["vote"], format!("+{key}"));
+        assert_eq!(line(Transaction::vote(Vote::Against(key)))["vote"], format!("-{key}"));
+        let transfer = Transaction::transfer(key.address(23), Arktoshi::new(1).expect("an amount"));
+        assert_eq!(line(transfer).get("vote"), None);
     }
 
     #[test]

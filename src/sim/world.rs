@@ -35,7 +35,10 @@ use super::{
     source::Source,
 };
 use crate::{
-    actors::{ActorId, Effect, Event, Hosted, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission},
+    actors::{
+        ActorId, Effect, Event, Hosted, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission,
+        TransactionPool,
+    },
     ledger::{BlockTree, Link, saved::saved},
     protocol::BlockId,
 };
@@ -249,6 +252,13 @@ impl World {
         self.now = self.now.max(until);
         self.observers.iter_mut().for_each(|observer| observer.clock_at(self.now));
         self.rest();
+    }
+
+    /// The run ends here: observers hear what its pools hold.
+    pub(super) fn tell_end(&mut self, actors: &[Hosted]) {
+        let pools = actors.iter().filter_map(Hosted::pool);
+        let pending = pools.flat_map(TransactionPool::pending).map(|transaction| transaction.id()).collect();
+        self.observers.iter_mut().for_each(|observer| observer.run_ended(&pending));
     }
 
     /// Observers hand on what they have gathered.

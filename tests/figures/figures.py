@@ -273,6 +273,12 @@ class Figures:
             height = sample.height
         return grown
 
+    def lost(self):
+        """Transactions that were in a pool, and at the end are neither on the chain nor in a pool nor expired."""
+        on_chain = {held for block in self.chain for held in block.holds}
+        in_a_pool = set().union(*(pool.held for pool in self.replay.network.pools))
+        return set(self.replay.delays.first_in_pool) - on_chain - in_a_pool - self.replay.expired
+
     def totals(self):
         replay, delays = self.replay, self.replay.delays
         seconds = (replay.ended_at - replay.start) / 1e6
@@ -311,6 +317,7 @@ class Figures:
             "transaction_latency_ms": quantiles(delays.latency),
             "transactions_rejected": replay.rejected,
             "transactions_expired": len(replay.expired),
+            "transactions_lost": len(self.lost()),
             "agreement_end": replay.network.agreement(),
             "down_end": replay.network.live.count(False),
             **self.longest_to_converge(),

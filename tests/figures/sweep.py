@@ -31,6 +31,9 @@ TIMES_TO_AN_EVENT = ("converged_seconds_max", "observed_seconds_max")
 
 def of_totals(name, totals):
     """A column's value by a single run's totals."""
+    if name.startswith("rollbacks_from_"):
+        least = int(name.removeprefix("rollbacks_from_"))
+        return sum(count for depth, count in totals["rollbacks_by_depth"].items() if int(depth) >= least)
     if name not in OF_TOTALS:
         return totals[name]
     group, member = OF_TOTALS[name]

@@ -263,11 +263,11 @@ fn a_rival_has_to_beat_the_blocks_that_peers_have_of_the_own_chain() {
     assert!(line.contains("a rollback ends at the common block: holds"), "{line}");
 }
 
-/// A check of all peers that waits for lost answers decides by where a peer stood before. docs/repairs.md says how often.
+/// The search found this run where a health check waited a minute for the chain of one peer, and others had left theirs meanwhile.
 #[test]
-fn a_late_decision_goes_back_too_far_under_the_repaired_rules() {
+fn a_health_check_decides_by_where_peers_stand() {
     let broken = search_rules("base = \"repaired\"", None, 2071, 1).broken();
-    assert!(broken.contains_key("a rollback ends at the common block") && broken.len() == 1, "{broken:?}");
+    assert!(broken.is_empty(), "{broken:?}");
 }
 
 /// A delegate that comes back confirms irreversible blocks again, and its own relay refuses the block. Without the fault none does.

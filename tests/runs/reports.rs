@@ -226,6 +226,42 @@ fn data_in(page: &str) -> String {
     data.to_owned()
 }
 
+/// Two nodes lose their pools when they restart.
+#[test]
+fn transactions_that_no_pool_and_no_block_holds_are_lost() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let out = folder.path().join("out");
+    run(&["run", "scenarios/restart-empty-pool.toml", "--out", &out.display().to_string()]);
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let list = |value: &Value| -> Vec<Value> { value.as_array().cloned().unwrap_or_default() };
+    let (mut accepted, mut expired, mut held) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    let mut pools: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for line in json_lines(&out.join("events.jsonl")) {
+        let pool = pools.entry(line["node"].as_u64().unwrap_or(u64::MAX)).or_default();
+        let ids = list(&line["transactions"]).iter().map(|one| text(&one["id"])).collect::<Vec<_>>();
+        match line["kind"].as_str().expect("a kind") {
+            "pool.added" => {
+                accepted.extend(ids.clone());
+                pool.extend(ids);
+            }
+            "pool.replaced" => *pool = ids.into_iter().collect(),
+            "pool.removed" => drop(pool.remove(&text(&line["transaction"]))),
+            "pool.expired" => {
+                expired.insert(text(&line["transaction"]["id"]));
+                pool.remove(&text(&line["transaction"]["id"]));
+            }
+            "block.forged" => drop(held.insert(text(&line["block"]["id"]), list(&line["holds"]))),
+            _ => {}
+        }
+    }
+    let chain = csv_rows(&out.join("blocks.csv")).into_iter().flat_map(|row| held[&row["id"]].clone());
+    let settled: BTreeSet<String> =
+        chain.map(|id| text(&id)).chain(pools.into_values().flatten()).chain(expired).collect();
+    let lost = accepted.difference(&settled).count();
+    assert!(lost > 0, "{} accepted, {} settled", accepted.len(), settled.len());
+    assert_eq!(json_file(&out.join("summary.json"))["totals"]["transactions_lost"], lost);
+}
+
 #[test]
 fn a_partition_and_its_end_are_in_the_figures() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");

@@ -4,6 +4,9 @@
 //! Before forging, the pings race against 1.5 seconds. If the time is over first, the delegate hears of the network as it
 //! stands then, and only after that the peers that said nothing are dropped: a dead peer counts once in each node's quorum.
 //! Peers that are being verified then go on, and pass or fail later.
+//!
+//! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
+//! slot for both, so that it decides by where they stand.
 
 use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe, verification::VERIFY_TIME};
 use crate::{
@@ -70,15 +73,19 @@ impl Peer {
         self.pings.last += 1;
         let number = self.pings.last;
         let unasked = Vec::new();
+        let race = Duration::from_millis(self.node_rules().forging_ping_ms.into());
+        let slot = Duration::from_secs(self.tree.slots().blocktime().into()).max(race);
         let (time, verify_time) = match purpose {
-            PingFor::Forging => {
-                let race = Duration::from_millis(self.node_rules().forging_ping_ms.into());
-                (race, race)
-            }
+            PingFor::Forging => (race, race),
+            // A chain on which a peer stood a slot ago may be left by now.
+            PingFor::Health if self.decides_in_time(purpose) => (ANSWER_TIME.min(slot), slot),
             PingFor::Health | PingFor::Recovery => (ANSWER_TIME, VERIFY_TIME),
         };
         self.pings.running.push(Ping { number, purpose, awaited, until: now + verify_time, unasked });
         effects.push(Effect::WakeAt { at: now + time, wake: Wake::PingOver { ping: number } });
+        if self.decides_in_time(purpose) && verify_time > time {
+            effects.push(Effect::WakeAt { at: now + verify_time, wake: Wake::PingOver { ping: number } });
+        }
         let sent = self.pings.sent;
         let lately = sent.iter().flatten().filter(|time| now < **time + Duration::from_secs(1)).count() as u64;
         let allowed = PINGS_PER_SECOND - lately;
@@ -176,11 +183,27 @@ impl Peer {
             self.pings.running.remove(place);
             self.network_known(effects);
         }
+        // Another ping may wait longer for the chain of a peer, and its older chain may be left by now.
+        let is_health = |ping: &Ping| ping.number == number && self.decides_in_time(ping.purpose) && now >= ping.until;
+        let decides = self.pings.running.get(place).is_some_and(is_health);
+        if decides {
+            self.pings.running.remove(place);
+            let verified: Vec<NodeId> = self.probes.keys().copied().collect();
+            verified.into_iter().for_each(|node| self.forget_tip(node));
+        }
         let late = self.neighbours.all().iter().filter(|neighbour| neighbour.answered < number);
         let silent: Vec<NodeId> = late.map(|late| late.node).filter(|node| !self.probes.contains_key(node)).collect();
         for node in silent {
             self.verification_failed(now, node, effects);
         }
+        if decides {
+            self.health_known(now, effects);
+        }
+    }
+
+    /// Returns true if what the ping has found by its end decides, whatever is still under way.
+    fn decides_in_time(&self, purpose: PingFor) -> bool {
+        purpose == PingFor::Health && self.choice().reads_chains()
     }
 
     /// The end of the time for verifying a node, which the pings that wait for it give: the most patient one decides.

@@ -179,6 +179,8 @@ pub struct Totals {
     pub transaction_latency_ms: Percentiles,
     pub transactions_rejected: u64,
     pub transactions_expired: u64,
+    /// Accepted by a pool, and at the end neither on the winning chain nor in a pool nor expired, of the last 100,000.
+    pub transactions_lost: u64,
     pub pool_mean: Option<f64>,
     pub pool_max: Option<u32>,
     pub agreement_mean: Option<f64>,
@@ -197,4 +199,11 @@ pub struct Totals {
     pub observed_seconds_max: Option<f64>,
     /// Virtual seconds played.
     pub seconds: f64,
+}
+
+impl Totals {
+    /// The number of rollbacks of this depth or more.
+    pub fn rollbacks_from(&self, depth: u32) -> f64 {
+        self.rollbacks_by_depth.range(depth..).map(|(_, count)| f64::from(*count)).sum()
+    }
 }

@@ -3,11 +3,13 @@
 use super::propagation::{Percentiles, Times};
 use crate::{
     actors::{NodeId, SimTime},
+    ledger::Link,
     protocol::{Block, SignedTransaction, TransactionId},
     sim::Tips,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque, btree_map::Entry},
+    iter,
     sync::Arc,
 };
 
@@ -17,53 +19,76 @@ const FOLLOWED: usize = 100_000;
 /// Transactions on their way, and the pools they are in.
 pub struct Traffic {
     /// The time at which each was first in a pool.
-    first_seen: BTreeMap<TransactionId, SimTime>,
-    order: VecDeque<TransactionId>,
-    /// The last ones that were confirmed: another block of another fork may hold them, too.
-    confirmed: BTreeSet<TransactionId>,
-    confirmed_order: VecDeque<TransactionId>,
+    first_seen: Latest<SimTime>,
+    /// Another block of another fork may hold them, too.
+    confirmed: Latest<()>,
+    expired: Latest<()>,
     /// Transactions in each node's pool, as its events tell.
     /// Below 0 between the moment at which a full pool tells what gives way and that at which it tells of the batch that
     /// holds it.
     pools: Vec<i64>,
+    /// Transactions in a pool when the run ended.
+    pending: BTreeSet<TransactionId>,
     latency: Times,
     this_round: Times,
     round_total: u64,
     pub(super) total: u64,
     pub(super) rejected: u64,
-    pub(super) expired: u64,
+    pub(super) expirations: u64,
+}
+
+/// A value for each of the last [`FOLLOWED`] transactions.
+struct Latest<T> {
+    values: BTreeMap<TransactionId, T>,
+    order: VecDeque<TransactionId>,
+}
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self { values: BTreeMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T> Latest<T> {
+    /// Returns false where the transaction has a value, which stays.
+    fn insert(&mut self, id: TransactionId, value: T) -> bool {
+        let Entry::Vacant(place) = self.values.entry(id) else { return false };
+        place.insert(value);
+        self.order.push_back(id);
+        while self.order.len() > FOLLOWED {
+            if let Some(oldest) = self.order.pop_front() {
+                self.values.remove(&oldest);
+            }
+        }
+        true
+    }
+
+    fn ids(&self) -> impl Iterator<Item = TransactionId> {
+        self.values.keys().copied()
+    }
 }
 
 impl Traffic {
     pub(super) fn new(nodes: usize) -> Self {
         Self {
-            first_seen: BTreeMap::new(),
-            order: VecDeque::new(),
-            confirmed: BTreeSet::new(),
-            confirmed_order: VecDeque::new(),
+            first_seen: Latest::default(),
+            confirmed: Latest::default(),
+            expired: Latest::default(),
             pools: vec![0; nodes],
+            pending: BTreeSet::new(),
             latency: Times::default(),
             this_round: Times::default(),
             round_total: 0,
             total: 0,
             rejected: 0,
-            expired: 0,
+            expirations: 0,
         }
     }
 
     pub(super) fn added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
         self.pools[node.0 as usize] += added.len() as i64;
         for transaction in added {
-            let id = transaction.id();
-            if let Entry::Vacant(first) = self.first_seen.entry(id) {
-                first.insert(now);
-                self.order.push_back(id);
-            }
-        }
-        while self.order.len() > FOLLOWED {
-            if let Some(oldest) = self.order.pop_front() {
-                self.first_seen.remove(&oldest);
-            }
+            self.first_seen.insert(transaction.id(), now);
         }
     }
 
@@ -74,8 +99,8 @@ impl Traffic {
     /// Counted once, however many pools drop it.
     pub(super) fn expired(&mut self, node: NodeId, id: &TransactionId) {
         self.removed(node);
-        if self.first_seen.remove(id).is_some() {
-            self.expired += 1;
+        if self.first_seen.values.remove(id).is_some() && self.expired.insert(*id, ()) {
+            self.expirations += 1;
         }
     }
 
@@ -90,24 +115,39 @@ impl Traffic {
         let mut count = 0;
         for transaction in &block.transactions {
             let id = transaction.id();
-            if !self.confirmed.insert(id) {
+            if !self.confirmed.insert(id, ()) {
                 continue;
             }
             count += 1;
-            self.confirmed_order.push_back(id);
-            if let Some(seen) = self.first_seen.remove(&id) {
+            if let Some(seen) = self.first_seen.values.remove(&id) {
                 self.latency.add(seen, now);
                 self.this_round.add(seen, now);
-            }
-        }
-        while self.confirmed_order.len() > FOLLOWED {
-            if let Some(oldest) = self.confirmed_order.pop_front() {
-                self.confirmed.remove(&oldest);
             }
         }
         self.round_total += count;
         self.total += count;
         count
+    }
+
+    /// The run has ended with these transactions in pools.
+    pub(super) fn ended(&mut self, pending: &BTreeSet<TransactionId>) {
+        self.pending.clone_from(pending);
+    }
+
+    /// Transactions that pools have taken, and that are neither on the chain that ends here nor in a pool nor expired, of those that are
+    /// followed.
+    pub(super) fn lost(&self, winning: &Arc<Link>) -> u64 {
+        let mut missing: BTreeSet<TransactionId> = self.first_seen.ids().chain(self.confirmed.ids()).collect();
+        missing.retain(|id| !self.pending.contains(id) && !self.expired.values.contains_key(id));
+        for link in iter::successors(Some(winning.clone()), |link| link.parent()) {
+            if missing.is_empty() {
+                break;
+            }
+            for transaction in &link.block().transactions {
+                missing.remove(&transaction.id());
+            }
+        }
+        missing.len() as u64
     }
 
     pub(super) fn close_round(&mut self) -> (u64, Percentiles) {
@@ -132,5 +172,26 @@ impl Traffic {
 
     fn of_live(&self, tips: &Tips) -> impl Iterator<Item = u32> {
         tips.of_live().map(|(node, _)| u32::try_from(self.pools[node.0 as usize]).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_more_than_are_followed_the_oldest_go() {
+        let mut latest = Latest::default();
+        let id = |number: usize| {
+            let mut bytes = [0; 32];
+            bytes[..8].copy_from_slice(&number.to_be_bytes());
+            TransactionId(bytes)
+        };
+        assert!(latest.insert(id(0), 7) && !latest.insert(id(0), 8), "the first value stays");
+        assert_eq!(latest.values[&id(0)], 7);
+        (1..FOLLOWED).for_each(|number| assert!(latest.insert(id(number), 0)));
+        assert_eq!(latest.ids().next(), Some(id(0)));
+        assert!(latest.insert(id(FOLLOWED), 0));
+        assert_eq!((latest.ids().next(), latest.ids().count()), (Some(id(1)), FOLLOWED));
     }
 }

@@ -167,7 +167,7 @@ const fn number(name: &'static str, of: fn(&Totals) -> Option<f64>) -> Figure {
 }
 
 /// All figures, in the order of their columns.
-pub const FIGURES: [Figure; 37] = [
+pub const FIGURES: [Figure; 45] = [
     count("height", |totals| Some(totals.height.into())),
     count("blocks", |totals| Some(totals.blocks.into())),
     count("missed_slots", |totals| Some(totals.missed_slots.into())),
@@ -182,6 +182,13 @@ pub const FIGURES: [Figure; 37] = [
     count("down_end", |totals| Some(totals.down_end.into())),
     count("rollbacks", |totals| Some(totals.rollbacks.into())),
     count("rollback_depth_max", |totals| Some(totals.rollback_depth_max.into())),
+    count("rollbacks_from_2", |totals| Some(totals.rollbacks_from(2))),
+    count("rollbacks_from_4", |totals| Some(totals.rollbacks_from(4))),
+    count("rollbacks_from_8", |totals| Some(totals.rollbacks_from(8))),
+    count("rollbacks_from_16", |totals| Some(totals.rollbacks_from(16))),
+    count("rollbacks_from_32", |totals| Some(totals.rollbacks_from(32))),
+    count("rollbacks_from_64", |totals| Some(totals.rollbacks_from(64))),
+    count("rollbacks_from_128", |totals| Some(totals.rollbacks_from(128))),
     count("blocks_refused", |totals| Some(totals.blocks_refused.into())),
     count("forging_suspended", |totals| Some(totals.forging_suspended.into())),
     number("propagation_p50_ms", |totals| (totals.propagation_ms.count > 0).then_some(totals.propagation_ms.p50)),
@@ -203,6 +210,7 @@ pub const FIGURES: [Figure; 37] = [
     number("transaction_latency_p99_ms", |totals| {
         (totals.transaction_latency_ms.count > 0).then_some(totals.transaction_latency_ms.p99)
     }),
+    count("transactions_lost", |totals| Some(totals.transactions_lost as f64)),
     number("pool_mean", |totals| totals.pool_mean),
     number("agreement_mean", |totals| totals.agreement_mean),
     number("agreement_min", |totals| totals.agreement_min),

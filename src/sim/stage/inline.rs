@@ -127,6 +127,11 @@ impl InlineStage {
         self.world.show(&self.actors);
     }
 
+    /// Tells the observers that the run ends here.
+    pub fn end(&mut self) {
+        self.world.tell_end(&self.actors);
+    }
+
     /// Moves the clock on, over a time in which nothing is due.
     pub fn rest_until(&mut self, until: SimTime) {
         self.world.rest_until(until);

@@ -88,6 +88,16 @@ impl RactorStage {
         Ok(())
     }
 
+    /// Tells the observers that the run ends here.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn end(&mut self) -> Result<(), ActorDied> {
+        let actors = self.actors().await?;
+        self.world.tell_end(&actors);
+        Ok(())
+    }
+
     /// All of the run as it is now.
     ///
     /// # Errors

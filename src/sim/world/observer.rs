@@ -7,10 +7,10 @@ use super::{
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
     ledger::Link,
-    protocol::{PublicKey, SignedTransaction},
+    protocol::{PublicKey, SignedTransaction, TransactionId},
     sim::network::{Approach, Route},
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// An observer of a run. It cannot change the run.
 pub trait Observer: Send {
@@ -24,6 +24,9 @@ pub trait Observer: Send {
     /// All events up to now have been delivered, and a reader may ask: observers publish their data here. The inline stage rests at the
     /// end of each `run_until`, the ractor stage after each event.
     fn rest(&mut self) {}
+
+    /// A scenario's run ends here, after its last event, with these transactions in a node's pool: of one node or several, live or down.
+    fn run_ended(&mut self, _pending: &BTreeSet<TransactionId>) {}
 
     /// The clock has moved over a time in which nothing happened, and stands here.
     fn clock_at(&mut self, _now: SimTime) {}

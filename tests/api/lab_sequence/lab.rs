@@ -313,9 +313,9 @@ impl Lab {
         };
         equal("faults in force", &lab["faults"], &moment.faults.iter().filter_map(in_force).collect())?;
         for (node, cause) in column("cause").iter().enumerate() {
+            let cause_of = |kind: &'static str| if kind == "node-churn" { "crash" } else { kind };
             let of_kind = |status: &&FaultStatus| {
-                status.fault.kind.name() == cause.as_str().unwrap_or_default()
-                    && matches!(status.state, FaultState::InForce { .. })
+                cause == cause_of(status.fault.kind.name()) && matches!(status.state, FaultState::InForce { .. })
             };
             if !cause.is_null() && moment.faults.iter().find(of_kind).is_none() {
                 return Err(format!("node {node} is down by {cause}, and no such fault is in force"));
