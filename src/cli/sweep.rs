@@ -120,9 +120,6 @@ Examples:
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
 
-/// Times to converge that are no longer than this are not told.
-const SLOT_SECONDS: f64 = 8.0;
-
 /// Failed runs that are printed.
 const FAILURES_SHOWN: usize = 10;
 
@@ -337,9 +334,9 @@ fn held(cell: &CellSummary) -> Vec<String> {
     assertions.collect()
 }
 
-/// Describes the time that the network took to converge after a fault, if it took any; censored runs are counted apart.
+/// Describes the time that the network took to converge after a fault, if it took more than a slot; censored runs are counted apart.
 fn time_to_converge(cell: &CellSummary) -> Option<String> {
-    let times = cell.converged_seconds.filter(|times| times.watched_max > SLOT_SECONDS)?;
+    let times = cell.converged_seconds.filter(|times| times.watched_max > f64::from(cell.slot_s))?;
     let known = |seconds: Option<f64>| seconds.map_or("not known".to_owned(), |seconds| format!("{seconds:.1} s"));
     let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}, ")).collect();
     Some(format!(

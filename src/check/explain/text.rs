@@ -72,7 +72,7 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     if !before.is_empty() {
         why.push(format!("Before it went wrong on purpose: {}.", before.join("; ")));
     }
-    why.extend(deeds(&chain.rows, target));
+    why.extend(deeds(&chain.rows, target, explanation.blocktime));
     why.extend(rivals(explanation));
     let unmet: Vec<&super::Number> = chain.numbers.iter().filter(|number| !number.met).collect();
     let stuck = ["quorum_percent", "minimum_network_reach", "node.forked_percent"];
@@ -113,11 +113,11 @@ fn recording(recording: &Recording) -> Option<String> {
 }
 
 /// Returns the last deeds of the failure's node, or the few changes of nodes to their chains.
-fn deeds(rows: &[Row], target: &Target) -> Vec<String> {
+fn deeds(rows: &[Row], target: &Target, blocktime: u32) -> Vec<String> {
     let matters = |row: &&Row| match row.kind {
         "block.refused" => !row.text.contains("does not chain to"),
         "chain.rolled-back" | "pool.evicted" | "pool.replaced" | "submitted" => true,
-        "pool.added" | "pool.rejected" => target.after_seconds - row.after_seconds < 8.0,
+        "pool.added" | "pool.rejected" => target.after_seconds - row.after_seconds < f64::from(blocktime),
         _ => false,
     };
     let all: Vec<&Row> = rows.iter().filter(matters).collect();

@@ -303,6 +303,7 @@ impl CellFigures {
             runs: self.runs,
             censored: self.censored,
             died: self.died,
+            slot_s: sweep.cells[self.cell].scenario.network.block_time_s,
             ok: self.ok.report(),
             converged_seconds: self.converged.report(),
             converged_curve: self.converged.curve(),

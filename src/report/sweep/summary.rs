@@ -60,6 +60,9 @@ pub struct CellSummary {
     pub censored: u64,
     /// The number of them whose program or process ended before they did.
     pub died: u64,
+    /// The length of a slot, in seconds.
+    #[serde(skip)]
+    pub slot_s: u32,
     /// Runs that ended well, of those that are neither censored nor died; empty where all are.
     pub ok: Option<ShareReport>,
     /// Runs in which each assertion held.

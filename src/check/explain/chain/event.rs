@@ -3,7 +3,7 @@
 use super::{
     super::{numbers::Number, record::RecordedStep},
     Arrow, Change,
-    teller::{TOGETHER, Teller},
+    teller::Teller,
     words::{brief, shortened, texts},
 };
 use crate::{actors::Event, check::story::event_in_words, ledger::BlockRejected, protocol::TransactionId};
@@ -97,7 +97,7 @@ impl Teller<'_> {
             Event::PeerRemoved(_) => ("peer.removed", 1, words(), None, None),
             _ => return,
         };
-        let is_near = self.ground.node == Some(node) && self.ground.end.since(at) <= TOGETHER;
+        let is_near = self.ground.node == Some(node) && self.ground.end.since(at) <= self.slot();
         let weight = if is_near && kind != "pool.removed" { weight.max(3) } else { weight };
         let mut row = self.row(at, kind, weight, vec![node], shortened(&text));
         row.block = block.map(|(id, height)| self.block_ref(id, height));

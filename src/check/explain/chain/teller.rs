@@ -22,9 +22,7 @@ use std::{
     time::Duration,
 };
 
-/// Nodes that do the same within this time share a row.
-pub(super) const TOGETHER: Duration = Duration::from_secs(8);
-/// The same, for their counts while no node moves.
+/// Nodes that do the same within a slot share a row. This is the time for their counts while no node moves.
 const TOGETHER_WHILE_ALL_STAND: Duration = Duration::from_secs(600);
 
 /// Makes rows of steps, one after the other.
@@ -61,6 +59,17 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// Returns the longest time between two deeds of different nodes that one row tells.
+    fn together(&self, first: &Row, next: &Row) -> Duration {
+        let counts = matches!(next.kind, "health.checked" | "forger.suspended");
+        if counts && first.stands == next.stands { TOGETHER_WHILE_ALL_STAND } else { self.slot() }
+    }
+
+    /// The length of a slot.
+    pub(super) fn slot(&self) -> Duration {
+        Duration::from_secs(self.record.tree.slots().blocktime().into())
+    }
+
     pub(super) fn row(&self, at: SimTime, kind: &'static str, weight: u8, nodes: Vec<NodeId>, text: String) -> Row {
         let slots = self.record.tree.slots();
         Row {
@@ -86,7 +95,7 @@ impl<'a> Teller<'a> {
         row.stands = self.stands();
         let key = key.map(|key| (row.kind, key));
         if let Some(known) = key.as_ref().and_then(|key| self.joinable.get(key)).copied()
-            && row.at.since(self.rows[known].at) <= together(&self.rows[known], &row)
+            && row.at.since(self.rows[known].at) <= self.together(&self.rows[known], &row)
         {
             let known = &mut self.rows[known];
             known.nodes.extend(&row.nodes);
@@ -278,10 +287,4 @@ impl<'a> Teller<'a> {
         }
         self.rows
     }
-}
-
-/// Returns the longest time between two deeds of different nodes that one row tells.
-fn together(first: &Row, next: &Row) -> Duration {
-    let counts = matches!(next.kind, "health.checked" | "forger.suspended");
-    if counts && first.stands == next.stands { TOGETHER_WHILE_ALL_STAND } else { TOGETHER }
 }
