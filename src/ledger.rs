@@ -24,7 +24,7 @@ mod wallets;
 
 pub use apply::ApplyError;
 pub use balance::Balance;
-pub use round::{Round as RoundInfo, RoundSchedule};
+pub use round::{Round, RoundSchedule};
 pub use rules::Rules;
 pub use scratch::Scratch;
 pub use state::{Applied, BlockRejected, State};

@@ -118,7 +118,7 @@ pub use check::{
 pub use ledger::{BlockTree, Link, Rules, State, Wallet, rules::Gossip};
 pub use protocol::{
     Address, Arktoshi, Block, BlockId, Height, KeyPair, Kind, Milestones, Network, NetworkConfig, Nonce, PublicKey,
-    Round, SignedTransaction, Slot, Transaction, TransactionContext, TransactionId, Vote, crypto::CryptoMode,
+    RoundNumber, SignedTransaction, Slot, Transaction, TransactionContext, TransactionId, Vote, crypto::CryptoMode,
 };
 pub use scenario::{
     Account, Action, Assertion, Deed, Ended, NamedDelegate, Outcome, Scenario, ScenarioError, StageKind, StallRule,

@@ -21,6 +21,6 @@ pub use block::{Block, BlockContext, BlockDraft, BlockError, BlockExcerpt, Block
 pub use keys::{Address, KeyPair, PrivateKey, PublicKey};
 pub use milestones::{Milestone, Milestones};
 pub use network::{Network, NetworkConfig};
-pub use numbers::{Arktoshi, Height, Nonce, Round, Slot, Timestamp};
+pub use numbers::{Arktoshi, Height, Nonce, RoundNumber, Slot, Timestamp};
 pub use slots::Slots;
 pub use transaction::{Asset, Kind, SignedTransaction, Transaction, TransactionContext, TransactionId, Vote};

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     ledger::{BlockTree, saved::saved},
-    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot},
+    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot},
 };
 use rand::Rng;
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
@@ -31,7 +31,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Every round of every chain.
-pub const ALL_ROUNDS: RangeInclusive<Round> = Round(0)..=Round(u32::MAX);
+pub const ALL_ROUNDS: RangeInclusive<RoundNumber> = RoundNumber(0)..=RoundNumber(u32::MAX);
 
 /// The forger of one delegate's key.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ pub struct Delegate {
     /// Seed of the instants at which it polls its relay.
     polls: u64,
     /// Rounds in which the forger is switched off.
-    offline: Vec<RangeInclusive<Round>>,
+    offline: Vec<RangeInclusive<RoundNumber>>,
     /// Number of the last wake-up asked for, and what it is for.
     plan: u64,
     due: Due,
@@ -122,7 +122,7 @@ impl Delegate {
     pub(super) fn switch(
         &mut self,
         now: SimTime,
-        rounds: &[RangeInclusive<Round>],
+        rounds: &[RangeInclusive<RoundNumber>],
         off: bool,
         effects: &mut Vec<Effect>,
     ) {
@@ -135,7 +135,7 @@ impl Delegate {
     }
 
     /// Adds rounds to those in which it is off, or takes them away once.
-    fn offline_in(&mut self, rounds: &[RangeInclusive<Round>], off: bool) {
+    fn offline_in(&mut self, rounds: &[RangeInclusive<RoundNumber>], off: bool) {
         for span in rounds {
             match (off, self.offline.iter().position(|one| one == span)) {
                 (true, _) => self.offline.push(span.clone()),
@@ -146,7 +146,7 @@ impl Delegate {
     }
 
     /// The rounds in which it is off.
-    pub(super) fn spells(&self) -> impl Iterator<Item = RangeInclusive<Round>> {
+    pub(super) fn spells(&self) -> impl Iterator<Item = RangeInclusive<RoundNumber>> {
         self.offline.iter().cloned()
     }
 

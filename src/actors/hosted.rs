@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     ledger::saved::saved,
-    protocol::{PublicKey, Round},
+    protocol::{PublicKey, RoundNumber},
 };
 use std::{fmt, mem, ops::RangeInclusive, sync::Arc};
 
 /// Rounds in which a delegate is switched off.
-pub type Spells = Arc<[RangeInclusive<Round>]>;
+pub type Spells = Arc<[RangeInclusive<RoundNumber>]>;
 
 /// A change that the world makes to an actor.
 #[derive(Clone)]
@@ -202,7 +202,7 @@ impl Hosted {
 
     /// Switches a delegate off in these rounds, or on again. One that was off in all rounds heard neither its wake-ups nor the
     /// answers to what it had asked.
-    fn switch(&mut self, now: SimTime, rounds: &[RangeInclusive<Round>], off: bool, effects: &mut Vec<Effect>) {
+    fn switch(&mut self, now: SimTime, rounds: &[RangeInclusive<RoundNumber>], off: bool, effects: &mut Vec<Effect>) {
         let was_off = self.actor.is_off();
         if let Actor::Delegate(delegate) = &mut self.actor {
             delegate.switch(now, rounds, off, effects);

@@ -3,7 +3,7 @@
 use super::{Event, SimTime, Submission};
 use crate::{
     ledger::{
-        Link, RoundInfo,
+        Link, Round,
         saved::{saved, shared},
     },
     protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
@@ -221,7 +221,7 @@ pub struct AddTransactions {
 /// The round of the next block, as a relay sees it.
 #[derive(Clone, Debug)]
 pub struct RoundView {
-    pub round: Arc<RoundInfo>,
+    pub round: Arc<Round>,
     pub tip: BlockId,
     pub tip_height: Height,
     pub tip_slot: Slot,

@@ -27,7 +27,7 @@ use crate::{
     actors::{NodeId, SimTime},
     files,
     ledger::{BlockTree, Link, State, rules::Gossip},
-    protocol::{Height, Round, Slot, crypto::CryptoMode},
+    protocol::{Height, RoundNumber, Slot, crypto::CryptoMode},
     scenario::{
         Action, Assertion, Closing, Ended, Judge, Scenario, ScenarioError, StallRule, Testnet, Verdict,
         file::SourcePosition,
@@ -321,7 +321,7 @@ impl<'a> SlotEnd<'a> {
     }
 
     /// The round of the highest live node's last block.
-    pub fn round(&self) -> Round {
+    pub fn round(&self) -> RoundNumber {
         self.tree.schedule().at(self.height()).round
     }
 

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime, fork_choice::Strength},
     ledger::{
-        ApplyError, BlockRejected, BlockTree, Link, RoundInfo,
+        ApplyError, BlockRejected, BlockTree, Link, Round,
         finality::FinalBlocks,
         rules::{ElectionRule, FinalityRule},
         state::Applied,
@@ -370,7 +370,7 @@ impl Seen {
         {
             let old = self.tree.applied(&parent).state.round().clone();
             let keys =
-                |round: &RoundInfo| -> BTreeSet<_> { round.members.iter().map(|member| member.public_key).collect() };
+                |round: &Round| -> BTreeSet<_> { round.members.iter().map(|member| member.public_key).collect() };
             if keys(&old) != keys(&end.created) {
                 self.sometimes.count(conduct::NEW_MEMBER);
             }
@@ -422,8 +422,7 @@ impl Seen {
     /// Returns the condition without which the rule of finality promises nothing for this chain beside that of the highest final block.
     /// An empty text means that the rule promises one chain.
     fn beyond_finality(&self, link: &Arc<Link>) -> &'static str {
-        let keys =
-            |round: &RoundInfo| -> BTreeSet<_> { round.members.iter().map(|member| member.public_key).collect() };
+        let keys = |round: &Round| -> BTreeSet<_> { round.members.iter().map(|member| member.public_key).collect() };
         let (other, common) = (self.finals.tip(), common_height(link, self.finals.tip()));
         let parting = link.ancestor(common).expect("two chains share genesis");
         let members = keys(self.tree.applied(&parting).state.round());

@@ -10,7 +10,7 @@
 //!    slot does not move any turn, and in a round with missed slots some members forge twice.
 
 use super::{Balance, rules::Shuffle};
-use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle};
+use crate::protocol::{Address, Height, Milestones, PublicKey, RoundNumber, Slot, shuffle};
 
 /// The position of a height among the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ number! {
 }
 number! {
     /// Number of a round, counted in blocks from 1. Source: consensus.md 1.1.
-    Round(u32)
+    RoundNumber(u32)
 }
 number! {
     /// Seconds since the epoch of milestone 1. Source: protocol.md 5.1.

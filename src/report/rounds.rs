@@ -5,7 +5,7 @@
 
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link, RoundInfo},
+    ledger::{BlockTree, Link, Round},
     protocol::{BlockId, Height, PublicKey, Slot},
     sim::{ActiveSet, NetworkEvent, Observer, Plan, Tips},
 };
@@ -90,11 +90,11 @@ pub struct RoundBook {
     pub(super) start: Slot,
     /// The first height that the run makes a block for.
     pub(super) first_height: Height,
-    first: Arc<RoundInfo>,
+    first: Arc<Round>,
     /// The delegates of each group of agents.
     groups: Vec<BTreeSet<PublicKey>>,
     /// By the block that ended the round before.
-    begun: BTreeMap<BlockId, Arc<RoundInfo>>,
+    begun: BTreeMap<BlockId, Arc<Round>>,
 }
 
 impl RoundBook {
@@ -138,7 +138,7 @@ impl RoundBook {
     }
 
     /// The round of the block at `height` on the chain of `link`, which is at that height or just below it.
-    fn round_of(&self, link: &Arc<Link>, height: Height) -> Arc<RoundInfo> {
+    fn round_of(&self, link: &Arc<Link>, height: Height) -> Arc<Round> {
         let position = self.tree.schedule().at(height);
         let before = link.ancestor(Height(position.first.0.saturating_sub(1)));
         before.and_then(|before| self.begun.get(&before.id())).unwrap_or(&self.first).clone()
@@ -154,7 +154,7 @@ struct Walk<'a> {
 }
 
 struct OneRound {
-    round: Arc<RoundInfo>,
+    round: Arc<Round>,
     last_height: u32,
     gaps: Vec<Gap>,
     empty_at_end: u32,
@@ -216,7 +216,7 @@ impl Walk<'_> {
 
 impl OneRound {
     /// A round that the chain comes to from the height below.
-    fn new(round: Arc<RoundInfo>, last_height: u32) -> Self {
+    fn new(round: Arc<Round>, last_height: u32) -> Self {
         let counts = vec![(0, 0); round.members.len()];
         Self { last_height, gaps: Vec::new(), empty_at_end: 0, blocks: 0, counts, turns: Vec::new(), round }
     }

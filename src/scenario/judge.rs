@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     actors::{ActorId, Event, NodeId, SimTime},
-    ledger::{BlockTree, Link, RoundInfo},
+    ledger::{BlockTree, Link, Round},
     protocol::{Height, PublicKey, Slot},
     sim::{
         Act, ActiveSet, Fault, NetworkEvent, Observer, Outlook, Plan, Tips, Trigger, Weights,
@@ -126,7 +126,7 @@ struct Case {
     slot: Slot,
     assertions: Vec<Watched>,
     /// The active set that was looked at last, with its round.
-    active_set: Option<(Arc<RoundInfo>, ActiveSet)>,
+    active_set: Option<(Arc<Round>, ActiveSet)>,
     /// The metrics of whose change something is asserted, as they were at the end of the slot before, and of the one before that.
     before: [BTreeMap<Metric, Option<f64>>; 2],
     /// The shares of the delegates in the winning chain.

@@ -3,7 +3,7 @@
 mod concentration;
 
 use crate::{
-    ledger::{BlockTree, Link, RoundInfo},
+    ledger::{BlockTree, Link, Round},
     protocol::{Height, PublicKey},
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -31,10 +31,10 @@ pub struct ActiveSet {
 
 impl ActiveSet {
     /// The active set of a round after another one. `groups` are the delegates of each group of agents.
-    pub fn of(round: &RoundInfo, before: Option<&RoundInfo>, groups: &[BTreeSet<PublicKey>]) -> Self {
+    pub fn of(round: &Round, before: Option<&Round>, groups: &[BTreeSet<PublicKey>]) -> Self {
         let weights: Vec<u64> = round.members.iter().map(|member| member.vote_balance.or_zero()).collect();
         let keys: BTreeSet<&PublicKey> = round.members.iter().map(|member| &member.public_key).collect();
-        let new = |before: &RoundInfo| {
+        let new = |before: &Round| {
             let old: BTreeSet<&PublicKey> = before.members.iter().map(|member| &member.public_key).collect();
             keys.difference(&old).count() as u32
         };

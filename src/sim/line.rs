@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
-    ledger::{Link, RoundInfo},
+    ledger::{Link, Round},
     protocol::{Asset, Block, SignedTransaction, slots::Slots},
     sim::NetworkEvent,
 };
@@ -199,7 +199,7 @@ impl<'a> Line<'a> {
     }
 
     /// The line of a round that begins after a block, the first time that any node's chain comes there.
-    pub fn of_round(now: SimTime, after: &Link, round: &RoundInfo) -> Self {
+    pub fn of_round(now: SimTime, after: &Link, round: &Round) -> Self {
         let member = |index: &usize| MemberLine {
             key: round.members[*index].public_key.to_string(),
             weight: round.members[*index].vote_balance.0,

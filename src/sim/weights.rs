@@ -2,7 +2,7 @@
 
 use super::{Plan, Tips};
 use crate::{
-    ledger::{BlockTree, RoundInfo},
+    ledger::{BlockTree, Round},
     protocol::{BlockId, Height, PublicKey},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -55,7 +55,7 @@ impl Weights {
         }
     }
 
-    fn weigh(&mut self, round: &RoundInfo) {
+    fn weigh(&mut self, round: &Round) {
         let by_key: BTreeMap<PublicKey, i128> =
             round.members.iter().map(|member| (member.public_key, member.vote_balance.0)).collect();
         for (weight, key) in self.weights.iter_mut().zip(&self.keys) {

@@ -3,8 +3,8 @@
 
 use crate::{samples::sample, support::Rules};
 use dposlab::protocol::{
-    Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, Round, SignedTransaction, Timestamp,
-    Transaction,
+    Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, RoundNumber, SignedTransaction,
+    Timestamp, Transaction,
     crypto::CryptoMode::Real,
     shuffle::forging_order,
     transaction::{Dialect, StaticFees},
@@ -35,7 +35,7 @@ fn shuffled(round: u32, members: usize) -> Vec<usize> {
 fn every_round_has_its_own_order() {
     let mut seen = std::collections::BTreeSet::new();
     for round in (1..3_000).chain([65_535, 65_536, 65_537, 1 << 24, u32::MAX]) {
-        let order = forging_order(Round(round), 51);
+        let order = forging_order(RoundNumber(round), 51);
         assert_eq!(order, shuffled(round, 51), "round {round}");
         assert!(seen.insert(order), "round {round} has the order of an earlier one");
     }
@@ -51,7 +51,7 @@ proptest! {
 
     #[test]
     fn a_forging_order_is_the_contracts(round in any::<u32>(), members in 1..80usize) {
-        prop_assert_eq!(forging_order(Round(round), members), shuffled(round, members));
+        prop_assert_eq!(forging_order(RoundNumber(round), members), shuffled(round, members));
     }
 
     #[test]

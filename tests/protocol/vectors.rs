@@ -2,7 +2,7 @@
 
 use crate::support::{Rules, array, bytes, entries, text, vectors};
 use dposlab::protocol::{
-    Block, BlockDraft, KeyPair, PublicKey, Round, SignedTransaction, Slots, Timestamp,
+    Block, BlockDraft, KeyPair, PublicKey, RoundNumber, SignedTransaction, Slots, Timestamp,
     crypto::{CryptoMode::Real, ecdsa, schnorr},
     keys::{SignedMessage, multisignature_key},
     shuffle::forging_order,
@@ -224,7 +224,7 @@ fn blocks() {
 #[test]
 fn shuffles() {
     for entry in entries("shuffles.json") {
-        let round = Round(entry["round"].as_u64().unwrap() as u32);
+        let round = RoundNumber(entry["round"].as_u64().unwrap() as u32);
         assert_eq!(json!(forging_order(round, entry["delegates"].as_u64().unwrap() as usize)), entry["order"]);
     }
 }

@@ -9,8 +9,8 @@ use dposlab::{
     check::observe::{ChainReport, ChainRule, Claims, NoIncident, Seats, observe},
     ledger::{BlockTree, Rules},
     protocol::{
-        Arktoshi, Block, BlockContext, BlockHeader, Height, KeyPair, NetworkConfig, Nonce, Round, SignedTransaction,
-        Slot, Timestamp, Transaction,
+        Arktoshi, Block, BlockContext, BlockHeader, Height, KeyPair, NetworkConfig, Nonce, RoundNumber,
+        SignedTransaction, Slot, Timestamp, Transaction,
         crypto::{CryptoMode::Real, ecdsa, sha256},
         shuffle::forging_order,
         transaction::Dialect,
@@ -207,7 +207,7 @@ fn ranks(network: &Value, window: &Value) -> Seats {
     for block in window["blocks"].as_object().expect("blocks by id").values() {
         let number = |key: &str| block[key].as_u64().expect("a number") as u32;
         let round = (number("height") - 1) / 7 + 1;
-        let rank = forging_order(Round(round), 7)[number("slot") as usize % 7];
+        let rank = forging_order(RoundNumber(round), 7)[number("slot") as usize % 7];
         let known = rounds.entry(round).or_default().entry(rank).or_insert(&block["delegate"]);
         if **known != block["delegate"] {
             assert_eq!(window["experiment"], BY_BRANCH);

@@ -7,7 +7,7 @@ use crate::{
         resource::delegate::{self, DelegateRow},
         table::{Call, Member, Outcome, Shape, shape},
     },
-    ledger::{RoundInfo, round::Member as RoundMember},
+    ledger::{Round, round::Member as RoundMember},
     protocol::{Height, PublicKey},
 };
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn key(row: &DelegateRow) -> Result<PublicKey, ApiError> {
 }
 
 /// A round up to the running one: the one that the state before its first block was about to begin.
-fn find_round(call: &Call<'_>, number: u32) -> Option<Arc<RoundInfo>> {
+fn find_round(call: &Call<'_>, number: u32) -> Option<Arc<Round>> {
     let running = call.head.state().round();
     if running.number().0 == number {
         return Some(running.clone());

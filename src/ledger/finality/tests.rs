@@ -11,7 +11,7 @@ use crate::{
         round::{Member, Round, RoundPosition},
         rules::Shuffle,
     },
-    protocol::{Address, Height, Round as RoundNumber},
+    protocol::{Address, Height, RoundNumber},
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -4,12 +4,12 @@ use super::{LoadError, Loader, Saved, Saver, Shared, saved, shared};
 use crate::{
     ledger::{
         Balance, BlockTree, Link,
-        round::{Member, Round as RoundInfo, RoundPosition},
+        round::{Member, Round, RoundPosition},
         state::{Notable, RoundEnd},
     },
     protocol::{
-        Address, Arktoshi, Block, BlockHeader, BlockId, Height, KeyPair, Nonce, PublicKey, Round, SignedTransaction,
-        Slot, Timestamp, TransactionId,
+        Address, Arktoshi, Block, BlockHeader, BlockId, Height, KeyPair, Nonce, PublicKey, RoundNumber,
+        SignedTransaction, Slot, Timestamp, TransactionId,
     },
 };
 use std::sync::Arc;
@@ -131,7 +131,7 @@ saved!(enum BlockId { 0 Numeric(number), 1 Full(hash) });
 saved!(struct TransactionId(hash));
 saved!(struct Height(number));
 saved!(struct Slot(number));
-saved!(struct Round(number));
+saved!(struct RoundNumber(number));
 saved!(struct Timestamp(seconds));
 saved!(struct Nonce(number));
 saved!(struct BlockHeader {
@@ -140,9 +140,9 @@ saved!(struct BlockHeader {
 });
 saved!(struct RoundPosition { round, first, delegates, turn });
 saved!(struct Member { public_key, address, vote_balance });
-saved!(struct RoundInfo { position, members, order });
+saved!(struct Round { position, members, order });
 saved!(struct Balance(amount));
-shared!(RoundInfo);
+shared!(Round);
 
 saved!(struct Notable { missing, round_end });
 saved!(struct RoundEnd { missed, created });

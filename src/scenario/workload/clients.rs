@@ -8,7 +8,7 @@ use super::{
 use crate::{
     actors::{Choices, NodeId, SimTime, message::Transactions},
     ledger::Link,
-    protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Round, SignedTransaction, Slot, Transaction, Vote},
+    protocol::{Arktoshi, KeyPair, Nonce, PublicKey, RoundNumber, SignedTransaction, Slot, Transaction, Vote},
     sim::{
         fault::{Boundary, LowFeeFlood, SpamPool, VoteSwing},
         source::{Poll, Source},
@@ -176,7 +176,7 @@ impl Source for Swing {
             Boundary::First => position.first,
             Boundary::Last => position.last(),
         };
-        if self.done || position.round != Round(self.plan.round) || tip.height().next() != wanted {
+        if self.done || position.round != RoundNumber(self.plan.round) || tip.height().next() != wanted {
             return Poll { submissions: Vec::new(), again: (!self.done).then_some(next) };
         }
         self.done = true;

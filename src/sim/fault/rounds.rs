@@ -1,7 +1,7 @@
 //! The rounds that a fault names.
 
 use super::table;
-use crate::protocol::Round;
+use crate::protocol::RoundNumber;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -26,8 +26,8 @@ pub struct Span {
 
 impl Rounds {
     /// The spans of rounds named.
-    pub fn spans(&self) -> Vec<RangeInclusive<Round>> {
-        let span = |from, to| Round(from)..=Round(to);
+    pub fn spans(&self) -> Vec<RangeInclusive<RoundNumber>> {
+        let span = |from, to| RoundNumber(from)..=RoundNumber(to);
         match self {
             Self::One(round) => vec![span(*round, *round)],
             Self::List(rounds) => rounds.iter().map(|round| span(*round, *round)).collect(),

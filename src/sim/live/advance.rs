@@ -4,7 +4,7 @@ use super::{Live, Pace};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::Link,
-    protocol::{Height, Round, Slot, TransactionId},
+    protocol::{Height, RoundNumber, Slot, TransactionId},
     sim::{
         Observer, World,
         fault::{EventKind, EventTrigger},
@@ -28,7 +28,7 @@ pub enum Until {
     /// The node's chain has this height.
     Height { node: NodeId, height: Height },
     /// The node's next block is of this round.
-    Round { node: NodeId, round: Round },
+    Round { node: NodeId, round: RoundNumber },
     /// A block of the node's chain holds the transaction.
     Transaction { node: NodeId, id: TransactionId },
     /// The clock shows this instant.

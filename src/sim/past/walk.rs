@@ -4,7 +4,7 @@ use super::{History, Kept, RunPoint, Watchers};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::settled::SettledError,
-    protocol::{BlockId, Round},
+    protocol::{BlockId, RoundNumber},
     sim::{NetworkEvent, Observer, Stage, snapshots::CameIn, stage::ractor::ActorDied},
 };
 use std::{
@@ -58,7 +58,7 @@ pub struct Walk<W> {
 enum Mark {
     Told(u64),
     Tip(BlockId),
-    Round(Round),
+    Round(RoundNumber),
 }
 
 impl<W: Watchers> History<W> {

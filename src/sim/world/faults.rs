@@ -4,7 +4,7 @@ use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, Choices, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
     ledger::saved::saved,
-    protocol::{Round, crypto::sha256},
+    protocol::{RoundNumber, crypto::sha256},
     sim::{
         fault::{FaultKind, Messages, Nodes, Partition, Told},
         named,
@@ -121,7 +121,7 @@ impl Faults {
     }
 
     /// Returns true if a node's delegate is switched off in a round.
-    pub fn is_off_in(&self, node: NodeId, round: Round) -> bool {
+    pub fn is_off_in(&self, node: NodeId, round: RoundNumber) -> bool {
         self.off_of(node).any(|rounds| rounds.iter().any(|span| span.contains(&round)))
     }
 

@@ -13,7 +13,7 @@ use super::{Item, World};
 use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
     ledger::{BlockRejected, Link, saved::saved},
-    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot, Timestamp, TransactionId},
+    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot, Timestamp, TransactionId},
     sim::intervention::{Asked, Became, ReorgError, Reorganised, Returned},
 };
 use std::{
@@ -164,7 +164,7 @@ impl World {
     }
 
     /// Returns true if a fault keeps a node's delegate from forging in a round.
-    fn is_off(&self, node: NodeId, round: Round) -> bool {
+    fn is_off(&self, node: NodeId, round: RoundNumber) -> bool {
         self.faults.is_off_in(node, round)
     }
 

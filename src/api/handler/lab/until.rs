@@ -3,7 +3,7 @@
 use crate::{
     actors::{NodeId, SimTime},
     api::{http::ApiError, table::shape::object},
-    protocol::{Height, Round, Timestamp},
+    protocol::{Height, RoundNumber, Timestamp},
     sim::{
         fault::{EventKind, EventTrigger},
         live::{ADVANCE_LIMIT, Until},
@@ -75,7 +75,7 @@ fn read_until(until: &Value, node: NodeId) -> Result<Until, ApiError> {
     match name.as_str() {
         "height" => Ok(Until::Height { node, height: Height(number(1)?) }),
         "time" => Ok(Until::Time(SimTime::from_seconds(Timestamp(number(0)?)))),
-        "round" => Ok(Until::Round { node, round: Round(number(1)?) }),
+        "round" => Ok(Until::Round { node, round: RoundNumber(number(1)?) }),
         "transaction" => {
             let id = value.as_str().and_then(|text| text.parse().ok());
             let id = id.ok_or_else(|| refused(&key, value, "the id of a transaction, 64 hexadecimal digits"))?;
@@ -158,7 +158,7 @@ mod tests {
     fn one_thing_is_waited_for() {
         let until = |until: Value| reads(json!({ "until": until })).until.expect("it is said");
         assert_eq!(until(json!({"height": 9})), Until::Height { node: NodeId(2), height: Height(9) });
-        assert_eq!(until(json!({"round": 3})), Until::Round { node: NodeId(2), round: Round(3) });
+        assert_eq!(until(json!({"round": 3})), Until::Round { node: NodeId(2), round: RoundNumber(3) });
         assert_eq!(until(json!({"time": 800})), Until::Time(SimTime::from_seconds(Timestamp(800))));
         let node = Some(NodeRef::Delegate("genesis_1".to_owned()));
         let event = json!({"event": {"kind": "block-forged", "node": "genesis_1"}});

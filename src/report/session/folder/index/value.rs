@@ -7,7 +7,7 @@ use crate::{
         round::{Member, Round, RoundPosition},
         state::{Notable, RoundEnd},
     },
-    protocol::{Address, Height, PublicKey, Round as RoundNumber},
+    protocol::{Address, Height, PublicKey, RoundNumber},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
