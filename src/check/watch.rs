@@ -467,10 +467,11 @@ impl Seen {
         let before = known.forged.replace((slot, block.clone()));
         known.forged_taken = false;
         let (is_deviant, is_irregular) = (known.deviant, known.irregular);
-        // A spare node forges for two delegates.
+        // A spare node forges for two delegates, and twice for another one if two faults say so.
         let is_same = |other: &Arc<Block>| other.header.generator == block.header.generator;
+        let is_own = self.keys.get(node.0 as usize).is_none_or(|key| *key == Some(block.header.generator));
         let Some((last, other)) = before.filter(|(_, other)| is_same(other)) else { return };
-        if !is_deviant && last == slot && other.id != block.id {
+        if !is_deviant && is_own && last == slot && other.id != block.id {
             let what = format!("its delegate made blocks {} and {} in slot {slot}", other.id, block.id);
             self.find(&conduct::ONE_A_SLOT, now, Some(node), None, what);
         }
