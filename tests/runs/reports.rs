@@ -226,25 +226,26 @@ fn data_in(page: &str) -> String {
     data.to_owned()
 }
 
-/// A transfer reaches one node only, which is cut off and then crashes until after the end.
+/// A transfer stays in the pool of one node, which then crashes until after the end.
 const KEPT_BY_ONE_THAT_IS_DOWN: &str = r#"
 version = 1
-rounds = 6
+rounds = 4
 [network]
-delegates = 5
+delegates = 7
 relays = 1
 gossip = "once"
 [[fault]]
-kind = "partition"
-groups = [[5]]
+kind = "drop"
+messages = ["transactions"]
+senders = [7]
 [[fault]]
 kind = "crash"
-nodes = [5]
+nodes = [7]
 keep_pool = true
-from = { seconds = 100 }
+from = { height = 9 }
 [[action]]
-height = 5
-node = 5
+height = 6
+node = 7
 by = "account_1"
 does = "transfer"
 to = "account_2"
