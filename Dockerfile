@@ -13,6 +13,7 @@ WORKDIR /dposlab
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY benches benches
 COPY crates crates
+COPY scenarios scenarios
 COPY src src
 # The commit, which outputs of runs name: docker build --build-arg DPOSLAB_COMMIT="$(git rev-parse HEAD)" .
 ARG DPOSLAB_COMMIT=
