@@ -14,7 +14,9 @@
 mod waits;
 
 use super::{
-    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake, fork_choice,
+    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
+    ahead::{self, Ahead},
+    fork_choice,
     message::{NetworkState, RoundView, Transactions},
 };
 use crate::{
@@ -74,6 +76,13 @@ struct Work {
     slot: Slot,
     round: RoundView,
     network: Option<NetworkState>,
+}
+
+impl Ahead<()> for Delegate {
+    /// Whether it forges at all: most do not, where there are many.
+    fn fetch(&self, _: ()) {
+        ahead::ends(&self.keys);
+    }
 }
 
 impl Delegate {

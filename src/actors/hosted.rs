@@ -56,10 +56,12 @@ impl From<Actor> for Hosted {
 }
 
 impl Ahead<Announced> for Hosted {
-    /// Only a peer has it: the other actors receive little.
+    /// A pool has nothing to fetch: it receives little.
     fn fetch(&self, what: Announced) {
-        if let Actor::Peer(peer) = &self.actor {
-            peer.fetch(what);
+        match (&self.actor, what) {
+            (Actor::Peer(peer), _) => peer.fetch(what),
+            (Actor::Delegate(delegate), Announced::Near { .. }) => delegate.fetch(()),
+            _ => {}
         }
     }
 }

@@ -357,8 +357,10 @@ impl Ahead<ahead::Announced> for Peer {
             ahead::Announced::Near { is_wake } => {
                 ahead::value(&self.node);
                 ahead::value(&self.neighbours);
+                ahead::value(&self.discoveries);
                 if is_wake {
                     ahead::value(&self.pushed);
+                    ahead::ends(&self.random);
                 }
             }
             ahead::Announced::Next { from } => self.neighbours.fetch(from),

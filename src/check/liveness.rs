@@ -74,7 +74,7 @@ impl Alive {
             return;
         }
         let height = seen.best().height();
-        let (tips, began) = self.began.get_or_insert_with(|| (seen.tips().all().to_vec(), height));
+        let (tips, began) = self.began.get_or_insert_with(|| (seen.tips().all().cloned().collect::<Vec<_>>(), height));
         let (converged, grown) = (seen.tips().is_converged(), height.0 > began.0 + 1);
         self.decided = (converged && grown) || now >= self.until;
         if !self.decided {
@@ -85,7 +85,7 @@ impl Alive {
             let (cause, tips) = (parted(seen, tips, grown), seen.tips());
             let what = format!(
                 "{rounds} rounds after the last fault the live nodes stand on {} tips, with height {} in common",
-                tips.distinct().len(),
+                tips.distinct().count(),
                 tips.common_height().unwrap_or_default()
             );
             seen.find_for(&conduct::CONVERGED, cause, now, None, Some(&best), what);

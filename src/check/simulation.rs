@@ -332,11 +332,11 @@ impl<'a> SlotEnd<'a> {
 
     /// The block a node stands on; of one that is down, the block it had stored.
     pub fn tip(&self, node: NodeId) -> Option<&Arc<Link>> {
-        self.tips().get(node.0 as usize)
+        self.tips().nth(node.0 as usize)
     }
 
     /// The blocks all nodes stand on, in their order.
-    pub fn tips(&self) -> &[Arc<Link>] {
+    pub fn tips(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> + DoubleEndedIterator {
         self.tips.all()
     }
 

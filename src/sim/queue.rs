@@ -16,6 +16,8 @@ use std::mem;
 /// The nearness of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
+    /// Long before: the processor fetches what says where the actor's record is.
+    Far,
     /// Enough others come first that the processor has the time to fetch the actor's record.
     Near,
     /// The next one: the processor fetches the data to which the record points.
@@ -35,6 +37,8 @@ pub struct EventQueue<T> {
     filled: u64,
     /// Kept for its room.
     keys: Vec<u32>,
+    /// The room of what holds nothing, the last emptied last: it is still at hand for the processor.
+    spare: Vec<Vec<(u64, T)>>,
     /// The number of the next events that had been announced at the last announcement.
     told: [usize; TOLD.len()],
     /// The number of events taken since the last announcement.
@@ -44,12 +48,33 @@ pub struct EventQueue<T> {
 /// The times that first differ from `last` in one digit.
 #[derive(Debug)]
 struct Level<T> {
-    buckets: [Vec<(u64, T)>; 1 << DIGIT],
+    buckets: [Bucket<T>; 1 << DIGIT],
     /// Bit d: the bucket of digit d holds something.
     filled: u64,
-    /// The room of buckets that hold nothing, the last emptied last: it is still at hand for the processor. Buckets of higher
-    /// levels hold more.
-    rooms: Vec<Vec<(u64, T)>>,
+}
+
+/// Events in the order scheduled. However many they are, they lie in rooms of one size, so that each room serves the next bucket, too.
+#[derive(Debug)]
+struct Bucket<T> {
+    /// Rooms of `FEW` events, which come before those of `last`.
+    full: Vec<Vec<(u64, T)>>,
+    last: Vec<(u64, T)>,
+}
+
+impl<T> Default for Bucket<T> {
+    fn default() -> Self {
+        Self { full: Vec::new(), last: Vec::new() }
+    }
+}
+
+impl<T> Bucket<T> {
+    fn iter(&self) -> impl Iterator<Item = &(u64, T)> {
+        self.full.iter().flatten().chain(&self.last)
+    }
+
+    fn earliest(&self) -> Option<u64> {
+        self.iter().map(|(time, _)| *time).min()
+    }
 }
 
 /// Bits of a digit.
@@ -58,7 +83,7 @@ const DIGIT: u32 = 6;
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// The number of events up to which they are put in order one by one.
 const VERY_FEW: usize = 8;
-/// The number of events up to which they are sorted, in a bucket no higher than `SORTED`.
+/// The number of events up to which they are sorted, in a bucket no higher than `SORTED`; also the size of a room.
 const FEW: usize = 512;
 /// The largest height of a sorted bucket: four milliseconds.
 const SORTED: usize = 2;
@@ -69,12 +94,12 @@ const PLACE: u32 = (ENOUGH + FEW).ilog2() + 1;
 /// The number of events that are announced at once.
 const AT_ONCE: usize = 8;
 /// The number of events behind the next one at which each is announced, or a few more.
-const TOLD: [(usize, Soon); 2] = [(28, Soon::Near), (12, Soon::Next)];
+const TOLD: [(usize, Soon); 3] = [(60, Soon::Far), (28, Soon::Near), (12, Soon::Next)];
 
 impl<T: Copy> EventQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
-        let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0, rooms: Vec::new() };
+        let level = |_| Level { buckets: std::array::from_fn(|_| Bucket::default()), filled: 0 };
         let levels = Box::new(std::array::from_fn(level));
         Self {
             last: 0,
@@ -83,6 +108,7 @@ impl<T: Copy> EventQueue<T> {
             levels,
             filled: 0,
             keys: Vec::new(),
+            spare: Vec::new(),
             told: [0; TOLD.len()],
             since: AT_ONCE,
         }
@@ -102,14 +128,17 @@ impl<T: Copy> EventQueue<T> {
     fn put(&mut self, time: u64, event: T) {
         let level = (time ^ self.last).ilog2() / DIGIT;
         let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
-        let Level { buckets, filled, rooms } = &mut self.levels[level as usize];
+        let Level { buckets, filled } = &mut self.levels[level as usize];
         let bucket = &mut buckets[digit as usize];
-        if bucket.capacity() == 0
-            && let Some(room) = rooms.pop()
-        {
-            *bucket = room;
+        if bucket.last.len() == FEW {
+            bucket.full.push(mem::take(&mut bucket.last));
         }
-        bucket.push((time, event));
+        if bucket.last.capacity() == 0
+            && let Some(room) = self.spare.pop()
+        {
+            bucket.last = room;
+        }
+        bucket.last.push((time, event));
         *filled |= 1 << digit;
         self.filled |= 1 << level;
     }
@@ -129,13 +158,13 @@ impl<T: Copy> EventQueue<T> {
     /// The same, with the instants they are due at.
     pub fn timed(&self) -> impl Iterator<Item = (SimTime, &T)> {
         let filled = self.levels.iter().filter(|level| level.filled > 0);
-        let behind = filled.flat_map(|level| &level.buckets).flatten();
+        let behind = filled.flat_map(|level| &level.buckets).flat_map(Bucket::iter);
         self.front.iter().chain(behind).map(|(time, event)| (SimTime::from_micros(*time), event))
     }
 
     /// All events with the instants they are due at, in the order in which they come.
     pub fn in_order(&self) -> Vec<(SimTime, T)> {
-        let behind = self.levels.iter().flat_map(|level| &level.buckets).flatten();
+        let behind = self.levels.iter().flat_map(|level| &level.buckets).flat_map(Bucket::iter);
         let mut events: Vec<(u64, T)> = self.front.iter().rev().chain(behind).copied().collect();
         // Equal times stay in the order of scheduling, for the sort is stable and no bucket mixes it up.
         events.sort_by_key(|(time, _)| *time);
@@ -160,7 +189,7 @@ impl<T: Copy> EventQueue<T> {
             Some((time, _)) => Some(*time),
             None => {
                 let (level, digit) = self.lowest()?;
-                self.levels[level].buckets[digit].iter().map(|(time, _)| *time).min()
+                self.levels[level].buckets[digit].earliest()
             }
         };
         earliest.map(SimTime::from_micros)
@@ -171,7 +200,7 @@ impl<T: Copy> EventQueue<T> {
         self.pop_foreseeing(through, None::<fn(&T, Soon)>)
     }
 
-    /// [`EventQueue::pop`] that tells of most events before they come up, first that they are near, then next.
+    /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then near, then next.
     #[inline]
     pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
@@ -211,19 +240,27 @@ impl<T: Copy> EventQueue<T> {
     /// Adds the lowest bucket to the front, if that can be done at once.
     fn lengthen(&mut self) {
         let Some((level, digit)) = self.lowest() else { return };
-        if level <= SORTED && self.levels[level].buckets[digit].len() <= FEW {
-            let mut bucket = self.take(level, digit);
-            let room = self.levels[level].rooms.pop().unwrap_or_default();
+        if self.is_sorted(level, digit) {
+            let mut events = self.take(level, digit).last;
+            let room = self.spare.pop().unwrap_or_default();
             let mut front = mem::replace(&mut self.front, room);
-            self.sort_to_front(&mut bucket, level);
+            self.sort_to_front(&mut events, level);
             self.front.append(&mut front);
-            self.levels[level].rooms.extend([front, bucket]);
+            self.keep(front);
+            self.keep(events);
+        }
+    }
+
+    /// Keeps the room of what is empty by now, unless it is much larger than others.
+    fn keep(&mut self, room: Vec<(u64, T)>) {
+        if room.capacity() <= 2 * FEW {
+            self.spare.push(room);
         }
     }
 
     /// Empties a bucket.
-    fn take(&mut self, level: usize, digit: usize) -> Vec<(u64, T)> {
-        let Level { buckets, filled, .. } = &mut self.levels[level];
+    fn take(&mut self, level: usize, digit: usize) -> Bucket<T> {
+        let Level { buckets, filled } = &mut self.levels[level];
         *filled &= !(1 << digit);
         if *filled == 0 {
             self.filled &= !(1 << level);
@@ -252,44 +289,50 @@ impl<T: Copy> EventQueue<T> {
     fn advance(&mut self, through: SimTime) -> Option<()> {
         let (level, digit) = self.lowest()?;
         if level == 0 || self.is_sorted(level, digit) {
-            let mut bucket = self.take(level, digit);
-            self.gather(&mut bucket, level);
-            self.sort_to_front(&mut bucket, level);
-            self.levels[level].rooms.push(bucket);
+            let Bucket { full, last: mut events } = self.take(level, digit);
+            if !full.is_empty() {
+                // All of one instant, so more than are put in order.
+                events = full.into_iter().flatten().chain(events).collect();
+            }
+            self.gather(&mut events, level);
+            self.sort_to_front(&mut events, level);
+            self.keep(events);
         } else {
-            let earliest = self.levels[level].buckets[digit].iter().map(|(time, _)| *time).min()?;
+            let earliest = self.levels[level].buckets[digit].earliest()?;
             if earliest > through.micros() {
                 return None;
             }
             (self.last, self.until) = (earliest, earliest);
-            let mut bucket = self.take(level, digit);
-            for (time, event) in bucket.drain(..) {
-                match time == earliest {
-                    true => self.front.push((time, event)),
-                    false => self.put(time, event),
+            let Bucket { full, last } = self.take(level, digit);
+            for mut events in full.into_iter().chain([last]) {
+                for (time, event) in events.drain(..) {
+                    match time == earliest {
+                        true => self.front.push((time, event)),
+                        false => self.put(time, event),
+                    }
                 }
+                self.keep(events);
             }
             self.front.reverse();
-            self.levels[level].rooms.push(bucket);
         }
         Some(())
     }
 
     /// Returns true if all of a bucket is put in order at once.
     fn is_sorted(&self, level: usize, digit: usize) -> bool {
-        level <= SORTED && self.levels[level].buckets[digit].len() <= FEW
+        level <= SORTED && self.levels[level].buckets[digit].full.is_empty()
     }
 
     /// Adds the next buckets of the level until there are enough events.
-    fn gather(&mut self, bucket: &mut Vec<(u64, T)>, level: usize) {
-        while bucket.len() < ENOUGH
+    fn gather(&mut self, events: &mut Vec<(u64, T)>, level: usize) {
+        while events.len() < ENOUGH
             && let digit = self.levels[level].filled.trailing_zeros() as usize
             && digit < 1 << DIGIT
             && self.is_sorted(level, digit)
         {
-            let mut next = self.take(level, digit);
-            bucket.append(&mut next);
-            self.levels[level].rooms.push(next);
+            let mut next = self.take(level, digit).last;
+            events.append(&mut next);
+            self.keep(next);
         }
     }
 }
@@ -347,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_foreseen_as_near_then_next() {
+    fn events_are_foreseen_as_far_then_near_then_next() {
         let mut queue = EventQueue::new();
         let count = 10_000_usize;
         for event in 0..count {
@@ -358,9 +401,9 @@ mod tests {
         loop {
             let soon = |event: &usize, how| told[*event].push(how);
             let Some((_, event)) = queue.pop_foreseeing(through, Some(soon)) else { break };
-            assert_eq!(told[event], [Soon::Near, Soon::Next]);
+            assert_eq!(told[event], [Soon::Far, Soon::Near, Soon::Next]);
         }
-        assert!(told.iter().all(|told| told.len() == 2));
+        assert!(told.iter().all(|told| told.len() == 3));
     }
 
     proptest! {

@@ -195,7 +195,7 @@ impl Snapshots {
     /// Keeps no moment any more with a chain that has settled above a height: what had settled there is of a chain that was left.
     pub fn forget_settled_above(&mut self, cut: Height) {
         for kept in self.all.values_mut() {
-            let is_gone = |moment: &Moment| moment.tips().all().iter().any(|tip| tip.lowest_in_memory() > cut.next());
+            let is_gone = |moment: &Moment| moment.tips().all().any(|tip| tip.lowest_in_memory() > cut.next());
             kept.moment.take_if(|moment| is_gone(moment));
         }
     }

@@ -7,22 +7,38 @@
 
 use super::NetworkEvent;
 use crate::{
-    actors::{Event, NodeId},
-    ledger::{Link, saved::saved},
+    actors::{
+        Event, NodeId,
+        ahead::{self, Ahead},
+    },
+    ledger::{
+        Link,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
     protocol::{BlockId, Height},
 };
+use slab::Slab;
 use std::{cmp::Reverse, mem, sync::Arc};
 
 /// The tip of every node, and whether the node is live.
 #[derive(Clone)]
 pub struct Tips {
-    tips: Vec<Arc<Link>>,
+    blocks: Slab<Standing>,
+    /// For each node the place of its block among these. A number is set millions of times without a count of references.
+    at: Vec<u32>,
     down: Vec<bool>,
-    /// Each tip that a live node stands on, with their number.
-    counts: Vec<(Arc<Link>, u32)>,
     live: u32,
     /// The winning tip when the last live node went down.
     last: Arc<Link>,
+}
+
+/// A block that nodes stand on.
+#[derive(Clone)]
+struct Standing {
+    link: Arc<Link>,
+    /// Nodes on it, live or down.
+    nodes: u32,
+    live: u32,
 }
 
 /// The distance of the live nodes from one chain.
@@ -36,12 +52,24 @@ pub struct Branches {
     pub depth: u32,
 }
 
+impl Ahead<NodeId> for Tips {
+    /// The place of the block of a node.
+    fn fetch(&self, node: NodeId) {
+        ahead::line(&self.at, node.0 as usize);
+    }
+}
+
 impl Tips {
     /// Starts with `nodes` live nodes, all on one block.
     pub fn new(nodes: usize, tip: &Arc<Link>) -> Self {
-        let live = u32::try_from(nodes).unwrap_or(u32::MAX);
-        let counts = if live == 0 { Vec::new() } else { vec![(tip.clone(), live)] };
-        Self { tips: vec![tip.clone(); nodes], down: vec![false; nodes], counts, live, last: tip.clone() }
+        let count = u32::try_from(nodes).expect("a network has no more nodes");
+        let mut tips =
+            Self { blocks: Slab::new(), at: Vec::new(), down: vec![false; nodes], live: count, last: tip.clone() };
+        if count > 0 {
+            let place = tips.blocks.insert(Standing { link: tip.clone(), nodes: count, live: count });
+            tips.at = vec![place as u32; nodes];
+        }
+        tips
     }
 
     /// Follows an event of a node. Returns whether its tip has moved.
@@ -72,16 +100,27 @@ impl Tips {
 
     fn stand(&mut self, node: NodeId, link: &Arc<Link>) -> bool {
         let index = node.0 as usize;
-        let Some(tip) = self.tips.get_mut(index) else { return false };
-        let left = mem::replace(tip, link.clone());
-        if left.is(link) {
+        let Some(left) = self.at.get(index).copied() else { return false };
+        if self.blocks[left as usize].link.is(link) {
             return false;
         }
-        if !self.down[index] {
-            self.leave(&left);
-            self.enter(link);
+        let live = u32::from(!self.down[index]);
+        self.at[index] = self.place(link);
+        let standing = &mut self.blocks[self.at[index] as usize];
+        (standing.nodes, standing.live) = (standing.nodes + 1, standing.live + live);
+        let standing = &mut self.blocks[left as usize];
+        (standing.nodes, standing.live) = (standing.nodes - 1, standing.live - live);
+        if standing.nodes == 0 {
+            self.blocks.remove(left as usize);
         }
         true
+    }
+
+    /// The place of a block, on which no node may stand yet.
+    fn place(&mut self, link: &Arc<Link>) -> u32 {
+        let known = self.blocks.iter().find(|(_, standing)| standing.link.is(link)).map(|(place, _)| place);
+        let place = known.unwrap_or_else(|| self.blocks.insert(Standing { link: link.clone(), nodes: 0, live: 0 }));
+        u32::try_from(place).expect("there are no more blocks than nodes")
     }
 
     fn set_down(&mut self, node: NodeId, down: bool) -> bool {
@@ -90,39 +129,29 @@ impl Tips {
             return false;
         }
         self.down[index] = down;
-        let tip = self.tips[index].clone();
+        let standing = &mut self.blocks[self.at[index] as usize];
         if down {
             if self.live == 1 {
-                self.last = tip.clone();
+                self.last = standing.link.clone();
             }
             self.live -= 1;
-            self.leave(&tip);
+            standing.live -= 1;
         } else {
             self.live += 1;
-            self.enter(&tip);
+            standing.live += 1;
         }
         true
     }
 
-    fn leave(&mut self, left: &Arc<Link>) {
-        if let Some(at) = self.counts.iter().position(|(tip, _)| tip.is(left)) {
-            self.counts[at].1 -= 1;
-            if self.counts[at].1 == 0 {
-                self.counts.swap_remove(at);
-            }
-        }
-    }
-
-    fn enter(&mut self, link: &Arc<Link>) {
-        match self.counts.iter_mut().find(|(tip, _)| tip.is(link)) {
-            Some((_, count)) => *count += 1,
-            None => self.counts.push((link.clone(), 1)),
-        }
+    /// Each block that a live node stands on, with their number.
+    fn counts(&self) -> impl Iterator<Item = (&Arc<Link>, u32)> {
+        let live = self.blocks.iter().filter(|(_, standing)| standing.live > 0);
+        live.map(|(_, standing)| (&standing.link, standing.live))
     }
 
     /// Number of nodes, live or down.
     pub fn nodes(&self) -> usize {
-        self.tips.len()
+        self.at.len()
     }
 
     /// Number of live nodes.
@@ -132,7 +161,7 @@ impl Tips {
 
     /// Number of nodes that are down.
     pub fn down(&self) -> u32 {
-        self.tips.len() as u32 - self.live
+        self.at.len() as u32 - self.live
     }
 
     /// Returns true if a node is live.
@@ -142,23 +171,23 @@ impl Tips {
 
     /// The block a node stands on; of one that is down, the block it had stored.
     pub fn of(&self, node: NodeId) -> &Arc<Link> {
-        &self.tips[node.0 as usize]
+        &self.blocks[self.at[node.0 as usize] as usize].link
     }
 
     /// The block each node stands on, in their order; of one that is down, the block it had stored.
-    pub fn all(&self) -> &[Arc<Link>] {
-        &self.tips
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> + DoubleEndedIterator {
+        self.at.iter().map(|place| &self.blocks[*place as usize].link)
     }
 
     /// Live nodes with the block each stands on, in their order.
     pub fn of_live(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Arc<Link>)> {
-        let live = self.tips.iter().zip(&self.down).enumerate().filter(|(_, (_, down))| !**down);
-        live.map(|(node, (tip, _))| (NodeId(node as u32), tip))
+        let live = self.all().enumerate().zip(&self.down).filter(|(_, down)| !**down);
+        live.map(|((node, tip), _)| (NodeId(node as u32), tip))
     }
 
     /// The distinct blocks that live nodes stand on, in no order that means anything.
-    pub fn distinct(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> {
-        self.counts.iter().map(|(tip, _)| tip)
+    pub fn distinct(&self) -> impl Iterator<Item = &Arc<Link>> {
+        self.counts().map(|(tip, _)| tip)
     }
 
     /// The block most live nodes stand on; among equals the higher one, then the one of the lower id. While no node is
@@ -172,14 +201,14 @@ impl Tips {
     /// one of the lower id.
     pub fn leading(&self) -> &Arc<Link> {
         let winning = self.winning();
-        let going_on = self.counts.iter().filter(|(tip, _)| tip.descends_from(winning));
+        let going_on = self.counts().filter(|(tip, _)| tip.descends_from(winning));
         let leading = going_on.max_by_key(|(tip, count)| (tip.height(), *count, Reverse(tip.id())));
         leading.map_or(winning, |(tip, _)| tip)
     }
 
     /// Number of live nodes exactly on [`Tips::winning`].
     pub fn agreeing(&self) -> u32 {
-        self.most().map_or(0, |(_, count)| *count)
+        self.most().map_or(0, |(_, count)| count)
     }
 
     /// Share of the live nodes that stand exactly on [`Tips::winning`], above 0 and at most 1; `None` while no node is
@@ -190,27 +219,27 @@ impl Tips {
 
     /// Returns true if more than half of the live nodes stand on blocks of which this is true; never while no node is live.
     pub fn most_are(&self, mut such: impl FnMut(&Arc<Link>) -> bool) -> bool {
-        let count: u32 = self.counts.iter().filter(|(tip, _)| such(tip)).map(|(_, count)| *count).sum();
+        let count: u32 = self.counts().filter(|(tip, _)| such(tip)).map(|(_, count)| count).sum();
         u64::from(count) * 2 > u64::from(self.live)
     }
 
     /// Returns true if at least one node is live and all live nodes stand on one block. A node one block behind is not there yet.
     pub fn is_converged(&self) -> bool {
-        self.counts.len() == 1
+        self.counts().count() == 1
     }
 
     /// The least and the greatest height a live node stands at; `None` while no node is live.
     pub fn heights(&self) -> Option<(Height, Height)> {
-        let heights = || self.counts.iter().map(|(tip, _)| tip.height());
+        let heights = || self.distinct().map(|tip| tip.height());
         heights().min().zip(heights().max())
     }
 
     /// Chains that have parted; a node that is only behind is on the chain of those before it.
     pub fn branches(&self) -> Branches {
-        if self.counts.len() <= 1 {
-            return Branches { branches: self.counts.len() as u32, depth: 0 };
+        let mut tips: Vec<&Arc<Link>> = self.distinct().collect();
+        if tips.len() <= 1 {
+            return Branches { branches: tips.len() as u32, depth: 0 };
         }
-        let mut tips: Vec<&Arc<Link>> = self.counts.iter().map(|(tip, _)| tip).collect();
         tips.sort_by_key(|tip| (Reverse(tip.height()), tip.id()));
         let mut leaves: Vec<&Arc<Link>> = Vec::new();
         for tip in tips {
@@ -228,11 +257,11 @@ impl Tips {
     /// The height up to which the chains of all live nodes are one; `None` while no node is live.
     pub fn common_height(&self) -> Option<Height> {
         let winning = self.winning();
-        self.counts.iter().map(|(tip, _)| common_height(tip, winning)).min()
+        self.distinct().map(|tip| common_height(tip, winning)).min()
     }
 
-    fn most(&self) -> Option<&(Arc<Link>, u32)> {
-        self.counts.iter().max_by_key(|(tip, count)| rank(tip, *count))
+    fn most(&self) -> Option<(&Arc<Link>, u32)> {
+        self.counts().max_by_key(|(tip, count)| rank(tip, *count))
     }
 }
 
@@ -276,4 +305,30 @@ pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>
     (above(from), taken)
 }
 
-saved!(struct Tips { tips, down, counts, live, last });
+/// The block of each node, and what follows from these, in one order whatever the run was.
+impl Saved for Tips {
+    fn save(&self, out: &mut Saver) {
+        let Self { blocks: _, at: _, down, live, last } = self;
+        let mut counts: Vec<(Arc<Link>, u32)> = self.counts().map(|(tip, count)| (tip.clone(), count)).collect();
+        counts.sort_by_key(|(tip, _)| (tip.height(), tip.id()));
+        self.all().cloned().collect::<Vec<_>>().save(out);
+        down.save(out);
+        counts.save(out);
+        live.save(out);
+        last.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        type Counts = Vec<(Arc<Link>, u32)>;
+        let (all, down, _) = <(Vec<Arc<Link>>, Vec<bool>, Counts)>::load(from)?;
+        let (live, last) = <(u32, Arc<Link>)>::load(from)?;
+        let mut tips = Self { blocks: Slab::new(), at: Vec::new(), down, live, last };
+        for (link, down) in all.iter().zip(&tips.down.clone()) {
+            let place = tips.place(link);
+            let standing = &mut tips.blocks[place as usize];
+            (standing.nodes, standing.live) = (standing.nodes + 1, standing.live + u32::from(!down));
+            tips.at.push(place);
+        }
+        Ok(tips)
+    }
+}

@@ -23,6 +23,7 @@ mod offline;
 mod outlook;
 #[cfg(test)]
 mod overlaps;
+mod places;
 mod reorganise;
 mod requests;
 mod saved;

@@ -30,7 +30,7 @@ fn tip(network: &Network) -> Arc<Link> {
 
 /// The heights that the nodes stand at, each once.
 fn heights(network: &Network) -> BTreeSet<u32> {
-    look(network, |world| world.tips().all().iter().map(|tip| tip.height().0).collect())
+    look(network, |world| world.tips().all().map(|tip| tip.height().0).collect())
 }
 
 fn pending(network: &Network) -> Vec<String> {
@@ -122,8 +122,7 @@ fn a_block_that_a_client_made_goes_the_way_of_all_blocks() {
         assert_eq!(network.get(&format!("/api/transactions/{}", given.id())).body["data"]["blockId"], json!(made.id));
         // By the limits of the reference's gossip a node may miss one of two blocks that come so soon after each other.
         let winning = look(&network, |world| world.tips().winning().clone());
-        let follow =
-            look(&network, |world| world.tips().all().iter().filter(|tip| tip.is(world.tips().winning())).count());
+        let follow = look(&network, |world| world.tips().all().filter(|tip| tip.is(world.tips().winning())).count());
         assert!(follow + 1 >= network.plan.nodes.len(), "{follow} nodes forge on top of it");
         assert_eq!(winning.parent().map(|parent| parent.id()), Some(made.id));
         let at_its_height = network.get(&format!("/api/blocks/{}", made.height())).body;

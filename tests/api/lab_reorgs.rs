@@ -50,7 +50,7 @@ fn status_of(network: &Network, id: &str) -> (u16, u16) {
 
 /// The blocks that the nodes stand on, each once.
 fn tips(network: &Network) -> BTreeSet<BlockId> {
-    let tips = network.handle.look(|stage| stage.world().tips().all().iter().map(|tip| tip.id()).collect());
+    let tips = network.handle.look(|stage| stage.world().tips().all().map(|tip| tip.id()).collect());
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
     runtime.block_on(tips).expect("it runs")
 }

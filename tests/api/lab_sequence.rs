@@ -70,7 +70,7 @@ fn hold_files(lab: &Lab) -> Result<(), String> {
         let state = StateFile::read(Path::new(&path), &bytes).map_err(|why| why.to_string())?;
         let (plan, desk) = (&lab.network.plan, &lab.network.desk);
         let arrived = on_current_thread(state.arrive(plan, desk, Vec::new())).map_err(|why| why.to_string())?;
-        let tips: Vec<_> = arrived.moment.tips().all().iter().map(|tip| tip.id()).collect();
+        let tips: Vec<_> = arrived.moment.tips().all().map(|tip| tip.id()).collect();
         lab.hold_moment(*id, (arrived.moment.now(), arrived.moment.delivered(), tips))?;
     }
     Ok(())

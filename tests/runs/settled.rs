@@ -10,7 +10,7 @@ use dposlab::{
     },
     scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
-        Intervention, Observer, Outcome, Pace, Plan, SeedTree, Stage, TraceDigest,
+        Intervention, Observer, Outcome, Pace, Plan, SeedTree, Stage, Tips, TraceDigest,
         live::{Journal, Live, Settler},
         snapshots::CameIn,
     },
@@ -146,7 +146,7 @@ impl Kept {
     }
 
     fn tips(&self) -> Vec<Arc<Link>> {
-        self.stage.world().tips().all().to_vec()
+        self.stage.world().tips().all().cloned().collect::<Vec<_>>()
     }
 }
 
@@ -170,10 +170,10 @@ fn end_of(slots: u32) -> SimTime {
 }
 
 /// Everything that can be asked of a tree by height, by id and by transaction is answered alike.
-fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTree>, usual_tips: &[Arc<Link>]) {
-    assert_eq!(tips.len(), usual_tips.len());
+fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTree>, usual_tips: &Tips) {
+    assert_eq!(tips.len(), usual_tips.nodes());
     let (mut compared, mut tips_compared) = (BTreeSet::new(), BTreeSet::new());
-    for (tip, usual_tip) in tips.iter().zip(usual_tips) {
+    for (tip, usual_tip) in tips.iter().zip(usual_tips.all()) {
         assert_eq!(tip.id(), usual_tip.id());
         if !tips_compared.insert(tip.id()) {
             continue;
@@ -229,7 +229,7 @@ fn a_run_whose_blocks_settle_is_the_same_run_and_goes_on_so() {
         kept.play(end);
         assert_eq!(kept.digest.digest(), usual_digest.digest(), "seed {seed}");
         assert!(kept.plan.tree.cut().0 > cut.0 + 50, "seed {seed}");
-        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips());
     }
 }
 
@@ -244,7 +244,7 @@ fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
         kept.play(end_of(slots));
         held.extend(kept.tips());
         while among_actors(usual_stage.step(end_of(slots))).expect("nobody dies") {}
-        usual_held.extend(usual_stage.world().tips().all().iter().cloned());
+        usual_held.extend(usual_stage.world().tips().all().cloned());
     }
     let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
     let below = held.iter().filter(|held| held.height() <= tree.cut());
@@ -339,7 +339,7 @@ fn a_run_goes_forth_again_after_it_went_back_below_what_had_settled() {
     kept.play(end_of(290));
     let (_, usual, _) = plain(3, end_of(290));
     let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
-    assert_eq!(ids(&kept.tips()), ids(usual.world().tips().all()));
+    assert_eq!(ids(&kept.tips()), ids(&usual.world().tips().all().cloned().collect::<Vec<_>>()));
 }
 
 /// Snapshots whose moments were let go of are made again, though what they stand on has settled meanwhile.
@@ -363,12 +363,12 @@ fn a_run_goes_back_below_what_has_settled() {
     let again = kept.plan.tree.cut();
     assert!(again > cut, "{again}");
     let (usual, usual_stage, _) = plain(3, end_of(290));
-    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips());
     let tips: Vec<_> = kept.tips().iter().map(|tip| tip.id()).collect();
     drop((kept, settled));
     let kept = Kept::open(folder.path(), 3);
     assert_eq!(kept.tips().iter().map(|tip| tip.id()).collect::<Vec<_>>(), tips);
-    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips());
 }
 
 /// Rows of the chain that was left are in the index still, at the same heights and for the same transactions.
@@ -404,7 +404,7 @@ fn another_chain_settles_over_one_that_the_run_has_left() {
             drop(kept);
             kept = Kept::open(folder.path(), 3);
         }
-        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips());
         assert!(left.iter().all(|id| kept.plan.tree.link(id).is_none()), "of the chain that was left, nothing");
     }
 }
@@ -517,7 +517,7 @@ fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
         let kept = Kept::open(folder.path(), 1);
         assert_eq!(kept.digest.digest(), usual_digest.digest(), "{what}");
         assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "{what}");
-        let (tip, wanted) = (kept.tips()[0].clone(), usual_stage.world().tips().all()[0].clone());
+        let (tip, wanted) = (kept.tips()[0].clone(), usual_stage.world().tips().of(NodeId(0)).clone());
         for height in (1..=tip.height().0).map(Height) {
             let (link, wanted) = (tip.ancestor(height).unwrap(), wanted.ancestor(height).unwrap());
             assert_eq!((link.id(), link.notable()), (wanted.id(), wanted.notable()), "{what}, {height}");
@@ -611,7 +611,7 @@ fn an_index_ahead_of_its_log_is_made_again() {
     kept.play(end_of(150));
     let (usual, usual_stage, usual_digest) = plain(1, end_of(150));
     assert_eq!(kept.digest.digest(), usual_digest.digest());
-    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips());
 }
 
 /// An index whose record is gone names the file and ends the run; one that settles too little is asked for no block.

@@ -207,7 +207,7 @@ fn a_copy_of_a_run_with_behaviours_goes_on_alike() {
     let scenario = Scenario::parse(&text, Path::new("copied.toml")).expect("it is valid");
     let seeds = SeedTree::new(3);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-    let tips = |moment: &Moment| moment.tips().all().iter().map(|tip| tip.id()).collect::<Vec<_>>();
+    let tips = |moment: &Moment| moment.tips().all().map(|tip| tip.id()).collect::<Vec<_>>();
     let mut stage = InlineStage::new(&plan, Vec::new());
     // At some of these instants blocks are private, a block is kept until it is late, and a message of a spare forger is on its way.
     for second in (61..420_u64).step_by(17) {

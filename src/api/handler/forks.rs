@@ -147,7 +147,7 @@ pub fn tree_of(call: &Call<'_>) -> Tree {
 /// The blocks from a height on: all on the chain of a node, and those that nodes have left. Beside them, the number of those that
 /// are left off, which are the lowest.
 fn blocks(state: &BoardState, from: Height) -> (Blocks, usize) {
-    let highest = state.tips.all().iter().map(|tip| tip.height().0).max().unwrap_or_default();
+    let highest = state.tips.all().map(|tip| tip.height().0).max().unwrap_or_default();
     let from = from.max(Height(highest.saturating_sub(BLOCKS_MAX as u32)));
     let mut blocks: Blocks = state
         .left

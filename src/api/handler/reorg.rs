@@ -92,7 +92,7 @@ impl Wish {
         let Self { node, back, transactions } = self;
         let tips = stage.world().tips();
         // The run itself refuses a node that does not exist, at any depth.
-        let depth = match (back, tips.all().get(node.0 as usize)) {
+        let depth = match (back, tips.all().nth(node.0 as usize)) {
             (Back::Depth(depth), _) => depth,
             (_, None) => 1,
             (Back::Height(height), Some(tip)) => {

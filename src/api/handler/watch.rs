@@ -72,8 +72,8 @@ impl Lab {
 const NODE: &[Member<(Arc<Lab>, usize)>] = &[
     Member::new("node", Shape::Integer, |(_, node), _| (*node).into()),
     Member::new("delegate", TEXT_OR_NULL, |(lab, node), _| lab.board.delegates()[*node].as_deref().into()),
-    Member::new("height", Shape::Integer, |(lab, node), _| lab.state.tips.all()[*node].height().into()),
-    Member::new("tip", BLOCK_ID, |(lab, node), _| lab.state.tips.all()[*node].id().into()),
+    Member::new("height", Shape::Integer, |(lab, node), _| lab.state.tips.of(NodeId(*node as u32)).height().into()),
+    Member::new("tip", BLOCK_ID, |(lab, node), _| lab.state.tips.of(NodeId(*node as u32)).id().into()),
     Member::new("live", Shape::Boolean, |(lab, node), _| lab.state.down[*node].is_none().into()),
     Member::new("cause", TEXT_OR_NULL, |(lab, node), _| lab.state.down[*node].map(|cause| cause.word()).into()),
     Member::new("pool", Shape::Integer, |(lab, node), _| lab.state.pools[*node].into()),

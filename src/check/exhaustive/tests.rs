@@ -43,7 +43,7 @@ fn found(explored: &Explored) -> Vec<(Signature, u64)> {
 
 /// The blocks that the nodes stand on.
 fn ids(tips: &Tips) -> Vec<BlockId> {
-    tips.all().iter().map(|tip| tip.id()).collect()
+    tips.all().map(|tip| tip.id()).collect()
 }
 
 /// The states after `slots` slots of all schedules, each played by itself from its last deviation on.

@@ -3,7 +3,7 @@
 use crate::{
     actors::{
         ActorId, Effect, Hosted, Message, NodeId, Peer, Role, SimTime,
-        ahead::{Ahead, Announced},
+        ahead::{self, Ahead, Announced},
     },
     ledger::saved::{Saved, Saver},
     sim::{
@@ -164,6 +164,7 @@ fn next<'w>(world: &'w mut World, actors: &[Hosted], many: bool, through: SimTim
         return world.next(through);
     }
     let soon = |index: usize, from: Option<NodeId>, soon| match soon {
+        Soon::Far => ahead::line(actors, index),
         Soon::Near => actors[index].fetch(Announced::Near { is_wake: from.is_none() }),
         Soon::Next => from.into_iter().for_each(|from| actors[index].fetch(Announced::Next { from })),
     };

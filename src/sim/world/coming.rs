@@ -2,7 +2,7 @@
 //! under way are messages from peer to peer, and most of these say the same: such copies share one record. Most of the others are
 //! wake-ups.
 
-use super::Item;
+use super::{Item, places::Places};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, ahead},
     ledger::saved::{LoadError, Loader, Saved, Saver},
@@ -24,34 +24,10 @@ use std::mem::{self, ManuallyDrop};
 pub struct Coming {
     queue: EventQueue<Due>,
     items: Slab<Item>,
-    wakes: Wakes,
-    messages: Slab<Shared>,
+    wakes: Places<Wake>,
+    messages: Places<Shared>,
     /// The message that was last sent from peer to peer, while it is under way.
     latest: Option<u32>,
-}
-
-/// Wake-ups: plain values, so that it is known where each lies without looking there.
-#[derive(Clone, Default)]
-struct Wakes {
-    all: Vec<Wake>,
-    /// Places of those that are over.
-    free: Vec<u32>,
-}
-
-impl Wakes {
-    fn insert(&mut self, wake: Wake) -> u32 {
-        let Some(free) = self.free.pop() else {
-            self.all.push(wake);
-            return place(self.all.len() - 1);
-        };
-        self.all[free as usize] = wake;
-        free
-    }
-
-    fn remove(&mut self, place: u32) -> Wake {
-        self.free.push(place);
-        self.all[place as usize]
-    }
 }
 
 /// An entry of the queue. It refers to what is kept, or says itself, for most events, for whom and from whom they are. It is
@@ -152,7 +128,7 @@ impl Handed<'_> {
     #[inline]
     pub fn message(&self) -> Option<(ActorId, &Message)> {
         match self.due.event() {
-            Event::Copy { place, from, .. } => Some((peer(from), &self.coming.messages[place as usize].message)),
+            Event::Copy { place, from, .. } => Some((peer(from), &self.coming.messages.of(place).message)),
             Event::Item { place } => match &self.coming.items[place as usize] {
                 Item::Input { input: Input::Message { from, message }, .. } => Some((*from, message)),
                 _ => None,
@@ -177,7 +153,7 @@ impl Drop for Handed<'_> {
         match self.due.event() {
             Event::Copy { place, .. } => self.coming.heard(place),
             Event::Wake { place, .. } => {
-                self.coming.wakes.remove(place);
+                self.coming.wakes.release(place);
             }
             Event::Item { place } => self.coming.drop_item(place),
         }
@@ -238,13 +214,12 @@ impl Coming {
     /// Stores a message for `copies` copies, if it is not stored already.
     fn share(&mut self, message: &mut Message, copies: u32) -> u32 {
         if let Some(latest) = self.latest
-            && let Some(shared) = self.messages.get_mut(latest as usize)
-            && shared.message.is_same(message)
+            && self.messages.of(latest).message.is_same(message)
         {
-            shared.left += copies;
+            self.messages.all[latest as usize].left += copies;
             return latest;
         }
-        let place = place(self.messages.insert(Shared { message: message.take(), left: copies }));
+        let place = self.messages.insert(Shared { message: message.take(), left: copies });
         self.latest = Some(place);
         place
     }
@@ -257,16 +232,23 @@ impl Coming {
         through: SimTime,
         soon: Option<impl FnMut(ActorId, Option<NodeId>, Soon)>,
     ) -> Option<(SimTime, Popped)> {
-        let (items, wakes) = (&self.items, &self.wakes.all);
+        let (items, wakes, messages) = (&self.items, &self.wakes.all, &self.messages.all);
         let soon = soon.map(|mut soon| {
             move |due: &Due, how| match due.event() {
-                Event::Copy { from, to, .. } => soon(peer(to), Some(from), how),
+                Event::Copy { place, from, to, .. } => {
+                    if how == Soon::Near {
+                        ahead::element(messages, place as usize);
+                    }
+                    soon(peer(to), Some(from), how);
+                }
                 Event::Wake { place, to, .. } => {
                     if how == Soon::Near {
-                        ahead::line(wakes, place as usize);
+                        ahead::element(wakes, place as usize);
                     }
                     soon(to, None, how);
                 }
+                // Where an item goes stands in its record, for which nothing waits yet.
+                Event::Item { .. } if how == Soon::Far => {}
                 Event::Item { place } => {
                     if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[place as usize] {
                         soon(*to, Some(from.node), how);
@@ -282,11 +264,9 @@ impl Coming {
     pub fn next(&self, due: &Popped) -> Next<'_> {
         match due.0.event() {
             Event::Item { place } => Next::Item(&self.items[place as usize]),
-            Event::Wake { place, to, generation } => {
-                Next::Wake { wake: self.wakes.all[place as usize], to, generation }
-            }
+            Event::Wake { place, to, generation } => Next::Wake { wake: *self.wakes.of(place), to, generation },
             Event::Copy { place, from, .. } => {
-                Next::Copy { from: peer(from), message: &self.messages[place as usize].message }
+                Next::Copy { from: peer(from), message: &self.messages.of(place).message }
             }
         }
     }
@@ -338,9 +318,9 @@ impl Coming {
                 self.items.remove(place as usize);
                 stimulus
             }
-            Event::Wake { place, .. } => Stimulus::Input(Input::Wake(self.wakes.remove(place))),
+            Event::Wake { place, .. } => Stimulus::Input(Input::Wake(*self.wakes.release(place))),
             Event::Copy { place, from, .. } => {
-                let shared = &mut self.messages[place as usize];
+                let shared = &mut self.messages.all[place as usize];
                 shared.left -= 1;
                 let message = match shared.left {
                     0 => self.forget(place),
@@ -354,7 +334,7 @@ impl Coming {
     /// A copy of a message has been read.
     #[inline]
     fn heard(&mut self, place: u32) {
-        let shared = &mut self.messages[place as usize];
+        let shared = &mut self.messages.all[place as usize];
         shared.left -= 1;
         if shared.left == 0 {
             self.forget(place);
@@ -369,7 +349,7 @@ impl Coming {
     #[inline(never)]
     fn forget(&mut self, place: u32) -> Message {
         self.latest = self.latest.filter(|latest| *latest != place);
-        self.messages.remove(place as usize).message
+        self.messages.release(place).message.take()
     }
 
     pub fn next_time(&self) -> Option<SimTime> {
@@ -380,7 +360,7 @@ impl Coming {
     pub fn bytes(&self) -> usize {
         self.queue.bytes()
             + self.items.len() * size_of::<Item>()
-            + self.wakes.all.len() * size_of::<Wake>()
+            + self.wakes.len() * size_of::<Wake>()
             + self.messages.len() * size_of::<Shared>()
     }
 
@@ -389,9 +369,7 @@ impl Coming {
         self.queue.timed().filter_map(|(at, due)| {
             let next = match due.event() {
                 Event::Item { place } => Next::Item(&self.items[place as usize]),
-                Event::Wake { place, to, generation } => {
-                    Next::Wake { wake: self.wakes.all[place as usize], to, generation }
-                }
+                Event::Wake { place, to, generation } => Next::Wake { wake: *self.wakes.of(place), to, generation },
                 Event::Copy { .. } => return None,
             };
             Some((at, next))
@@ -401,7 +379,7 @@ impl Coming {
     /// Takes a transaction out of all that is under way. Returns the number of copies that held it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
         let mut copies = 0;
-        for (_, shared) in &mut self.messages {
+        for shared in &mut self.messages.all {
             copies += if shared.message.drop_transaction(id) { shared.left as usize } else { 0 };
         }
         for (_, item) in &mut self.items {
@@ -419,7 +397,7 @@ impl Coming {
     /// All messages under way, with their senders and receivers. Looks at everything that is to come.
     pub fn messages(&self) -> impl Iterator<Item = (ActorId, ActorId, &Message)> {
         self.queue.iter().filter_map(|due| match due.event() {
-            Event::Copy { place, from, to, .. } => Some((peer(from), peer(to), &self.messages[place as usize].message)),
+            Event::Copy { place, from, to, .. } => Some((peer(from), peer(to), &self.messages.of(place).message)),
             Event::Item { place } => match &self.items[place as usize] {
                 Item::Input { to, input: Input::Message { from, message }, .. } | Item::Post { from, to, message } => {
                     Some((*from, *to, message))
@@ -457,7 +435,7 @@ impl Saved for Coming {
                 }
                 Event::Wake { place, to, generation } => {
                     out.raw(&[WAKE]);
-                    wakes.all[place as usize].save(out);
+                    wakes.of(place).save(out);
                     to.save(out);
                     generation.save(out);
                 }
@@ -472,7 +450,7 @@ impl Saved for Coming {
                         Vacant(new) => {
                             new.insert(next);
                             out.number(0);
-                            messages[place as usize].message.save(out);
+                            messages.of(place).message.save(out);
                         }
                     }
                 }
@@ -501,13 +479,13 @@ impl Saved for Coming {
                     let message = match number.checked_sub(1) {
                         None => {
                             let message = Message::load(from)?;
-                            read.push(place(coming.messages.insert(Shared { message, left: 0 })));
+                            read.push(coming.messages.insert(Shared { message, left: 0 }));
                             read.last()
                         }
                         Some(index) => usize::try_from(index).ok().and_then(|index| read.get(index)),
                     };
                     let message = *message.ok_or_else(|| from.wrong("message that was read before", number))?;
-                    coming.messages[message as usize].left += 1;
+                    coming.messages.all[message as usize].left += 1;
                     Due::copy(message, sender, &Arrival { at, to, generation })
                 }
                 [found] => return Err(from.wrong("kind of event", found)),

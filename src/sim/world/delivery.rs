@@ -44,10 +44,14 @@ impl World {
         mut soon: Option<impl FnMut(usize, Option<NodeId>, Soon)>,
     ) -> Option<Delivery<'_>> {
         let Reached { to, now, due } = loop {
-            let links = self.network.links();
+            let (links, nodes) = (self.network.links(), &self.nodes);
             let soon = soon.as_mut().map(|soon| {
                 |to: ActorId, from: Option<NodeId>, how| {
                     soon(plan::index(to), from, how);
+                    if how == Soon::Far {
+                        nodes.fetch(to.node);
+                        nodes.tips().fetch(to.node);
+                    }
                     // A node that wakes up sends.
                     if from.is_none() && how == Soon::Next {
                         links.fetch(to.node);

@@ -48,7 +48,7 @@ impl Moment {
 
     /// The height of the node that stands lowest; also of one that is down.
     pub fn lowest(&self) -> Height {
-        self.tips().all().iter().map(|tip| tip.height()).min().unwrap_or_default()
+        self.tips().all().map(|tip| tip.height()).min().unwrap_or_default()
     }
 
     /// Its actors.

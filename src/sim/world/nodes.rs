@@ -1,7 +1,10 @@
 //! The world's record of each node: its state, its clock, the end of its chain.
 
 use crate::{
-    actors::{ActorId, Event, Input, NodeId, SimTime},
+    actors::{
+        ActorId, Event, Input, NodeId, SimTime,
+        ahead::{self, Ahead},
+    },
     ledger::{Link, saved::saved},
     protocol::{Height, TransactionId},
     sim::{NetworkEvent, Plan, Tips, clock::Clock},
@@ -114,6 +117,13 @@ impl NodeState {
         }
         self.is_called = true;
         Some(self.busy_until)
+    }
+}
+
+impl Ahead<NodeId> for Nodes {
+    /// The record of a node that a message to it looks at.
+    fn fetch(&self, node: NodeId) {
+        ahead::line(&self.brief, node.0 as usize);
     }
 }
 

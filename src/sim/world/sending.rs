@@ -6,7 +6,7 @@
 
 use super::{Item, World, coming::Arrival};
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, ahead::Ahead},
     sim::network::{Flow, Route},
 };
 use std::{mem, time::Duration};
@@ -91,6 +91,7 @@ impl World {
             return peers.for_each(|to| self.send(from, to, &mut message.clone()));
         }
         let mut arrivals = mem::take(&mut self.arrivals);
+        to.iter().for_each(|node| self.nodes.fetch(*node));
         for node in to {
             let route = self.network.route(self.now, from.node, *node, message);
             if self.tells_messages {

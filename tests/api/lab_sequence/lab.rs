@@ -178,7 +178,7 @@ impl Lab {
             let moment = Moment {
                 now: world.now(),
                 delivered: world.delivered(),
-                tips: tips.all().iter().map(|tip| tip.id()).collect(),
+                tips: tips.all().map(|tip| tip.id()).collect(),
                 live: (0..tips.nodes() as u32).map(|node| tips.is_live(NodeId(node))).collect(),
                 faults: world.faults().collect(),
                 pending: Value::Null,
@@ -278,7 +278,7 @@ impl Lab {
 
     /// All that hold of a chain's state, after each block of each node's chain.
     fn check_chains(&mut self) -> Result<(), String> {
-        let tips = self.look(|stage| stage.world().tips().all().to_vec());
+        let tips = self.look(|stage| stage.world().tips().all().cloned().collect::<Vec<_>>());
         for tip in tips {
             let new = chain(&tip).take_while(|link| link.height().0 > 1 && !self.checked.contains(&link.id()));
             for link in new.collect::<Vec<_>>() {

@@ -2,6 +2,7 @@
 
 use super::process::Process;
 use crate::{
+    actors::NodeId,
     api::{
         context::ApiContext,
         http::tally::{Counted, Key},
@@ -72,7 +73,7 @@ fn network(context: &ApiContext) -> Vec<Figure> {
         let samples = (0..state.tips.nodes()).map(|node| (vec![("node", node.to_string())], value(node)));
         Figure { samples: samples.collect(), ..gauge(name, about, None) }
     };
-    let height = |node: usize| f64::from(state.tips.all()[node].height().0);
+    let height = |node: usize| f64::from(state.tips.of(NodeId(node as u32)).height().0);
     let live = |node: usize| f64::from(state.down[node].is_none() as u8);
     let pool = |node: usize| state.pools[node] as f64;
     let (branches, counts) = (state.tips.branches(), state.counts);

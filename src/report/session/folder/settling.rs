@@ -173,18 +173,18 @@ impl Settling {
     /// The run went back to a snapshot.
     pub(super) fn went_back(&mut self, tips: &Tips) -> Result<(), LogError> {
         self.next = Height(0);
-        let in_memory = tips.all().iter().map(|tip| tip.lowest_in_memory()).max().unwrap_or(Height::GENESIS);
+        let in_memory = tips.all().map(|tip| tip.lowest_in_memory()).max().unwrap_or(Height::GENESIS);
         let below = Height(in_memory.0 - 1);
         if below == self.tree.cut() && below == self.index.top() {
             return Ok(());
         }
         // The moment was made again from far below: its chains are in memory, whole or down to `below`.
-        let Some(lowest) = tips.all().iter().min_by_key(|tip| tip.height()) else { return Ok(()) };
-        let highest = tips.all().iter().map(|tip| tip.height()).max().unwrap_or_default();
+        let Some(lowest) = tips.all().min_by_key(|tip| tip.height()) else { return Ok(()) };
+        let highest = tips.all().map(|tip| tip.height()).max().unwrap_or_default();
         let depth = self.depth.rollback.saturating_add(self.depth.margin);
         let span = self.tree.span();
         let deep = lowest.height().0.saturating_sub(depth).min(self.index.top().0) / span * span;
-        let shared = lowest.ancestor(Height(deep)).filter(|link| tips.all().iter().all(|tip| tip.descends_from(link)));
+        let shared = lowest.ancestor(Height(deep)).filter(|link| tips.all().all(|tip| tip.descends_from(link)));
         let shared = match shared.filter(|link| link.height() > below) {
             Some(link) if self.index_holds(&link)? => Some(link),
             _ => None,

@@ -172,7 +172,7 @@ impl Writing {
     fn complete(&mut self, tips: &Tips) {
         let cut = self.settling.cut();
         let mut blocks = BTreeMap::new();
-        for mut link in tips.all().iter().cloned() {
+        for mut link in tips.all().cloned() {
             while link.height() > cut
                 && !is_of_beginning(&self.begun_on, link.height(), link.id())
                 && blocks.insert((link.height(), link.id()), link.clone()).is_none()

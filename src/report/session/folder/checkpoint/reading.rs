@@ -110,7 +110,7 @@ fn read(
         let snapshots = body.snapshots.in_log(plan, &inputs.shared()).map_err(|why| why.to_string())?;
         let added: Vec<AddedFault> = snapshots.inputs().faults().filter_map(added_fault).collect();
         let moment = Moment::from_bytes(body.moment, plan, &added).map_err(text)?;
-        if moment.tips().all().iter().any(|tip| plan.tree.link(&tip.id()).is_none()) {
+        if moment.tips().all().any(|tip| plan.tree.link(&tip.id()).is_none()) {
             return Err("a node stands on a block that is not there".to_owned());
         }
         let mut digest = plan.loader(body.digest);
