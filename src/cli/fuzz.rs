@@ -103,13 +103,14 @@ fn short_session(bytes: &[u8]) -> Option<(SessionFile, UpNetwork, Plan)> {
 
 /// The last instant that a session is played to, in microseconds; `None` if beginning it would take long.
 fn short_end(session: &Session) -> Option<u64> {
-    let scenario = Scenario::parse(&session.scenario, Path::new("fuzzed.toml"));
-    let is_large = scenario.is_ok_and(|scenario| is_large(&scenario));
-    if is_large || session.network_dir.is_some() || session.chain.is_some() {
+    let scenario = Scenario::parse(&session.scenario, Path::new("fuzzed.toml")).ok();
+    if scenario.as_ref().is_some_and(is_large) || session.network_dir.is_some() || session.chain.is_some() {
         return None;
     }
-    let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(8)));
-    Some(begin.micros().saturating_add(u64::from(SLOTS) * 8_000_000))
+    // A scenario that is none is refused before anything is played.
+    let slot_s = scenario.map_or(1, |scenario| scenario.network.block_time_s);
+    let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(slot_s)));
+    Some(begin.micros().saturating_add(u64::from(SLOTS * slot_s) * 1_000_000))
 }
 
 /// An error of a session that was played again: the file is at fault, and named.
@@ -137,7 +138,7 @@ fn explained_scenario(bytes: &[u8]) -> Option<Explanation> {
     if is_large(&scenario) {
         return None;
     }
-    let limit = SLOTS * 8;
+    let limit = SLOTS * scenario.network.block_time_s;
     scenario.rounds = scenario.rounds.min(3);
     scenario.time_limit_seconds = Some(scenario.time_limit_seconds.map_or(limit, |seconds| seconds.min(limit)));
     explain(&scenario, &FEW, &AtomicBool::new(false), &|_, _, _| {}).ok()

@@ -3,7 +3,17 @@
 use super::output::aside;
 use crate::files::in_words;
 use rustix::process::{Resource, Signal, getpid, getrlimit, kill_process};
-use std::{fs, path::Path, str::FromStr, sync::OnceLock, thread, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    str::FromStr,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 /// The folder of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -20,6 +30,10 @@ const ROOM: (u64, u64) = (3, 4);
 
 /// The limit of this process [bytes], once [`watch`] was called.
 static LIMIT: OnceLock<u64> = OnceLock::new();
+/// The limit was exceeded, and the command was asked to stop.
+static EXCEEDED: AtomicBool = AtomicBool::new(false);
+/// The least limit that can be set: a command takes some of it before it does anything.
+const LEAST: u64 = 16 << 20;
 
 /// A number of bytes, written with or without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +54,11 @@ impl FromStr for Bytes {
         };
         let number = digits.trim_end().parse::<u64>().ok();
         let bytes = number.zip(bits).and_then(|(number, bits)| number.checked_mul(1 << bits));
-        bytes
-            .map(Self)
-            .ok_or_else(|| format!("'{text}' is no number of bytes: give one such as 8GiB, 500MiB or 1000000000"))
+        match bytes {
+            Some(bytes) if bytes >= LEAST => Ok(Self(bytes)),
+            Some(_) => Err(format!("'{text}' is too little: allowed are {} or more", in_words(LEAST))),
+            None => Err(format!("'{text}' is no number of bytes: give one such as 8GiB, 500MiB or 1000000000")),
+        }
     }
 }
 
@@ -57,6 +73,11 @@ pub fn watch(limit: Option<Bytes>) {
         let most = limit.saturating_mul(MOST).min(available.max((limit / DEFAULT.0).saturating_mul(DEFAULT.1)));
         thread::spawn(move || end_above(limit, most));
     }
+}
+
+/// Returns true if this command was asked to stop since it took more memory than its limit.
+pub fn is_exceeded() -> bool {
+    EXCEEDED.load(Ordering::Relaxed)
 }
 
 /// Asks whether there is room for another network in this process.
@@ -87,6 +108,7 @@ fn end_above(limit: u64, most: u64) {
         let said = format!("{} of memory taken, {} are allowed (--max-memory)", in_words(taken), in_words(limit));
         if looks_above == 0 {
             aside(&format!("dposlab: {said}: stopping"));
+            EXCEEDED.store(true, Ordering::Relaxed);
             let _ends_below = kill_process(getpid(), Signal::TERM);
         }
         looks_above += 1;

@@ -55,8 +55,10 @@ impl Run {
             return Err(Failure::usage(format!("{}: is of a sweep: dposlab sweep repeats it", folder.display())));
         };
         let summary = summary_of(&folder)?;
-        if summary["interrupted"] == true || summary["ended"] == Ended::RealTime.word() {
-            let why = "the run was ended by its user or by the real time, and no repetition ends after the same event";
+        let by_chance = [Ended::RealTime, Ended::Memory].map(Ended::word);
+        if summary["interrupted"] == true || by_chance.iter().any(|word| summary["ended"] == *word) {
+            let why =
+                "its user, the real time or its memory ended the run, and no repetition ends after the same event";
             return Err(Failure::usage(format!("{}: {why}", folder.join(SUMMARY).display())));
         }
         self.take(study, &folder)?;

@@ -1,6 +1,8 @@
 //! `dposlab run`: plays a scenario and prints what came of it.
 
-use super::{Failure, interrupt::stop_on_interrupt, origin, parent::WithParent, progress::Progress, span::RunLimits};
+use super::{
+    Failure, interrupt::stop_on_interrupt, memory, origin, parent::WithParent, progress::Progress, span::RunLimits,
+};
 use crate::{
     check,
     protocol::{Height, crypto::CryptoMode},
@@ -221,6 +223,8 @@ impl Run {
         let mut outcome = scenario.play_while(plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;
         if outcome.ended == Ended::Interrupted && !stop.load(Ordering::Relaxed) {
             outcome.ended = Ended::RealTime;
+        } else if outcome.ended == Ended::Interrupted && memory::is_exceeded() {
+            outcome.ended = Ended::Memory;
         }
         bar.finish_and_clear();
         for trace in traces {

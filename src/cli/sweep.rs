@@ -414,7 +414,10 @@ fn compared(summary: &Summary) -> Vec<String> {
 fn until(report: &UntilReport) -> String {
     let head = match report.reached {
         true => format!("{} is known to less than {}:", report.figure, report.width),
-        false => format!("{} is not known to less than {}, give more --seeds:", report.figure, report.width),
+        false => format!(
+            "{} is not known to less than {}, give more --seeds and another --out:",
+            report.figure, report.width
+        ),
     };
     let mut lines = vec![head];
     for cell in &report.cells {

@@ -27,6 +27,8 @@ pub enum Ended {
     Events,
     /// It has taken as much real time as its command allows: censored.
     RealTime,
+    /// Its process has taken as much memory as its command allows: censored.
+    Memory,
     /// Its user ended it.
     Interrupted,
 }
@@ -51,6 +53,7 @@ impl Ended {
             Self::Time => "time",
             Self::Events => "max-events",
             Self::RealTime => "max-time",
+            Self::Memory => "max-memory",
             Self::Interrupted => "interrupted",
         }
     }
@@ -66,7 +69,7 @@ impl Ended {
         match self {
             Self::Complete => true,
             Self::Halted(halt) => halt.cause == HaltCause::NoNodeLive,
-            Self::Stalled | Self::Time | Self::Events | Self::RealTime | Self::Interrupted => false,
+            Self::Stalled | Self::Time | Self::Events | Self::RealTime | Self::Memory | Self::Interrupted => false,
         }
     }
 
@@ -92,6 +95,7 @@ impl Ended {
             Self::Time => censored("the time limit"),
             Self::Events => censored("the limit of events"),
             Self::RealTime => censored("the limit of real time"),
+            Self::Memory => censored("the limit of memory"),
             Self::Interrupted => format!("interrupted at height {reached} of {wanted}"),
         }
     }

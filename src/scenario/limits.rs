@@ -6,7 +6,7 @@ use super::{
     assertion::Assertion,
     file::StallRule,
     ground::{Ground, Thing, Usernames},
-    mistake::{Checked, Mistake, amount, join, rate, ratio, within},
+    mistake::{Checked, Mistake, amount, join, rate, ratio, share, within},
     script::Action,
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT, spare},
     vote_weights::{EXPONENT_LIMIT, VoteWeights},
@@ -353,10 +353,8 @@ impl Scenario {
                 rate(&format!("{key}.per_second"), generate.per_second)?;
                 within(&format!("{key}.wallets"), generate.wallets, 1..=WALLETS_LIMIT)?;
                 within(&format!("{key}.funding"), generate.funding, 1..=1_000_000)?;
-                if let Some((name, share)) =
-                    generate.mix.iter().find(|(_, share)| !(share.is_finite() && **share >= 0.0))
-                {
-                    return Err(Mistake::new(format!("{key}.mix"), format!("{name:?} = {share}"), "0 or more"));
+                for (kind, part) in &generate.mix {
+                    share(&format!("{key}.mix, {kind:?}"), *part)?;
                 }
                 if !generate.mix.is_empty() && generate.mix.values().sum::<f64>() <= 0.0 {
                     return Err(Mistake::new(format!("{key}.mix"), "nothing but 0", "a share above 0"));

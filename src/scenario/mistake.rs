@@ -1,6 +1,6 @@
 //! Values that a scenario may not have, and the checks of numbers.
 
-use crate::protocol::Arktoshi;
+use crate::{protocol::Arktoshi, sim::network::SHARE_LIMIT};
 use std::{fmt::Display, ops::RangeInclusive};
 
 /// A value that is not allowed.
@@ -37,6 +37,15 @@ pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
 /// A part of a whole.
 pub fn ratio(key: &str, found: f64) -> Checked {
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
+}
+
+/// A share among others, of which each may be any number.
+pub fn share(key: &str, found: f64) -> Checked {
+    if (0.0..=SHARE_LIMIT).contains(&found) {
+        Ok(())
+    } else {
+        Err(Mistake::new(key, found, format!("0 to {SHARE_LIMIT}")))
+    }
 }
 
 /// Checks a rate a second.

@@ -4,7 +4,7 @@ use super::{Scenario, assertion::Metric, path::PathStep};
 use crate::ledger::{Rules, rules};
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 impl Scenario {
     /// The JSON Schema of scenario files. Rules are described by their reference values, conditions by the metrics.
@@ -22,6 +22,50 @@ impl Scenario {
             format!("Something that must hold of a run. Metrics are\n{}", metrics.join("\n")).into();
         schema
     }
+}
+
+/// The format, made once.
+static FORMAT: LazyLock<Value> = LazyLock::new(Scenario::schema);
+
+/// The path of a list that stands where the format has a table and no list.
+pub(super) fn list_for_a_table(scenario: &toml::Value) -> Option<Vec<PathStep>> {
+    let mut path = Vec::new();
+    let of_all = parts(&FORMAT, &FORMAT, scenario);
+    find_list(scenario, &of_all, &mut path).then_some(path)
+}
+
+/// Looks for such a list in a value that these schemas describe. `path` is then the path to it.
+fn find_list(value: &toml::Value, schemas: &[&Value], path: &mut Vec<PathStep>) -> bool {
+    let below: Vec<(PathStep, &toml::Value)> = match value {
+        toml::Value::Table(table) => table.iter().map(|(key, value)| (PathStep::Key(key.clone()), value)).collect(),
+        toml::Value::Array(_) if is_of(schemas, "object") && !is_of(schemas, "array") => return true,
+        toml::Value::Array(list) => {
+            list.iter().enumerate().map(|(index, value)| (PathStep::Index(index), value)).collect()
+        }
+        _ => return false,
+    };
+    below.into_iter().any(|(step, value)| {
+        let of_step = schemas.iter().filter_map(|schema| match &step {
+            PathStep::Key(key) => schema["properties"].get(key).or_else(|| schema.get("additionalProperties")),
+            PathStep::Index(_) | PathStep::Next => schema.get("items"),
+        });
+        let of_value: Vec<&Value> = of_step.flat_map(|schema| parts(&FORMAT, schema, value)).collect();
+        path.push(step);
+        let is_found = find_list(value, &of_value, path);
+        if !is_found {
+            path.pop();
+        }
+        is_found
+    })
+}
+
+/// Returns true if a value of this type may stand there.
+fn is_of(schemas: &[&Value], name: &str) -> bool {
+    schemas.iter().any(|schema| match &schema["type"] {
+        Value::String(only) => only == name,
+        Value::Array(any) => any.iter().any(|one| one == name),
+        _ => false,
+    })
 }
 
 /// The keys that the table in which a path ends may have; of a table that says its kind, those of that kind.

@@ -24,7 +24,7 @@ pub use fair::Flow;
 pub use latency::{Distribution, Latency, Per, Profile};
 pub use list::ListOrFile;
 pub use model::{Clocks, LinkLatency, NetworkModel, Overhead, Reordering};
-pub use regions::{Regions, RegionsError};
+pub use regions::{Regions, RegionsError, SHARE_LIMIT};
 pub use topology::{Links, Topology};
 
 use super::{SeedTree, fault::MessageKind};

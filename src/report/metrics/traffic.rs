@@ -178,6 +178,34 @@ impl Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        scenario::Scenario,
+        sim::{SeedTree, stage::inline::InlineStage},
+    };
+    use std::{path::Path, time::Duration};
+
+    /// Half of the nodes had a block, and all have left it.
+    #[test]
+    fn a_transaction_whose_block_was_left_is_lost_if_no_pool_has_it() {
+        let text = "version = 1\nrounds = 2\n[network]\ndelegates = 3\n\
+            [[action]]\nheight = 3\nby = 'account_1'\ndoes = 'transfer'\nto = 'account_2'";
+        let scenario = Scenario::parse(text, Path::new("transfer.toml")).expect("it is valid");
+        let seeds = SeedTree::new(1);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let mut stage = InlineStage::new(&plan, Vec::new());
+        stage.run_until(plan.start + Duration::from_secs(48));
+        let chain = iter::successors(Some(stage.world().tips().winning().clone()), |link| link.parent());
+        let with =
+            chain.filter(|link| link.height() > plan.tip.height()).find(|link| !link.block().transactions.is_empty());
+        let with = with.expect("the transfer was forged");
+        let mut traffic = Traffic::new(3);
+        assert_eq!(traffic.confirmed(stage.world().now(), with.block()), 1);
+        assert_eq!(traffic.lost(&with), 0);
+        let before = with.parent().expect("it is not the first block");
+        assert_eq!(traffic.lost(&before), 1);
+        traffic.ended(&with.block().transactions.iter().map(|transaction| transaction.id()).collect());
+        assert_eq!(traffic.lost(&before), 0);
+    }
 
     #[test]
     fn of_more_than_are_followed_the_oldest_go() {

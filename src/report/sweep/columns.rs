@@ -68,7 +68,8 @@ impl Status {
 }
 
 /// The words of [`Ended`] by the number that a row keeps; the first stands for a run that died by a panic.
-const ENDS: [&str; 8] = ["", "complete", "halted", "stalled", "time", "interrupted", "max-events", "max-time"];
+const ENDS: [&str; 9] =
+    ["", "complete", "halted", "stalled", "time", "interrupted", "max-events", "max-time", "max-memory"];
 
 /// The number that a row keeps of how a run ended.
 pub fn number_of_end(ended: Ended) -> u64 {

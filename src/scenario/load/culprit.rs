@@ -3,7 +3,11 @@
 //! The message of a reader does not name the key. So the search leaves out one key or entry after the other, from the top
 //! of the table down, and follows the one without which the message changes.
 
-use crate::scenario::{Scenario, path::PathStep, schema::keys_beside};
+use crate::scenario::{
+    Scenario,
+    path::PathStep,
+    schema::{keys_beside, list_for_a_table},
+};
 use toml::{Table, Value};
 
 /// The number of keys of a table or entries of a list up to which the search for a mistake tries each. If there are more it tries
@@ -12,6 +16,10 @@ const TRIED_EACH: usize = 32;
 
 /// The scenario in a table, or the path of what is wrong and the message.
 pub fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
+    // The derived readers would take a list as a table, by the order of its members.
+    if let Some(path) = list_for_a_table(&table.clone().into()) {
+        return Err((path, "found a list, allowed is a table".to_owned()));
+    }
     let error = match attempt(table) {
         Ok(scenario) => return Ok(scenario),
         Err(message) => message,
@@ -116,6 +124,42 @@ mod tests {
 
     fn read(text: &str) -> Result<Scenario, String> {
         Scenario::parse(text, Path::new("s.toml")).map_err(|error| error.to_string())
+    }
+
+    /// The derived readers would take the first as an offset of 100 ms and a drift of 200 ppm.
+    #[test]
+    fn a_list_in_place_of_a_table_is_refused() {
+        for (key, list) in [
+            ("network.clocks", "[100, 200]"),
+            ("network.overhead", "[2, 10]"),
+            ("network.reordering", "[0.1, 100]"),
+            ("network.topology.small-world", "[3, 0.1]"),
+            ("network.processor.validate", "[1, 2, 3, 4]"),
+            ("rules.ledger.votes", "[101, \"full\"]"),
+            ("assert[0]", "[\"height >= 1\"]"),
+        ] {
+            let line = if key == "assert[0]" { format!("assert = [{list}]") } else { format!("{key} = {list}") };
+            let why = read(&format!("version = 1\nrounds = 3\n{line}\n")).expect_err(key);
+            assert_eq!(why, format!("s.toml:3: key '{key}': found a list, allowed is a table"));
+        }
+        let regions =
+            "network.regions = { shares = [1, 2], latency_ms = [[1, 2], [2, 1]] }\nnetwork.uplink = [100, 200]";
+        assert!(read(&format!("version = 1\nrounds = 3\n{regions}\n")).is_ok(), "a number for each region");
+    }
+
+    /// A sum of shares that is not finite would be no sum.
+    #[test]
+    fn shares_have_a_finite_sum() {
+        for (line, key) in [
+            ("network.regions = { shares = [1e308, 1e308], latency_ms = [[1, 2], [2, 1]] }", "network.regions.shares"),
+            (
+                "workload = [{ kind = \"generate\", per_second = 1, mix = { transfer = 1e308, vote = 1e308 } }]",
+                "workload[0].mix",
+            ),
+        ] {
+            let why = read(&format!("version = 1\nrounds = 3\n{line}\n")).expect_err(line);
+            assert!(why.contains(key) && why.contains("1000000"), "{why}");
+        }
     }
 
     #[test]

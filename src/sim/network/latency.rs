@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const LATENCY_LIMIT_MS: u32 = 600_000;
 /// The least mean of a Pareto latency \[ms\]: its mean is finite above 5.
 pub const PARETO_LEAST_MS: f64 = 5.1;
+/// The greatest `sigma`: half of all are then more than 800 times the median, or less than an 800th of it.
+const SIGMA_LIMIT: f64 = 10.0;
 /// The distance of a Pareto latency's scale from its mean \[ms\].
 const PARETO_OFFSET_MS: f64 = 5.0;
 /// The shape of a Pareto latency, in parts of its mean.
@@ -208,7 +210,10 @@ impl TryFrom<LatencyFields> for Latency {
             },
             Name::LogNormal => Distribution::LogNormal {
                 median_ms: number("median_ms", median_ms, 0.001)?,
-                sigma: number("sigma", sigma, 0.0)?,
+                sigma: match sigma.unwrap_or_default() {
+                    sigma if (0.0..=SIGMA_LIMIT).contains(&sigma) => sigma,
+                    sigma => return Err(format!("found sigma = {sigma}, allowed is 0 to {SIGMA_LIMIT}")),
+                },
             },
             Name::Pareto => Distribution::Pareto { mean_ms: number("mean_ms", mean_ms, PARETO_LEAST_MS)? },
         };

@@ -9,6 +9,9 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The greatest share, so that all shares of a list have a finite sum.
+pub const SHARE_LIMIT: f64 = 1e6;
+
 /// Nodes in regions. The latency of a link is that of its ends' regions, give or take.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -77,8 +80,8 @@ impl Regions {
             }
             _ => {}
         }
-        if let Some(share) = self.shares.iter().find(|share| !(share.is_finite() && **share > 0.0)) {
-            return wrong("shares", share.to_string(), "positive numbers".to_owned());
+        if let Some(share) = self.shares.iter().find(|share| !(**share > 0.0 && **share <= SHARE_LIMIT)) {
+            return wrong("shares", share.to_string(), format!("numbers above 0, up to {SHARE_LIMIT}"));
         }
         if !self.nodes.is_empty() && self.nodes.len() != nodes as usize {
             return wrong("nodes", format!("a list of {}", self.nodes.len()), format!("one of {nodes}, the nodes"));

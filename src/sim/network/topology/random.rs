@@ -59,16 +59,25 @@ pub(super) fn geometric(nodes: u32, radius: f64, random: &mut ChaCha8Rng) -> Edg
     let places: Vec<(f64, f64)> = (0..nodes).map(|_| (random.random(), random.random())).collect();
     let mut from_left: Vec<u32> = (0..nodes).collect();
     from_left.sort_by(|a, b| places[*a as usize].0.total_cmp(&places[*b as usize].0));
+    // Bands at least as high as the radius, each from left to right: the neighbours of a node are in its own band and in those beside it.
+    let height = radius.max(1.0 / f64::from(nodes).sqrt());
+    let band = |node: u32| (places[node as usize].1 / height) as usize;
+    let mut bands = vec![Vec::new(); (1.0 / height) as usize + 1];
+    from_left.iter().for_each(|node| bands[band(*node)].push(*node));
     let mut edges = Edges::new();
-    for (index, a) in from_left.iter().enumerate() {
+    for a in &from_left {
         let (x, y) = places[*a as usize];
-        for b in &from_left[index + 1..] {
-            let (right, up) = (places[*b as usize].0 - x, places[*b as usize].1 - y);
-            if right > radius {
-                break;
-            }
-            if right * right + up * up <= radius * radius {
-                link(&mut edges, *a, *b);
+        let near = band(*a).saturating_sub(1)..(band(*a) + 2).min(bands.len());
+        for of_band in &bands[near] {
+            let from = of_band.partition_point(|b| places[*b as usize].0 < x);
+            for b in &of_band[from..] {
+                let (right, up) = (places[*b as usize].0 - x, places[*b as usize].1 - y);
+                if right > radius {
+                    break;
+                }
+                if a != b && right * right + up * up <= radius * radius {
+                    link(&mut edges, *a, *b);
+                }
             }
         }
     }
