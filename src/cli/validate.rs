@@ -6,7 +6,7 @@ use super::{
     output,
     progress::{Progress, bar_of_runs},
 };
-use crate::report::validation::{Held, runs, validate};
+use crate::report::validation::{DIFFERS, Held, runs, validate};
 use clap::Args;
 use serde_json::json;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 /// Hold what comes out here against what others have published or computed.
 ///
 /// Plays each study with its seeds, and prints each figure beside the number of its source, with the 95 % interval of the mean of the
-/// runs. docs/validation.md explains them. Exit code 0: all hold; 1: one does not.
+/// runs; and then what differs from the sources. docs/validation.md explains them. Exit code 0: all hold; 1: one does not.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Validate {
@@ -51,7 +51,7 @@ impl Validate {
             return Err(Failure::broken("interrupted: some of the figures would say nothing of the others"));
         };
         output::line(&match self.json {
-            true => json!({ "figures": held }).to_string(),
+            true => json!({ "figures": held, "differs": DIFFERS }).to_string(),
             false => table(&held),
         });
         match held.iter().all(|one| one.holds) {
@@ -80,8 +80,9 @@ fn table(held: &[Held]) -> String {
         out.push_str(&format!("| {} | {} | {says} | {found} | {interval} | {holds} |\n", one.figure, one.source));
     }
     let hold = held.iter().filter(|one| one.holds).count();
-    out.push_str(&format!("\n{hold} of {} figures hold", held.len()));
-    out.trim_start().to_owned()
+    out.push_str(&format!("\n{hold} of {} figures hold\n\n## What differs\n\n", held.len()));
+    DIFFERS.iter().for_each(|one| out.push_str(&format!("- {one}\n")));
+    out.trim().to_owned()
 }
 
 /// Four digits behind the point at most.
