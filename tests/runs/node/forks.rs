@@ -221,3 +221,32 @@ fn an_id_beside_another_header_leads_nobody_away() {
     let claim = Block::new(strong[8].id(), weak[1].block().header.clone(), Vec::new());
     assert!(!leaves(Arc::new(claim), blocks(&weak)));
 }
+
+/// A node that hears of blocks above the next one looks around, finds that its peers have more of its chain, and downloads that at once.
+/// The reference's waits until it wakes up.
+#[test]
+fn a_node_that_finds_itself_behind_catches_up_at_once() {
+    for stays_behind in [false, true] {
+        let base = if stays_behind { Rules::corrected } else { catching_up };
+        let cluster = onlookers(base);
+        let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+        let own = cluster.chain(genesis, Slot(1), 5);
+        let ahead = cluster.chain(&own[4], Slot(10), 3);
+        let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
+        assert!(asks(&lone.hear(1, Message::Block(ahead[2].block().clone()))));
+        lone.hear(1, Message::Status { tip: own[4].block().clone() });
+        let effects = lone.hear(2, Message::Status { tip: ahead[2].block().clone() });
+        let asked = message(&effects, |message| match message {
+            Message::BlocksRequest { above, headers_only: false, .. } => Some(*above),
+            _ => None,
+        });
+        let wanted = (!stays_behind).then_some(own[4].height());
+        assert_eq!(asked.map(|(_, above)| above), wanted, "{effects:?}");
+    }
+}
+
+fn catching_up() -> Rules {
+    let mut rules = Rules::corrected();
+    rules.node.stays_behind = false;
+    rules
+}
