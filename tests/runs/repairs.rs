@@ -273,6 +273,14 @@ fn a_health_check_decides_by_where_peers_stand() {
     }
 }
 
+/// The search found this run, with nodes that stay behind: a node became a peer while a health check ran, on slow links, and had left the
+/// chain of which it had told. `node::forks` plays one such node.
+#[test]
+fn a_health_check_does_not_decide_by_what_a_peer_said_long_ago() {
+    let broken = search_rules("base = \"repaired\"\nnode.stays_behind = true", None, 12184, 1).broken();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
 /// The search found these runs: rings of 28 and 26 nodes, on which now and then a block does not reach all. Who had missed one waited up to
 /// a minute for it and forged on an old tip meanwhile.
 #[test]

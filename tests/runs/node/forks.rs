@@ -250,3 +250,41 @@ fn catching_up() -> Rules {
     rules.node.stays_behind = false;
     rules
 }
+
+/// A node that is no peer yet says where it stands, and becomes a peer while a health check runs, once it has shown its headers. A slot
+/// later it may have left that chain, so the check does not decide by it.
+#[test]
+fn a_health_check_does_not_decide_by_where_a_newcomer_stood_a_slot_before() {
+    for (seconds, leaves) in [(8, true), (9, false)] {
+        let cluster = onlookers(Rules::corrected);
+        let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+        let (own, strong) = (cluster.chain(genesis, Slot(1), 5), cluster.chain(genesis, Slot(20), 9));
+        let (his, mine) = (strong[8].block(), own[4].block());
+        let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
+        lone.called_by(9);
+        let effects = lone.hear(9, Message::Status { tip: his.clone() });
+        let common = message(&effects, |message| match message {
+            Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
+            _ => None,
+        });
+        let (_, inquiry) = common.expect("it asks for common blocks");
+        let common = Some(Box::new(genesis.id()));
+        let effects = lone.hear(9, Message::CommonBlocks { inquiry, height: his.header.height, common });
+        let headers = message(&effects, |message| match message {
+            Message::BlocksRequest { inquiry, limit, .. } => Some((*inquiry, *limit)),
+            _ => None,
+        });
+        let (_, (inquiry, limit)) = headers.expect("it asks for headers");
+        lone.now = lone.now + Duration::from_secs(seconds);
+        assert!(asks(&lone.hear(1, Message::Block(his.clone()))));
+        let blocks = strong.iter().take(limit as usize).map(|link| link.block().clone()).collect();
+        lone.hear(9, Message::Blocks { inquiry, height: his.header.height, blocks });
+        assert!(lone.peer.connected().any(|node| node == NodeId(9)), "its headers hold");
+        lone.hear(1, Message::Status { tip: mine.clone() });
+        let effects = lone.hear(2, Message::Status { tip: mine.clone() });
+        let checked = |effect: &Effect| matches!(effect, Effect::Observe(Event::HealthChecked { peers: 3, forked: 1 }));
+        assert!(effects.iter().any(checked), "{effects:?}");
+        let left = |effect: &Effect| matches!(effect, Effect::Observe(Event::RolledBack { .. }));
+        assert_eq!(effects.iter().any(left), leaves, "{seconds} s: {effects:?}");
+    }
+}
