@@ -291,6 +291,14 @@ fn nodes_that_find_themselves_behind_come_to_one_chain() {
     }
 }
 
+/// The search found this run: a delegate that forges late, on a slow node, had given its relay up when the answer came, and never looked
+/// again.
+#[test]
+fn a_delegate_that_forges_late_looks_again_where_it_has_given_up() {
+    let broken = search_rules("base = \"repaired\"", None, 4455, 1).broken();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
 /// Two faults have one node forge for another node's delegate in two ways. That is no block too many of its own delegate.
 #[test]
 fn a_node_answers_for_its_own_delegate() {
