@@ -164,6 +164,11 @@ impl Delegate {
         self.offline.contains(&ALL_ROUNDS)
     }
 
+    /// It has begun a slot and neither finished nor given it up.
+    pub fn is_at_work(&self) -> bool {
+        self.work.is_some()
+    }
+
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         if self.keys.is_none() || self.is_off() {

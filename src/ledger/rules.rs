@@ -95,11 +95,12 @@ impl Rules {
         let (node, pool, corrected) = (&self.node, &self.pool, Self::corrected());
         self.ledger.finality == FinalityRule::None
             && self.gossip != Gossip::Announce
-            && (node.fork_choice, node.second_block_rolls_back, node.forges_on_another_tip)
+            && (node.fork_choice, node.second_block_rolls_back, node.forges_on_another_tip, node.stays_behind)
                 == (
                     ForkChoiceRule::Reference,
                     corrected.node.second_block_rolls_back,
                     corrected.node.forges_on_another_tip,
+                    corrected.node.stays_behind,
                 )
             && [
                 pool.rollback_empties_pool,

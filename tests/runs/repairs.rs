@@ -273,6 +273,32 @@ fn a_health_check_decides_by_where_peers_stand() {
     }
 }
 
+/// The search found this run, with nodes that stay behind: a node became a peer while a health check ran, on slow links, and had left the
+/// chain of which it had told. `node::forks` plays one such node.
+#[test]
+fn a_health_check_does_not_decide_by_what_a_peer_said_long_ago() {
+    let broken = search_rules("base = \"repaired\"\nnode.stays_behind = true", None, 12184, 1).broken();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+/// The search found these runs: rings of 28 and 26 nodes, on which now and then a block does not reach all. Who had missed one waited up to
+/// a minute for it and forged on an old tip meanwhile.
+#[test]
+fn nodes_that_find_themselves_behind_come_to_one_chain() {
+    for seed in [8014, 20668] {
+        let broken = search_rules("base = \"repaired\"", None, seed, 1).broken();
+        assert!(broken.is_empty(), "seed {seed}: {broken:?}");
+    }
+}
+
+/// The search found this run: a delegate that forges late, on a slow node, had given its relay up when the answer came, and never looked
+/// again.
+#[test]
+fn a_delegate_that_forges_late_looks_again_where_it_has_given_up() {
+    let broken = search_rules("base = \"repaired\"", None, 4455, 1).broken();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
 /// Two faults have one node forge for another node's delegate in two ways. That is no block too many of its own delegate.
 #[test]
 fn a_node_answers_for_its_own_delegate() {
@@ -423,6 +449,11 @@ fn shown(row: &str) -> Option<(u64, &str)> {
 /// The runs of each row of the table of changes.
 const CHANGE_RUNS: u64 = 1_000;
 
+/// The seed of the first run of a row. Of the first 8,000 runs none shows what nodes that stay behind lead to.
+fn first_of_row(key: &str) -> u64 {
+    if key == "node.stays_behind" { 8_001 } else { 1 }
+}
+
 /// The table of docs/repairs.md names for each change a run that breaks an invariant without it, and that breaks none with all of them.
 /// `REWRITE_REPAIRS` searches them anew.
 #[test]
@@ -434,7 +465,7 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
              |---|---|---|--:|--:|---|\n",
         );
         for (key, repaired, reference) in changes() {
-            let summary = search_rules(&without(&key, &reference), None, 1, CHANGE_RUNS);
+            let summary = search_rules(&without(&key, &reference), None, first_of_row(&key), CHANGE_RUNS);
             let mut broken: Vec<(&str, u64)> = summary.broken().into_iter().collect();
             broken.sort_by_key(|(name, runs)| (std::cmp::Reverse(*runs), *name));
             let (most, _) = *broken.first().unwrap_or_else(|| panic!("{key} mends nothing"));

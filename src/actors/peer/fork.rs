@@ -35,8 +35,8 @@ pub(super) struct ForkWatch {
     pub(super) checking: bool,
     /// The last time a block that does not follow the tip did, where the rule has it so.
     doubted: Option<SimTime>,
-    /// The tips on which peers stood when they were verified, where the rule reads their chains.
-    tips: BTreeMap<NodeId, BlockId>,
+    /// The tips on which peers said that they stand, once that is verified, and when they said so, where the rule reads their chains.
+    tips: BTreeMap<NodeId, (BlockId, SimTime)>,
 }
 
 impl Peer {
@@ -72,7 +72,7 @@ impl Peer {
     /// All peers have answered or are gone: with half of them on other chains, the node leaves its own.
     pub(super) fn health_known(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.watch.checking = false;
-        let look = self.look();
+        let look = self.look(now);
         let forked = look.peers.iter().filter(|peer| peer.verified.is_forked()).count() as u32;
         let target = self.choice().goes_back_to(&look);
         observe(Event::HealthChecked { peers: look.peers.len() as u32, forked }, effects);
@@ -86,11 +86,14 @@ impl Peer {
         fork_choice::of(self.node_rules().fork_choice)
     }
 
-    /// Where all peers stand.
-    fn look(&self) -> Look<'_> {
+    /// Where all peers stand. A chain on which one stood earlier may be left by now.
+    fn look(&self, now: SimTime) -> Look<'_> {
         let applied = self.tree.applied(&self.tip);
         let (own, last_final) = (Strength::of(&self.tip, &applied.state), applied.state.finality().height());
-        let tip_of = |neighbour: &Neighbour| self.tree.link(self.watch.tips.get(&neighbour.node)?);
+        let tip_of = |neighbour: &Neighbour| {
+            let (tip, said) = self.watch.tips.get(&neighbour.node)?;
+            (now <= *said + self.fresh_time()).then(|| self.tree.link(tip)).flatten()
+        };
         let chain_of = |neighbour: &Neighbour| {
             let his = tip_of(neighbour)?;
             let applied = self.tree.applied(&his);
@@ -109,12 +112,12 @@ impl Peer {
         Look { own, last_final, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
     }
 
-    /// A peer said that it stands there, which has been verified.
-    pub(super) fn stands_on(&mut self, node: NodeId, tip: &Block) {
+    /// A peer said then that it stands there, which has been verified.
+    pub(super) fn stands_on(&mut self, node: NodeId, tip: &Block, said: SimTime) {
         if self.choice().reads_chains() {
             // An id proves nothing beside another header than its own.
             match self.tree.link(&tip.id).is_some_and(|link| link.block().header == tip.header) {
-                true => drop(self.watch.tips.insert(node, tip.id)),
+                true => drop(self.watch.tips.insert(node, (tip.id, said))),
                 false => drop(self.watch.tips.remove(&node)),
             }
         }

@@ -6,7 +6,7 @@
 //! Peers that are being verified then go on, and pass or fail later.
 //!
 //! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
-//! slot for both, so that it decides by where they stand.
+//! slot for both, so that it decides by where they stand. What a peer has said longer ago does not decide, though it be verified only now.
 
 use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe, verification::VERIFY_TIME};
 use crate::{
@@ -74,7 +74,7 @@ impl Peer {
         let number = self.pings.last;
         let unasked = Vec::new();
         let race = Duration::from_millis(self.node_rules().forging_ping_ms.into());
-        let slot = Duration::from_secs(self.tree.slots().blocktime().into()).max(race);
+        let slot = self.fresh_time();
         let (time, verify_time) = match purpose {
             PingFor::Forging => (race, race),
             // A chain on which a peer stood a slot ago may be left by now.
@@ -98,6 +98,12 @@ impl Peer {
             effects.push(Effect::SendToPeers { to, message: Message::StatusRequest });
         }
         self.hold_pings_back(now, number, unasked, effects);
+    }
+
+    /// The time for which a peer's word where it stands is good enough to choose a chain: a slot, or that of a ping before forging.
+    pub(super) fn fresh_time(&self) -> Duration {
+        let race = Duration::from_millis(self.node_rules().forging_ping_ms.into());
+        Duration::from_secs(self.tree.slots().blocktime().into()).max(race)
     }
 
     fn hold_pings_back(&mut self, now: SimTime, number: u32, unasked: Vec<NodeId>, effects: &mut Vec<Effect>) {

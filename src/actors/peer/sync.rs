@@ -15,6 +15,7 @@
 //!    node asks none, and the chunks stay as they are. A download is in vain if its first block does not follow the tip. Then the next
 //!    step begins.
 //! 8. After a rollback, and once the peers have said again where they stand, the next step begins, even without a peer to ask.
+//! 9. With `stays_behind` off, a node at rest downloads as soon as a health check shows that its peers have more of its chain.
 //!
 //! ```text
 //!   Starting ─► Syncing ⇄ download …  ─► Idle ─ wake-up ─► Syncing
@@ -203,11 +204,21 @@ impl Peer {
         }
     }
 
-    /// A health check that found nothing wrong is over.
+    /// A health check that found nothing wrong is over. By some rules the node downloads what its peers have above its tip.
     pub(super) fn health_settled(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        let is_idle = matches!(self.sync.phase, Phase::Idle | Phase::Halted);
+        if is_idle && !self.node_rules().stays_behind && self.is_behind() {
+            return self.download(now, effects);
+        }
         if matches!(self.sync.phase, Phase::Halted) {
             self.rest(now, effects);
         }
+    }
+
+    /// Returns true if a peer has more blocks of this chain.
+    fn is_behind(&self) -> bool {
+        let is_ahead = |peer: &Neighbour| peer.height > self.tip.height() && !peer.verified.is_forked();
+        self.neighbours.all().iter().any(is_ahead)
     }
 
     /// The node has left its chain: whatever was under way is void.
@@ -231,8 +242,7 @@ impl Peer {
         if !self.is_recovering() {
             return;
         }
-        let is_ahead = |neighbour: &Neighbour| neighbour.height > self.tip.height() && !neighbour.verified.is_forked();
-        match self.choice().catches_up_at_once() && self.neighbours.all().iter().any(is_ahead) {
+        match self.choice().catches_up_at_once() && self.is_behind() {
             true => self.download(now, effects),
             false => self.sync_step(now, effects),
         }

@@ -40,6 +40,8 @@ pub(super) struct Probe {
     claimed: Arc<Block>,
     /// This node's tip when the peer said where it stands.
     own: Arc<Link>,
+    /// The time at which it said so.
+    said: SimTime,
     /// No step begins any more then.
     until: SimTime,
     step: Asking,
@@ -70,7 +72,7 @@ impl Peer {
             if !self.probes.is_empty() {
                 self.probes.remove(&node);
             }
-            self.stands_on(node, tip);
+            self.stands_on(node, tip, now);
             return self.verification_passed(now, node, verified, effects);
         }
         if self.probes.contains_key(&node) {
@@ -85,7 +87,7 @@ impl Peer {
         let ids = asked.ids.clone();
         let step = Asking::Common { asked, highest };
         let until = self.verification_ends(now, node);
-        self.probes.insert(node, Probe { claimed: tip.clone(), own, until, step });
+        self.probes.insert(node, Probe { claimed: tip.clone(), own, said: now, until, step });
         self.ask_common(now, node, ids, until, effects);
     }
 
@@ -201,7 +203,7 @@ impl Peer {
     fn probe_passed(&mut self, now: SimTime, node: NodeId, highest_common: Height, effects: &mut Vec<Effect>) {
         let Some(probe) = self.probes.remove(&node) else { return };
         let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
-        self.stands_on(node, &probe.claimed);
+        self.stands_on(node, &probe.claimed, probe.said);
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 
@@ -232,6 +234,6 @@ fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     Asked { tip: tip.id(), ids: heights.iter().map(own).collect(), heights: heights.into() }
 }
 
-saved!(struct Probe { claimed, own, until, step });
+saved!(struct Probe { claimed, own, said, until, step });
 saved!(struct Asked { tip, heights, ids });
 saved!(enum Asking { 0 Common { asked, highest }, 1 Headers { common, last } });

@@ -63,6 +63,7 @@ fn repaired() -> Rules {
         forges_on_another_tip: false,
         retry_dropped_peers: true,
         second_block_rolls_back: false,
+        stays_behind: false,
         verify_next_round_block: false,
         ..node
     };

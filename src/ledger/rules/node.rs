@@ -28,6 +28,9 @@ pub struct NodeRules {
     /// A delegate forges on its relay's new tip if that has changed between the relay's two answers, even if the round has changed too.
     /// Off: it asks again. Source: consensus.md 2.1 step E, 2.4.
     pub forges_on_another_tip: bool,
+    /// A node that has looked where its peers stand, and does not leave its chain, downloads nothing then, however much more of that chain
+    /// they have. Off: it downloads that at once. Source: consensus.md 3.1 step 3, 3.5.
+    pub stays_behind: bool,
     /// Q18: a node reports `block.forged` when the delegate has made a block, even if its relay refuses it. Off: when the relay has
     /// accepted it.
     pub forged_before_accepted: bool,
@@ -145,6 +148,7 @@ impl NodeRules {
             rollback_target: RollbackTarget::FirstPeer,
             second_block_rolls_back: true,
             forges_on_another_tip: true,
+            stays_behind: true,
             forged_before_accepted: true,
             network_start: false,
             forked_percent: 50,

@@ -64,11 +64,15 @@ impl Behaviour for Late {
         (self.awaits, self.held) = (false, None);
     }
 
-    fn hears(&mut self, _: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
+    fn hears(&mut self, actor: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
+        // An answer that comes once it has given its relay up makes no block: what it plans to do next must not wait for it.
+        let works = matches!(actor, Actor::Delegate(delegate) if delegate.is_at_work());
         match input {
             // It would give its relay up, which has answered.
             Input::Wake(Wake::Forge { .. }) if self.held.is_some() => None,
-            Input::Message { message: Message::ForgingTransactions(_), .. } if self.awaits && !self.by.is_zero() => {
+            Input::Message { message: Message::ForgingTransactions(_), .. }
+                if self.awaits && works && !self.by.is_zero() =>
+            {
                 self.awaits = false;
                 self.held = Some(input);
                 step.wake_at(step.now + self.by, TAKE);

@@ -221,3 +221,70 @@ fn an_id_beside_another_header_leads_nobody_away() {
     let claim = Block::new(strong[8].id(), weak[1].block().header.clone(), Vec::new());
     assert!(!leaves(Arc::new(claim), blocks(&weak)));
 }
+
+/// A node that hears of blocks above the next one looks around, finds that its peers have more of its chain, and downloads that at once.
+/// The reference's waits until it wakes up.
+#[test]
+fn a_node_that_finds_itself_behind_catches_up_at_once() {
+    for stays_behind in [false, true] {
+        let base = if stays_behind { Rules::corrected } else { catching_up };
+        let cluster = onlookers(base);
+        let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+        let own = cluster.chain(genesis, Slot(1), 5);
+        let ahead = cluster.chain(&own[4], Slot(10), 3);
+        let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
+        assert!(asks(&lone.hear(1, Message::Block(ahead[2].block().clone()))));
+        lone.hear(1, Message::Status { tip: own[4].block().clone() });
+        let effects = lone.hear(2, Message::Status { tip: ahead[2].block().clone() });
+        let asked = message(&effects, |message| match message {
+            Message::BlocksRequest { above, headers_only: false, .. } => Some(*above),
+            _ => None,
+        });
+        let wanted = (!stays_behind).then_some(own[4].height());
+        assert_eq!(asked.map(|(_, above)| above), wanted, "{effects:?}");
+    }
+}
+
+fn catching_up() -> Rules {
+    let mut rules = Rules::corrected();
+    rules.node.stays_behind = false;
+    rules
+}
+
+/// A node that is no peer yet says where it stands, and becomes a peer while a health check runs, once it has shown its headers. A slot
+/// later it may have left that chain, so the check does not decide by it.
+#[test]
+fn a_health_check_does_not_decide_by_where_a_newcomer_stood_a_slot_before() {
+    for (seconds, leaves) in [(8, true), (9, false)] {
+        let cluster = onlookers(Rules::corrected);
+        let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+        let (own, strong) = (cluster.chain(genesis, Slot(1), 5), cluster.chain(genesis, Slot(20), 9));
+        let (his, mine) = (strong[8].block(), own[4].block());
+        let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
+        lone.called_by(9);
+        let effects = lone.hear(9, Message::Status { tip: his.clone() });
+        let common = message(&effects, |message| match message {
+            Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
+            _ => None,
+        });
+        let (_, inquiry) = common.expect("it asks for common blocks");
+        let common = Some(Box::new(genesis.id()));
+        let effects = lone.hear(9, Message::CommonBlocks { inquiry, height: his.header.height, common });
+        let headers = message(&effects, |message| match message {
+            Message::BlocksRequest { inquiry, limit, .. } => Some((*inquiry, *limit)),
+            _ => None,
+        });
+        let (_, (inquiry, limit)) = headers.expect("it asks for headers");
+        lone.now = lone.now + Duration::from_secs(seconds);
+        assert!(asks(&lone.hear(1, Message::Block(his.clone()))));
+        let blocks = strong.iter().take(limit as usize).map(|link| link.block().clone()).collect();
+        lone.hear(9, Message::Blocks { inquiry, height: his.header.height, blocks });
+        assert!(lone.peer.connected().any(|node| node == NodeId(9)), "its headers hold");
+        lone.hear(1, Message::Status { tip: mine.clone() });
+        let effects = lone.hear(2, Message::Status { tip: mine.clone() });
+        let checked = |effect: &Effect| matches!(effect, Effect::Observe(Event::HealthChecked { peers: 3, forked: 1 }));
+        assert!(effects.iter().any(checked), "{effects:?}");
+        let left = |effect: &Effect| matches!(effect, Effect::Observe(Event::RolledBack { .. }));
+        assert_eq!(effects.iter().any(left), leaves, "{seconds} s: {effects:?}");
+    }
+}
