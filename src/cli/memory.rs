@@ -166,8 +166,11 @@ mod tests {
     #[test]
     fn bytes_have_units() {
         let read = |text: &str| text.parse::<Bytes>().map(|bytes| bytes.0);
-        assert_eq!(read("1000"), Ok(1_000));
-        assert_eq!((read("8GiB"), read("8g"), read("2 MiB")), (Ok(8 << 30), Ok(8 << 30), Ok(2 << 20)));
+        assert_eq!(read("100000000"), Ok(100_000_000));
+        assert_eq!((read("8GiB"), read("8g"), read("16 MiB")), (Ok(8 << 30), Ok(8 << 30), Ok(16 << 20)));
+        for little in ["0", "5", "16000k"] {
+            assert!(read(little).is_err_and(|why| why.contains("16 MiB or more")), "{:?}", read(little));
+        }
         for wrong in ["", "GiB", "-1", "1.5GiB", "8GB", "99999999999TiB", "18446744073709551616", "é"] {
             assert!(read(wrong).is_err_and(|why| why.contains("such as 8GiB")), "{wrong}");
         }

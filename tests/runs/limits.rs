@@ -99,7 +99,7 @@ fn a_run_that_takes_too_much_memory_stops_and_tells_what_it_has_played() {
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains(" of memory taken, 96 MiB are allowed (--max-memory): stopping"), "{error}");
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&summary["ended"], &summary["interrupted"]), (&"interrupted".into(), &true.into()));
+    assert_eq!((&summary["ended"], &summary["interrupted"]), (&"max-memory".into(), &false.into()));
 }
 
 /// A full mesh of 10,000 relays takes gigabytes before its first slot, and does not look whether it should stop.

@@ -82,7 +82,7 @@ impl Rules {
         whole.try_into().map_err(|error: toml::de::Error| RulesError::NotAllowed {
             key: path.to_owned(),
             found: value.to_string(),
-            allowed: error.message().replace('\n', " "),
+            allowed: allowed(error.message()),
         })
     }
 
@@ -109,6 +109,17 @@ impl Rules {
                 },
             }),
         }
+    }
+}
+
+/// The part of a reader's message that says what is allowed.
+fn allowed(message: &str) -> String {
+    let message = message.trim().replace('\n', " ");
+    let allowed = message.split_once(", expected ").map_or(message.as_str(), |(_, allowed)| allowed);
+    match allowed {
+        "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        other => other.to_owned(),
     }
 }
 
@@ -200,10 +211,13 @@ mod tests {
         assert_eq!(refused("[ledger.votes]\nmost = 1001"), votes);
         assert_eq!(refused("ledger.votes.most = 0"), votes.replace("1001", "0"));
         let share = refused("ledger.votes.weight = \"half\"");
-        assert!(share.contains("key 'ledger.votes.weight': found \"half\"") && share.contains("`unit`"), "{share}");
+        assert!(share.starts_with("key 'ledger.votes.weight': found \"half\", allowed is "), "{share}");
+        assert!(share.contains("`unit`") && !share.contains("unknown"), "{share}");
         assert!(refused("ledger.votes.least = 1").ends_with("allowed is ledger.votes.most, ledger.votes.weight"));
         let type_of = refused("pool.too_large_ends_request = 1");
-        assert!(type_of.contains("key 'pool.too_large_ends_request': found 1"), "{type_of}");
+        assert_eq!(type_of, "key 'pool.too_large_ends_request': found 1, allowed is true or false");
+        let part = refused("ledger.votes.most = 1.5");
+        assert_eq!(part, "key 'ledger.votes.most': found 1.5, allowed is a whole number from 0 on");
         assert!(refused("gossip.once = 1").contains("gossip"));
     }
 }
