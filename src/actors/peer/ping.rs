@@ -6,7 +6,7 @@
 //! Peers that are being verified then go on, and pass or fail later.
 //!
 //! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
-//! slot for both, so that it decides by where they stand. What a peer has said longer ago does not decide, though it be verified only now.
+//! slot for both, so that it decides by where they stand. A peer's older word does not decide, though it be verified only now.
 
 use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe, verification::VERIFY_TIME};
 use crate::{
