@@ -299,6 +299,13 @@ fn a_delegate_that_forges_late_looks_again_where_it_has_given_up() {
     assert!(broken.is_empty(), "{broken:?}");
 }
 
+/// The search found this run: a node that restarted took the answer to a question of its past for that to a question of a newcomer.
+#[test]
+fn an_answer_to_a_node_that_has_restarted_since_is_none() {
+    let broken = search_rules("base = \"repaired\"", None, 115_101, 1).broken();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
 /// Two faults have one node forge for another node's delegate in two ways. That is no block too many of its own delegate.
 #[test]
 fn a_node_answers_for_its_own_delegate() {

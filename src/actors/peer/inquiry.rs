@@ -13,6 +13,9 @@ use std::{sync::Arc, time::Duration};
 /// Time to answer anything but a request for blocks. Source: consensus.md 6.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(5);
 
+/// Bits of a number that tell questions of one microsecond apart.
+const A_MICROSECOND: u32 = 8;
+
 /// The purpose of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -29,6 +32,7 @@ pub(super) enum Purpose {
 /// Questions not answered yet, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inquiries {
+    /// The number of the last one. It begins with the time, for the answer to a question from before a restart may still come.
     asked: u64,
     pub(super) open: Vec<(Inquiry, Open)>,
     /// The alarms that wake the peer to see what is unanswered, the next one last. There is not one for each question: hardly any
@@ -46,8 +50,8 @@ pub(super) struct Open {
 
 impl Inquiries {
     /// A question to a node, by its number.
-    fn open(&mut self, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
-        self.asked += 1;
+    fn open(&mut self, now: SimTime, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
+        self.asked = (self.asked + 1).max(now.micros() << A_MICROSECOND);
         let inquiry = Inquiry(self.asked);
         self.open.push((inquiry, Open { to, purpose, until }));
         inquiry
@@ -107,7 +111,7 @@ impl Peer {
         question: impl FnOnce(Inquiry) -> Message,
         effects: &mut Vec<Effect>,
     ) {
-        let inquiry = self.inquiries.open(to, purpose, now + time);
+        let inquiry = self.inquiries.open(now, to, purpose, now + time);
         self.inquiries.wake_by(now, now + time, effects);
         self.call(now, to, question(inquiry), effects);
     }
@@ -188,3 +192,20 @@ impl Peer {
 saved!(enum Purpose { 0 Newcomer, 1 Probe, 2 Chunk(place), 3 Body(id) });
 saved!(struct Inquiries { asked, open, alarms });
 saved!(struct Open { to, purpose, until });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_to_a_question_from_before_a_restart_answers_none_from_after_it() {
+        let at = SimTime::from_micros;
+        let mut before = Inquiries::default();
+        let all: Vec<Inquiry> = (0..300).map(|_| before.open(at(7), NodeId(1), Purpose::Probe, at(9))).collect();
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "each has a number of its own");
+        let mut after = Inquiries::default();
+        let asked = after.open(at(9), NodeId(1), Purpose::Newcomer, at(11));
+        assert!(all.iter().all(|old| after.close(*old, NodeId(1)).is_none()));
+        assert_eq!(after.close(asked, NodeId(1)), Some(Purpose::Newcomer));
+    }
+}
