@@ -389,6 +389,22 @@ mod tests {
         assert_eq!(queue.next_time(), Some(SimTime::from_micros(5)));
     }
 
+    /// More than a room holds, of which each bucket on the way down to the front has a part.
+    #[test]
+    fn a_crowd_comes_in_the_order_scheduled() {
+        let mut queue = EventQueue::new();
+        let mut wanted: Vec<(SimTime, u32)> =
+            (0..5_000).map(|event| (SimTime::from_micros(10_000_000 + u64::from(event % 3)), event)).collect();
+        wanted.iter().for_each(|(time, event)| queue.push(*time, *event));
+        wanted.sort_by_key(|(time, _)| *time);
+        assert_eq!(queue.in_order(), wanted);
+        let taken = |mut queue: EventQueue<u32>| -> Vec<_> {
+            std::iter::from_fn(|| queue.pop(SimTime::from_micros(u64::MAX))).collect()
+        };
+        assert_eq!(taken(queue.clone()), wanted);
+        assert_eq!(taken(queue), wanted);
+    }
+
     #[test]
     fn events_are_foreseen_as_far_then_near_then_next() {
         let mut queue = EventQueue::new();

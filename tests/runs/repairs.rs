@@ -263,54 +263,24 @@ fn a_rival_has_to_beat_the_blocks_that_peers_have_of_the_own_chain() {
     assert!(line.contains("a rollback ends at the common block: holds"), "{line}");
 }
 
-/// The search found these runs: the first with the chains of peers that were still being verified, the second where a health check
-/// waited a minute for one of them. Others had left theirs meanwhile.
+/// The search found these runs, each before the change that its line is about.
 #[test]
-fn a_health_check_decides_by_where_peers_stand() {
-    for seed in [156, 2071] {
-        let broken = search_rules("base = \"repaired\"", None, seed, 1).broken();
-        assert!(broken.is_empty(), "seed {seed}: {broken:?}");
+fn runs_that_the_search_found_hold() {
+    let (repaired, stays_behind) = ("base = \"repaired\"", "base = \"repaired\"\nnode.stays_behind = true");
+    for (why, rules, seed) in [
+        ("a health check read the chains of peers that were still being verified", repaired, 156),
+        ("it waited a minute for one of them, and others had left theirs meanwhile", repaired, 2071),
+        // `node::forks` plays one such node.
+        ("a node became a peer during it by what it had said long ago", stays_behind, 12184),
+        ("on a ring of 28 a node that had missed a block waited a minute and forged", repaired, 8014),
+        ("so did one on a ring of 26", repaired, 20668),
+        ("a late forger that had given its relay up never looked again", repaired, 4455),
+        ("a node that restarted took an old answer for a newcomer's", repaired, 115_101),
+        ("two faults had one node forge for another's delegate", repaired, 14851),
+    ] {
+        let broken = search_rules(rules, None, seed, 1).broken();
+        assert!(broken.is_empty(), "seed {seed}, {why}: {broken:?}");
     }
-}
-
-/// The search found this run, with nodes that stay behind: a node became a peer while a health check ran, on slow links, and had left the
-/// chain of which it had told. `node::forks` plays one such node.
-#[test]
-fn a_health_check_does_not_decide_by_what_a_peer_said_long_ago() {
-    let broken = search_rules("base = \"repaired\"\nnode.stays_behind = true", None, 12184, 1).broken();
-    assert!(broken.is_empty(), "{broken:?}");
-}
-
-/// The search found these runs: rings of 28 and 26 nodes, on which now and then a block does not reach all. Who had missed one waited up to
-/// a minute for it and forged on an old tip meanwhile.
-#[test]
-fn nodes_that_find_themselves_behind_come_to_one_chain() {
-    for seed in [8014, 20668] {
-        let broken = search_rules("base = \"repaired\"", None, seed, 1).broken();
-        assert!(broken.is_empty(), "seed {seed}: {broken:?}");
-    }
-}
-
-/// The search found this run: a delegate that forges late, on a slow node, had given its relay up when the answer came, and never looked
-/// again.
-#[test]
-fn a_delegate_that_forges_late_looks_again_where_it_has_given_up() {
-    let broken = search_rules("base = \"repaired\"", None, 4455, 1).broken();
-    assert!(broken.is_empty(), "{broken:?}");
-}
-
-/// The search found this run: a node that restarted took the answer to a question of its past for that to a question of a newcomer.
-#[test]
-fn an_answer_to_a_node_that_has_restarted_since_is_none() {
-    let broken = search_rules("base = \"repaired\"", None, 115_101, 1).broken();
-    assert!(broken.is_empty(), "{broken:?}");
-}
-
-/// Two faults have one node forge for another node's delegate in two ways. That is no block too many of its own delegate.
-#[test]
-fn a_node_answers_for_its_own_delegate() {
-    let broken = search_rules("base = \"repaired\"", None, 14851, 1).broken();
-    assert!(broken.is_empty(), "{broken:?}");
 }
 
 /// A delegate that comes back confirms irreversible blocks again, and its own relay refuses the block. Without the fault none does.

@@ -5,7 +5,7 @@
 use super::Peer;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
-    ledger::saved::saved,
+    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::{Block, BlockId},
 };
 use std::{sync::Arc, time::Duration};
@@ -190,8 +190,21 @@ impl Peer {
 }
 
 saved!(enum Purpose { 0 Newcomer, 1 Probe, 2 Chunk(place), 3 Body(id) });
-saved!(struct Inquiries { asked, open, alarms });
 saved!(struct Open { to, purpose, until });
+
+impl Saved for Inquiries {
+    fn save(&self, out: &mut Saver) {
+        let Self { asked, open, alarms } = self;
+        // The next number is no less than the time says, however many there were before.
+        out.ahead_of().map_or(*asked, |now| (*asked).max(now << A_MICROSECOND)).save(out);
+        open.save(out);
+        alarms.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        Ok(Self { asked: Saved::load(from)?, open: Saved::load(from)?, alarms: Saved::load(from)? })
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! Checkpoints: a running testnet's moment as a file, so that a start plays only what the log holds after it.
 //!
 //! ```text
-//!   DIR/base-5       │ "dposbas2" │ SHA-256 of the rest │ the state after the highest settled block, and one above it
-//!   DIR/checkpoint-7 │ "dposckpa" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
+//!   DIR/base-5       │ "dposbas3" │ SHA-256 of the rest │ the state after the highest settled block, and one above it
+//!   DIR/checkpoint-7 │ "dposckpb" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
 //! The log stays the truth. A checkpoint says at which byte of the log it was taken and what each segment came to by then, as a
@@ -36,9 +36,9 @@ use std::{
 pub use writing::Checkpoints;
 
 /// The first bytes of a checkpoint.
-const MAGIC: &[u8; 8] = b"dposckpa";
+const MAGIC: &[u8; 8] = b"dposckpb";
 /// The first bytes of a base.
-const BASE_MAGIC: &[u8; 8] = b"dposbas2";
+const BASE_MAGIC: &[u8; 8] = b"dposbas3";
 /// Bytes before the body.
 const HEAD: usize = MAGIC.len() + 32;
 /// Bytes of a file that is read.
