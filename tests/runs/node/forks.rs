@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Lone, Setup, message, nobody, rules};
 use dposlab::{
-    actors::{Effect, Event, Message, NodeId, RollbackCause},
+    actors::{Effect, Event, Message, NodeId, RollbackCause, message::Inquiry},
     ledger::{
         Link, Rules,
         rules::{FinalityRule, ForkChoiceRule},
@@ -245,6 +245,50 @@ fn a_node_that_finds_itself_behind_catches_up_at_once() {
     }
 }
 
+/// A node looks around for the slots that were missed before a block. One of three peers stands higher, on another chain, which the
+/// reference's choice lets be: there is nothing to download.
+#[test]
+fn a_node_that_is_below_another_chain_alone_is_not_behind() {
+    let mut rules = rules(catching_up());
+    (rules.node.health_check_percent, rules.node.discovery) = (100, false);
+    let cluster = Setup { rules, offline: nobody, ..Setup::default() }.build();
+    let (tree, genesis) = (&cluster.tree, cluster.tree.genesis());
+    let (own, strong) = (cluster.chain(genesis, Slot(1), 5), cluster.chain(genesis, Slot(20), 9));
+    let late = cluster.chain(&own[4], Slot(40), 1);
+    let (his, mine) = (strong[8].block(), late[0].block());
+    let mut lone = Lone::new(tree, &own[4], 0, &[1, 2, 3], Cluster::at(8 * 1_000));
+    assert!(asks(&lone.hear(1, Message::Block(mine.clone()))));
+    let (inquiry, limit) = asked_for_headers(&mut lone, 3, his, genesis);
+    let blocks = strong.iter().take(limit as usize).map(|link| link.block().clone()).collect();
+    lone.hear(3, Message::Blocks { inquiry, height: his.header.height, blocks });
+    lone.hear(1, Message::Status { tip: mine.clone() });
+    let effects = lone.hear(2, Message::Status { tip: mine.clone() });
+    let checked = |effect: &Effect| matches!(effect, Effect::Observe(Event::HealthChecked { peers: 3, forked: 1 }));
+    assert!(effects.iter().any(checked), "{effects:?}");
+    let left = |effect: &Effect| matches!(effect, Effect::Observe(Event::RolledBack { .. }));
+    assert!(!effects.iter().any(left), "{effects:?}");
+    let asked = message(&effects, |message| matches!(message, Message::BlocksRequest { .. }).then_some(()));
+    assert!(asked.is_none(), "{effects:?}");
+}
+
+/// A node says that it stands on this block, and shows where its chain parts from the peer's: the number and the count of the headers for
+/// which the peer asks then.
+fn asked_for_headers(lone: &mut Lone, node: u32, his: &Arc<Block>, common: &Link) -> (Inquiry, u32) {
+    let effects = lone.hear(node, Message::Status { tip: his.clone() });
+    let asked = message(&effects, |message| match message {
+        Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
+        _ => None,
+    });
+    let (_, inquiry) = asked.expect("it asks for common blocks");
+    let common = Some(Box::new(common.id()));
+    let effects = lone.hear(node, Message::CommonBlocks { inquiry, height: his.header.height, common });
+    let headers = message(&effects, |message| match message {
+        Message::BlocksRequest { inquiry, limit, .. } => Some((*inquiry, *limit)),
+        _ => None,
+    });
+    headers.expect("it asks for headers").1
+}
+
 fn catching_up() -> Rules {
     let mut rules = Rules::corrected();
     rules.node.stays_behind = false;
@@ -262,19 +306,7 @@ fn a_health_check_does_not_decide_by_where_a_newcomer_stood_a_slot_before() {
         let (his, mine) = (strong[8].block(), own[4].block());
         let mut lone = Lone::new(tree, &own[4], 0, &[1, 2], Cluster::at(8 * 1_000));
         lone.called_by(9);
-        let effects = lone.hear(9, Message::Status { tip: his.clone() });
-        let common = message(&effects, |message| match message {
-            Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
-            _ => None,
-        });
-        let (_, inquiry) = common.expect("it asks for common blocks");
-        let common = Some(Box::new(genesis.id()));
-        let effects = lone.hear(9, Message::CommonBlocks { inquiry, height: his.header.height, common });
-        let headers = message(&effects, |message| match message {
-            Message::BlocksRequest { inquiry, limit, .. } => Some((*inquiry, *limit)),
-            _ => None,
-        });
-        let (_, (inquiry, limit)) = headers.expect("it asks for headers");
+        let (inquiry, limit) = asked_for_headers(&mut lone, 9, his, genesis);
         lone.now = lone.now + Duration::from_secs(seconds);
         assert!(asks(&lone.hear(1, Message::Block(his.clone()))));
         let blocks = strong.iter().take(limit as usize).map(|link| link.block().clone()).collect();
