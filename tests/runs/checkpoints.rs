@@ -5,7 +5,7 @@ use crate::{by_name, support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
-    ledger::{BlockTree, Link, State, Wallet, saved::Saver},
+    ledger::{BlockTree, Link, State, Wallet, saved::Saver, settled::SettledError},
     protocol::{Arktoshi, Block, BlockId, Height, Nonce, Transaction},
     report::session::{
         Entry, Session,
@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     env, fs,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, mpsc},
     time::Duration,
@@ -629,7 +630,15 @@ pub fn kills_or(kills: u32) -> u32 {
 
 /// Returns the heights of the bases that the starts began with.
 fn kills_hold(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
-    let kills = kills_or(kills);
+    let held = catch_unwind(AssertUnwindSafe(|| kills_of(kills_or(kills), seed, begin)));
+    held.unwrap_or_else(|ended| match ended.downcast::<SettledError>() {
+        // It unwinds without a message, for the host of a run names it.
+        Ok(unread) => panic!("{unread}"),
+        Err(ended) => resume_unwind(ended),
+    })
+}
+
+fn kills_of(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut kept, mut saved, mut passed, mut highest) = (begin(), 0, 0, Height(0));
     let mut bases = Vec::new();
