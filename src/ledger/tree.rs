@@ -277,7 +277,7 @@ impl BlockTree {
 
     /// The link of a block that has followed `parent` before.
     fn known(&self, parent: &Link, block: &Arc<Block>) -> Option<Arc<Link>> {
-        if let Some(child) = parent.child(block).and_then(Weak::upgrade) {
+        if let Some(child) = parent.child(block).and_then(Weak::upgrade).filter(|child| self.is_whole(child)) {
             return Some(child);
         }
         let known = self.links.get(&block.id).map(|link| link.clone())?;

@@ -480,6 +480,24 @@ fn transfers(random: &mut ChaCha8Rng, open: &Open, stage: &Stage) -> Interventio
     Intervention::Submit { node, transactions }
 }
 
+/// Waits for the thread that writes checkpoints, so that no machine has one less.
+fn is_written(checkpoints: &Checkpoints) {
+    while !checkpoints.is_due(Height(u32::MAX)) {
+        std::thread::yield_now();
+    }
+}
+
+/// Checks that the tree finds each block of each node's chain, wherever the run has come from.
+fn every_block_is_found(stage: &Stage) {
+    for tip in stage.world().tips().all() {
+        for height in (1..=tip.height().0).map(Height) {
+            let link = tip.ancestor(height).expect("it is below the tip");
+            let found = stage.world().tree().link(&link.id());
+            assert!(found.is_some_and(|found| found.is(&link)), "{link:?} of the chain of {tip:?} is not found");
+        }
+    }
+}
+
 /// Goes on with a testnet, writes checkpoints, and ends it anywhere without a word.
 fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
     let (log, settling, inputs) = open.log.take().expect("it is there");
@@ -500,12 +518,14 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
             writer
         }
     };
+    every_block_is_found(&stage);
     let (told, tells) = mpsc::channel();
     let tell = move |why: &str| told.send(why.to_owned()).expect("somebody listens");
     let mut checkpoints =
         Checkpoints::new(kept.path(), &open.plan, writer.clone(), beside(&open.digest), 4, tell).expect("a folder");
     let mut journal = writer;
     let most = if kept.settles { 12_000 } else { 4_000 };
+    let (mut last, every) = (None, random.random_range(1..12));
     for _ in 0..random.random_range(1..most) {
         let next = stage.world().next_time().expect("a network always goes on");
         among_actors(stage.step(next)).expect("nobody dies");
@@ -523,6 +543,7 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
             if is_back {
                 let cut = journal.went_back(stage.world().tips());
                 stage.forget_settled_above(cut);
+                every_block_is_found(&stage);
             }
         }
         if random.random_ratio(1, 300) {
@@ -543,11 +564,14 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
                 stage.forget_moments(lowest);
             }
         }
-        if checkpoints.is_due(stage.world().tips().winning().height()) {
+        let height = stage.world().tips().winning().height();
+        if last.is_none_or(|last: Height| height.0.abs_diff(last.0) >= every) {
+            is_written(&checkpoints);
             let now = stage.world().now();
             stage.rest_until(now);
             let moment = among_actors(stage.moment()).expect("nobody dies");
             checkpoints.keep(moment, stage.snapshots());
+            last = Some(height);
         }
     }
     checkpoints.end();
@@ -639,7 +663,8 @@ fn kills_hold(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
 }
 
 fn kills_of(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut random =
+        ChaCha8Rng::seed_from_u64(env::var("DPOSLAB_KILLS_SEED").map_or(seed, |text| text.parse().expect("a number")));
     let (mut kept, mut saved, mut passed, mut highest) = (begin(), 0, 0, Height(0));
     let mut bases = Vec::new();
     let mut harmed = BTreeSet::new();
@@ -744,9 +769,7 @@ fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
             among_actors(stage.step(SimTime::from_micros(u64::MAX))).expect("nobody dies");
         }
         // The one before is written by now, or is not going to be.
-        while !checkpoints.is_due(Height(height)) {
-            std::thread::yield_now();
-        }
+        is_written(&checkpoints);
         checkpoints.keep(among_actors(stage.moment()).expect("nobody dies"), stage.snapshots());
     };
     keep(2);

@@ -16,7 +16,7 @@ use dposlab::{
     },
 };
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -264,6 +264,37 @@ fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
         for height in (1..=held.height().0).step_by(9).map(Height) {
             let (link, wanted) = (held.ancestor(height), usual_held.ancestor(height));
             assert_eq!(link.map(|link| link.id()), wanted.map(|link| link.id()), "{height} below {held:?}");
+        }
+    }
+}
+
+/// A run goes back below a block that has settled, and somebody holds the chain from before: the tree finds this block, and the next one,
+/// should it come again, stands on it.
+#[test]
+fn a_block_that_has_settled_no_more_is_found_and_built_on() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut kept = Kept::open(folder.path(), 2);
+    let mut chain: BTreeMap<Height, Arc<Link>> = BTreeMap::new();
+    for slots in (5..=150).step_by(5) {
+        kept.play(end_of(slots));
+        let (tip, cut) = (kept.tips()[0].clone(), kept.plan.tree.cut());
+        let in_memory = (cut.0 + 1..=tip.height().0).map(Height);
+        chain.extend(in_memory.map(|height| (height, tip.ancestor(height).expect("it is below the tip"))));
+    }
+    let (tree, cut) = (&kept.plan.tree, kept.plan.tree.cut());
+    let (top, next) = (&chain[&cut], &chain[&cut.next()]);
+    assert!(next.lowest_in_memory() == cut.next() && next.parent().is_some_and(|parent| parent.is(top)));
+    let below = Height(cut.0 - SPAN);
+    let settled: Arc<dyn Settled> = kept.index.cut(below).expect("it can be written");
+    tree.unsettle(below, &settled, [top].into_iter());
+    let again = tree.extend(top, next.block()).expect("it followed before");
+    assert!(again.is(next) && again.lowest_in_memory() == below.next());
+    for height in (1..=again.height().0).map(Height) {
+        let link = again.ancestor(height).expect("it is below");
+        let found = tree.link(&link.id()).expect("it is known");
+        assert!(found.is(&link), "at {height}");
+        for transaction in &link.block().transactions {
+            assert!(tree.block_of(&again, &transaction.id()).is_some_and(|holder| holder.is(&link)), "at {height}");
         }
     }
 }

@@ -90,19 +90,15 @@ impl BlockTree {
         }
         for seam in kept {
             let Below::Seam(across) = &seam.below else { continue };
-            let parent = match &**across.load() {
-                Across::Chain { parent, jump } if jump.as_ref().is_some_and(|jump| jump.height() <= height) => {
-                    parent.clone()
-                }
-                _ => continue,
-            };
+            let before = across.load_full();
+            let Across::Chain { parent, jump } = &*before else { continue };
             if parent.is(top) {
                 // Its state is where all later ones are computed from.
                 let applied = self.applied(&seam);
                 seam.applied.store(Some(applied));
                 cut(&seam);
-            } else {
-                across.store(Arc::new(Across::Chain { parent, jump: None }));
+            } else if jump.as_ref().is_some_and(|jump| jump.height() <= height) {
+                across.store(Arc::new(Across::Chain { parent: parent.clone(), jump: None }));
             }
         }
         let mut seam = Some(top.seam().clone());
@@ -153,9 +149,11 @@ impl BlockTree {
         }
     }
 
-    /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below. Blocks on top
-    /// of what has not settled any more go: should they come again, their chains are whole.
-    pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
+    /// The run went back, to chains that end in `tips` and are in memory down to the height above `cut`: `settled` has those below.
+    /// Their blocks that had settled can be found again. Blocks on top of what has not settled any more go: should they come again,
+    /// their chains are whole.
+    pub fn unsettle<'t>(&self, cut: Height, settled: &Arc<dyn Settled>, tips: impl Iterator<Item = &'t Arc<Link>>) {
+        let had_settled = self.cut();
         self.settled.store(Some(Arc::new(settled.clone())));
         self.cut.store(cut.0, Ordering::Release);
         if self.base().is_some_and(|base| base.height != cut) {
@@ -163,6 +161,21 @@ impl BlockTree {
         }
         let all: Vec<Arc<Link>> = self.links.iter().map(|entry| entry.value().clone()).collect();
         self.remove(all.into_iter().filter(|link| link.lowest_in_memory() > cut.next()).collect());
+        for tip in tips {
+            let mut at = tip.ancestor(tip.height().min(had_settled));
+            while let Some(link) = at.filter(|link| link.height() > cut) {
+                if !self.links.contains_key(&link.id()) {
+                    self.insert(&link);
+                }
+                at = link.parent();
+            }
+        }
+    }
+
+    /// Returns false for a block on top of one that has settled no more: somebody has it still from before the run went back.
+    #[inline]
+    pub(super) fn is_whole(&self, link: &Arc<Link>) -> bool {
+        !matches!(link.below, Below::Seam(_)) || link.lowest_in_memory() <= self.cut().next()
     }
 
     pub(super) fn remove(&self, gone: Vec<Arc<Link>>) {

@@ -19,7 +19,7 @@ use crate::{
     protocol::{Block, BlockId, Height},
     sim::{Plan, tips::Tips},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 /// Blocks that stay in memory beside those that a node can roll back, so that the past can be gone back to that far at least.
 const MARGIN: u32 = 1_000;
@@ -198,7 +198,7 @@ impl Settling {
             }
         }
         self.index = self.index.cut(cut).map_err(log_error)?;
-        self.tree.unsettle(below, &self.settled());
+        self.tree.unsettle(below, &self.settled(), tips.all());
         if let Some(own) = shared.and_then(|link| self.tree.link(&link.id())) {
             self.tree.settle(&own, &self.settled());
         }
@@ -211,7 +211,7 @@ impl Settling {
         if self.index.top() > cut {
             self.index = self.index.cut(cut).map_err(log_error)?;
             if cut.0 > 0 {
-                self.tree.unsettle(cut, &self.settled());
+                self.tree.unsettle(cut, &self.settled(), iter::empty());
             }
         }
         Ok(())

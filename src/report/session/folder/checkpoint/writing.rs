@@ -10,6 +10,7 @@ use crate::{
         BlockTree, Link,
         base::{Base, StartStates, StateAbove},
         saved::{Saved, Saver},
+        settled::SettledError,
     },
     protocol::{BlockId, Height, crypto::sha256},
     sim::{Plan, live::Keeper, snapshots::Snapshots, world::Moment},
@@ -19,6 +20,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
+    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -172,7 +174,7 @@ impl Keeper for Checkpoints {
     fn end(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread costs the checkpoint only.
+            // A panic in `tell` costs later checkpoints only.
             let _panicked = thread.join();
         }
     }
@@ -200,7 +202,7 @@ impl WritingDesk {
         loop {
             match jobs.recv_timeout(AFTER) {
                 Ok(job) => {
-                    if let Err(why) = self.write(job)
+                    if let Err(why) = self.written_or_why(job)
                         && !self.is_told
                     {
                         self.is_told = true;
@@ -215,6 +217,18 @@ impl WritingDesk {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
         }
+    }
+
+    /// [`WritingDesk::write`], which may unwind. The next checkpoint is written all the same.
+    fn written_or_why(&mut self, job: Job) -> io::Result<()> {
+        let cut = job.cut;
+        let written = panic::catch_unwind(AssertUnwindSafe(|| self.write(job)));
+        written.unwrap_or_else(|ended| match ended.downcast::<SettledError>() {
+            // The run has gone back, and this moment with it.
+            Ok(_) if self.tree.cut() < cut => Ok(()),
+            Ok(unread) => Err(io::Error::other(*unread)),
+            Err(_) => Err(io::Error::other("its writer panicked")),
+        })
     }
 
     fn write(&mut self, Job { moment, segment, places, cut, base, ahead, body }: Job) -> io::Result<()> {
