@@ -57,6 +57,11 @@ pub trait Policy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema
         Vec::new()
     }
 
+    /// Returns true if its voters vote for delegates of its groups alone. A file with such voters names such a delegate.
+    fn votes_within(&self) -> bool {
+        false
+    }
+
     /// The offer of each delegate of the group to its voters, from this round on. By default a share of its income, as the file says. No
     /// group sees the offer of another group here: every candidate offers nothing.
     fn offer(&self, sight: &Sight<'_>) -> Offer {
@@ -160,6 +165,7 @@ pub struct PlannedPolicy(Arc<dyn AnyPolicy>);
 trait AnyPolicy: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn said(&self) -> Vec<(&'static str, Said<'_>)>;
+    fn votes_within(&self) -> bool;
     fn offer(&self, sight: &Sight<'_>) -> Offer;
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice>;
     fn table(&self) -> Map<String, Value>;
@@ -173,6 +179,10 @@ impl<P: Policy> AnyPolicy for P {
 
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         self.said()
+    }
+
+    fn votes_within(&self) -> bool {
+        self.votes_within()
     }
 
     fn offer(&self, sight: &Sight<'_>) -> Offer {
@@ -209,6 +219,11 @@ impl PlannedPolicy {
     /// Returns it, if it is of this kind.
     pub fn of<P: Policy>(&self) -> Option<&P> {
         self.0.any().downcast_ref()
+    }
+
+    /// Returns true if its voters vote for delegates of its groups alone.
+    pub fn votes_within(&self) -> bool {
+        self.0.votes_within()
     }
 
     fn offer(&self, sight: &Sight<'_>) -> Offer {

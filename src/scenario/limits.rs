@@ -397,6 +397,13 @@ impl Scenario {
                     return Err(Mistake::new(at("delegates"), found, "each delegate in one group"));
                 }
             }
+            let kind = agents.policy.name();
+            let is_voted_for = |other: &Agents| other.policy.name() == kind && other.delegates.is_some();
+            if agents.voters > 0 && agents.policy.votes_within() && !self.agents.iter().any(is_voted_for) {
+                let (found, allowed) =
+                    ("none", format!("a delegate in this or another group of '{kind}': its voters vote for no other"));
+                return Err(Mistake::new(at("delegates"), found, allowed));
+            }
         }
         Ok(())
     }

@@ -335,6 +335,14 @@ fn mistakes_are_named() {
         ("kind = 'cartel'\nvoters = 3", "key 'agents[0].stake': found 0 beside 3 voters"),
         ("kind = 'cartel'\nshare = 0.5", "key 'agents[0].share': found 0.5, allowed is 0 without 'delegates'"),
         (
+            "kind = 'cartel'\nvoters = 3\nstake = 9",
+            "key 'agents[0].delegates': found none, allowed is a delegate in this or another group of 'cartel': its voters vote for no other",
+        ),
+        (
+            "kind = 'cartel'\ndelegates = [1]\n[[agents]]\nkind = 'vote-buying'\nvoters = 3\nstake = 9\nprice = 1\nasks_most = 2",
+            "key 'agents[1].delegates': found none, allowed is a delegate in this or another group of 'vote-buying': its voters vote for no other",
+        ),
+        (
             "kind = 'cartel'\nvotes = 3",
             "key 'agents[0].votes': unknown field `votes`, expected one of `delegates`, `kind`",
         ),

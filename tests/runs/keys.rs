@@ -296,8 +296,8 @@ const WORKLOADS: &[Row] = &[
 #[rustfmt::skip]
 const AGENTS: &[Row] = &[
     ("Agents.kind", "5[[agents]]\nkind = @", &["'cartel'", "'apathy'"], &["'churn'", "'none'", "1"]),
-    ("Agents.voters", "5[[agents]]\nkind = 'cartel'\nstake = 9\nvoters = @", &["1", "10000"], &["0", "10001", "-1"]),
-    ("Agents.stake", "5[[agents]]\nkind = 'cartel'\nvoters = 2\nstake = @", &["1", "110000000"], &["0", "110000001", "110000000\n[[agents]]\nkind = 'cartel'\nvoters = 1\nstake = 1"]),
+    ("Agents.voters", "5[[agents]]\nkind = 'apathy'\nstake = 9\nvoters = @", &["1", "10000"], &["0", "10001", "-1"]),
+    ("Agents.stake", "5[[agents]]\nkind = 'apathy'\nvoters = 2\nstake = @", &["1", "110000000"], &["0", "110000001", "110000000\n[[agents]]\nkind = 'apathy'\nvoters = 1\nstake = 1"]),
     ("Agents.spread", "5[[agents]]\nkind = 'cartel'\nspread = @", &["1", "{ min = 0, max = 1 }", "{ median = 1, sigma = 1 }"], &["0", "{ min = 0, max = 0 }", "-1"]),
     ("Agents.delegates", "5[[agents]]\nkind = 'cartel'\ndelegates = @", &["[0, 4]", "['genesis_1', 'genesis_5']", "{ from = 0, to = 4 }"], &["[]", "[5]", "['genesis_6']", "[1, 1]", "{ share = 0.5 }", "[1]\n[[agents]]\nkind = 'cartel'\ndelegates = ['genesis_2']"]),
     ("Agents.share", "5[[agents]]\nkind = 'cartel'\ndelegates = [1]\nshare = @", &["0", "1"], &["-0.1", "1.1", "nan"]),

@@ -276,6 +276,7 @@ fn runs_that_the_search_found_hold() {
         ("so did one on a ring of 26", repaired, 20668),
         ("a late forger that had given its relay up never looked again", repaired, 4455),
         ("a node that restarted took an old answer for a newcomer's", repaired, 115_101),
+        ("a pool that followed a download dropped a vote where it did not fit", repaired, 116_119),
         ("two faults had one node forge for another's delegate", repaired, 14851),
     ] {
         let broken = search_rules(rules, None, seed, 1).broken();

@@ -268,7 +268,7 @@ fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
     }
 }
 
-/// A run goes back below a block that has settled, and somebody holds the chain from before: the tree finds this block, and the next one,
+/// A run goes back below a block that has settled, and a reader holds the chain from before: the tree finds this block, and the next one,
 /// should it come again, stands on it.
 #[test]
 fn a_block_that_has_settled_no_more_is_found_and_built_on() {

@@ -155,7 +155,7 @@ fn weights_that_do_not_fit_are_refused_by_name() {
     let rest = spare - 200_000_000;
     let with = |list: u64| {
         format!(
-            "delegates = 1\nvote_weights = {{ list = [{list}] }}\n[[agents]]\nkind = \"cartel\"\nvoters = 1\nstake = 2\n"
+            "delegates = 1\nvote_weights = {{ list = [{list}] }}\n[[agents]]\nkind = \"apathy\"\nvoters = 1\nstake = 2\n"
         )
     };
     assert_eq!(weights(&scenario(&with(rest))).0, [rest]);

@@ -52,6 +52,7 @@ impl Node {
     fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
         let Self {
             tip,
+            from,
             forged,
             forged_taken,
             pending,
@@ -72,6 +73,9 @@ impl Node {
         forged_taken.save(out);
         out.list(pending.len(), pending.keys());
         removed.save(out);
+        if !removed.is_empty() {
+            from.save(out);
+        }
         out.list(taken.len(), taken.keys());
         evicted.save(out);
         facts.mark(now, slot, out);

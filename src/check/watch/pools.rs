@@ -128,13 +128,39 @@ impl Seen {
         let is_lost = |one: &&Arc<SignedTransaction>| {
             let fits = state.clone().try_apply(one, now.seconds(), &terms).is_ok();
             let expired = one.transaction().expiration().is_some_and(|at| at > 0 && at <= tip.height().0 + 1);
-            fits && !expired && tree.block_of(&tip, &one.id()).is_none()
+            fits && !expired && tree.block_of(&tip, &one.id()).is_none() && !self.was_a_misfit(now, known, gone, one)
         };
         let proofs = gone.iter().filter(is_lost).map(|lost| (lost, prove(self, lost)));
         // One that is not proved counts before all that are.
         let Some((lost, certificate)) = proofs.min_by_key(|(_, certificate)| certificate.is_shown()) else { return };
         let what = format!("{} {} left the pool though it could still be forged", lost.kind().name(), lost.id());
         self.find_proved(conduct, (cause, certificate), now, Some(node), Some(&tip), what);
+    }
+
+    /// Returns true if a transaction did not fit behind what was pending beside it, on one of the blocks that the node took one after the
+    /// other: the pool follows block by block, and may drop it there.
+    fn was_a_misfit(
+        &self,
+        now: SimTime,
+        known: &Node,
+        gone: &[Arc<SignedTransaction>],
+        one: &Arc<SignedTransaction>,
+    ) -> bool {
+        let sender = one.sender_address();
+        let others = gone.iter().chain(known.pending.values());
+        let mut own: Vec<_> = others.filter(|other| other.sender_address() == sender).collect();
+        own.sort_by_key(|other| other.nonce());
+        let mut at = known.tip.parent();
+        while let Some(link) = at.filter(|link| link.height() > known.from.height()) {
+            let (terms, mut state) = (self.tree.terms(link.height()), self.tree.applied(&link).state.clone());
+            let pending = own.iter().filter(|other| self.tree.block_of(&link, &other.id()).is_none());
+            let misfits = pending.filter(|other| state.try_apply(other, now.seconds(), &terms).is_err());
+            if misfits.into_iter().any(|other| other.id() == one.id()) {
+                return true;
+            }
+            at = link.parent();
+        }
+        false
     }
 
     pub(super) fn pool_replaced(&mut self, now: SimTime, node: NodeId, kept: &[Arc<SignedTransaction>]) {

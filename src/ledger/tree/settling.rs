@@ -172,7 +172,7 @@ impl BlockTree {
         }
     }
 
-    /// Returns false for a block on top of one that has settled no more: somebody has it still from before the run went back.
+    /// Returns false for a block on top of one that has settled no more: a reader has it still from before the run went back.
     #[inline]
     pub(super) fn is_whole(&self, link: &Arc<Link>) -> bool {
         !matches!(link.below, Below::Seam(_)) || link.lowest_in_memory() <= self.cut().next()

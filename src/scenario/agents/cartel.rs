@@ -16,6 +16,10 @@ impl Policy for Cartel {
     const NAME: &'static str = "cartel";
     const EXAMPLE: &'static str = "";
 
+    fn votes_within(&self) -> bool {
+        true
+    }
+
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice> {
         if sight.most_votes() > 1 {
             return in_turn(sight);

@@ -35,6 +35,10 @@ impl Policy for VoteBuying {
             .collect()
     }
 
+    fn votes_within(&self) -> bool {
+        true
+    }
+
     fn offer(&self, sight: &Sight<'_>) -> Offer {
         let goes_on = self.until_round.is_none_or(|until| sight.round() < until);
         Offer::Each(Arktoshi::new(if goes_on { self.price } else { 0 }).unwrap_or(Arktoshi::MAX))
