@@ -53,8 +53,9 @@ pip other "$built"
 echo "the examples of the README and docs/python.md"
 (cd "$folder" && venv/bin/python "$here/snippets.py" "$root")
 
-echo "the notebook"
+echo "the notebooks"
 (cd "$root/examples" && "$folder/venv/bin/python" "$here/notebook.py" latency.ipynb)
+(cd "$root/examples/withholding" && "$folder/venv/bin/python" "$here/notebook.py" gains.ipynb)
 
 echo "the lines of docs/clusters.md"
 (cd "$folder" && venv/bin/python "$here/clusters.py" "$root")
