@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A crate outside the workspace whose sources are examples/strategy.rs and examples/policy.rs, and what becomes of its strategy: scenario files, the
+# A crate outside the workspace whose sources are examples/strategy.rs, examples/policy.rs and the test of docs/property-tests.md, and what becomes of its strategy: scenario files, the
 # lab, the schema, the search and the minimiser know it. Where DPOSLAB_BIN names a program, a function in Python gives the same. Builds with the same profiles as the checkout, so that nothing but its own
 # lines is compiled when the checkout is built.
 set -euo pipefail
@@ -21,6 +21,9 @@ edition = "2024"
 dposlab = { path = "$root" }
 schemars = "1"
 serde = { version = "1", features = ["derive"] }
+
+[dev-dependencies]
+proptest = "1"
 
 $(sed -n '/^\[profile\.dev\]/,/^\[profile\.release\]/p' "$root/Cargo.toml" | sed '$d')
 EOF
@@ -139,4 +142,14 @@ found=("$crate"/found/*.toml)
 grep -q '"empty-blocks"' "${found[0]}" || { cat "$crate/told" >&2; exit 1; }
 [ "$(count "${found[0]}")" = 1 ] || { echo "the minimiser kept what has nothing to do with it:" >&2; cat "${found[0]}" >&2; exit 1; }
 "$outside" run "${found[0]}" > /dev/null 2>&1 && { echo "the finding does not break" >&2; exit 1; }
+# The page on property tests, as it stands: the property does not hold, and the file of the smallest counterexample breaks it, too.
+mkdir "$crate/tests"
+sed -n '/^In `tests\/agreement.rs`:/,/^```$/p' "$root/docs/property-tests.md" | sed '1,/^```rust/d; /^```$/d; s/^# //' > "$crate/tests/agreement.rs"
+grep -q "fn no_slot_is_missed" "$crate/tests/agreement.rs"
+cargo test --quiet --manifest-path "$crate/Cargo.toml" --test agreement > "$crate/told" 2>&1 && { echo "no slot is missed" >&2; exit 1; }
+line=$(grep -o -m 1 "dposlab run no-slot-is-missed.toml --seed [0-9]*" "$crate/told") || { cat "$crate/told" >&2; exit 1; }
+grep -q "minimal failing input" "$crate/told" || { cat "$crate/told" >&2; exit 1; }
+(cd "$crate" && "$outside" ${line#dposlab } > /dev/null 2> told) && { echo "the counterexample holds" >&2; exit 1; }
+grep -q "always missed < 1: does not hold" "$crate/told" || { cat "$crate/told" >&2; exit 1; }
+
 echo "a strategy in a file of $lines lines, in a crate outside: scenarios, both stages, limits, schema, lab, search and minimiser know it"
