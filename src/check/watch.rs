@@ -87,8 +87,8 @@ struct Node {
     tip: Arc<Link>,
     /// The last time at which its chain grew or shrank.
     moved: Option<SimTime>,
-    /// The block from which its chain grew at that time.
-    from: Arc<Link>,
+    /// The block from which its chain grew at that time. Its tip, once its pool has dropped something later.
+    grew_from: Arc<Link>,
     /// Does what a fault tells it; its conduct is not judged.
     deviant: bool,
     /// Another node forges for its delegate beside it, so its relay may have that one's block before its own.
@@ -143,7 +143,7 @@ impl Watch {
         let node = |index: usize| Node {
             tip: tip.clone(),
             moved: None,
-            from: tip.clone(),
+            grew_from: tip.clone(),
             deviant: deviants.contains(&NodeId(index as u32)),
             paired: paired.contains(&NodeId(index as u32)),
             irregular: false,
@@ -345,7 +345,7 @@ impl Seen {
         known.facts.takes(now, &self.tree, &known.tip, link);
         known.losses.takes(now, link);
         if known.moved != Some(now) {
-            known.from = known.tip.clone();
+            known.grew_from = known.tip.clone();
         }
         (known.tip, known.moved) = (link.clone(), Some(now));
         known.forged_taken |= known.forged.as_ref().is_some_and(|(_, block)| block.id == link.id());
@@ -520,7 +520,7 @@ impl Seen {
         self.sometimes.count(conduct::ROLLBACK);
         let known = &mut self.nodes[node.0 as usize];
         known.facts.leaves(now, from);
-        (known.tip, known.moved, known.from) = (to.clone(), Some(now), to.clone());
+        (known.tip, known.moved, known.grew_from) = (to.clone(), Some(now), to.clone());
         let depth = from.height().0 - to.height().0;
         let applied = self.tree.applied(from);
         let last_final = applied.state.finality().height();
@@ -606,7 +606,7 @@ impl Observer for Watch {
                 seen.nodes[node.0 as usize].facts.checks(now, *peers, *forked);
             }
             Event::PoolAdded(added) => seen.pool_added(now, node, added),
-            Event::PoolRemoved(id) => seen.pool_removed(node, id),
+            Event::PoolRemoved(id) => seen.pool_removed(now, node, id),
             Event::PoolExpired(one) | Event::PoolPurged(one) => {
                 seen.nodes[node.0 as usize].pending.remove(&one.id());
             }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A crate outside the workspace whose sources are examples/strategy.rs, examples/policy.rs and the test of docs/property-tests.md, and what becomes of its strategy: scenario files, the
-# lab, the schema, the search and the minimiser know it. Where DPOSLAB_BIN names a program, a function in Python gives the same. Builds with the same profiles as the checkout, so that nothing but its own
-# lines is compiled when the checkout is built.
+# A crate outside the workspace. Its sources are examples/strategy.rs, examples/policy.rs and the test of docs/property-tests.md. Scenario
+# files, the lab, the schema, the search and the minimiser know its strategy. Where DPOSLAB_BIN names a program, a function in Python gives
+# the same. It has the profiles of the checkout, so its own lines alone are compiled when the checkout is built.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 crate=$(mktemp -d)

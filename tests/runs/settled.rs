@@ -286,7 +286,8 @@ fn a_block_that_has_settled_no_more_is_found_and_built_on() {
     assert!(next.lowest_in_memory() == cut.next() && next.parent().is_some_and(|parent| parent.is(top)));
     let below = Height(cut.0 - SPAN);
     let settled: Arc<dyn Settled> = kept.index.cut(below).expect("it can be written");
-    tree.unsettle(below, &settled, [top].into_iter());
+    // One node stands lower than the others.
+    tree.unsettle(below, &settled, [&chain[&below.next()], top].into_iter());
     let again = tree.extend(top, next.block()).expect("it followed before");
     assert!(again.is(next) && again.lowest_in_memory() == below.next());
     for height in (1..=again.height().0).map(Height) {

@@ -52,7 +52,7 @@ impl Node {
     fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
         let Self {
             tip,
-            from,
+            grew_from,
             forged,
             forged_taken,
             pending,
@@ -74,7 +74,7 @@ impl Node {
         out.list(pending.len(), pending.keys());
         removed.save(out);
         if !removed.is_empty() {
-            from.save(out);
+            grew_from.save(out);
         }
         out.list(taken.len(), taken.keys());
         evicted.save(out);

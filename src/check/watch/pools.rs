@@ -67,8 +67,12 @@ impl Seen {
         }
     }
 
-    pub(super) fn pool_removed(&mut self, node: NodeId, id: &TransactionId) {
-        self.nodes[node.0 as usize].removed.push(*id);
+    pub(super) fn pool_removed(&mut self, now: SimTime, node: NodeId, id: &TransactionId) {
+        let known = &mut self.nodes[node.0 as usize];
+        if known.moved != Some(now) {
+            known.grew_from = known.tip.clone();
+        }
+        known.removed.push(*id);
     }
 
     /// An event of a pool comes.
@@ -137,8 +141,8 @@ impl Seen {
         self.find_proved(conduct, (cause, certificate), now, Some(node), Some(&tip), what);
     }
 
-    /// Returns true if a transaction did not fit behind what was pending beside it, on one of the blocks that the node took one after the
-    /// other: the pool follows block by block, and may drop it there.
+    /// Returns true if a transaction did not fit behind its sender's other pending ones on a block below the tip that the node took at the
+    /// instant at which the pool dropped it. The pool follows block by block, so it may drop it there.
     fn was_a_misfit(
         &self,
         now: SimTime,
@@ -151,7 +155,7 @@ impl Seen {
         let mut own: Vec<_> = others.filter(|other| other.sender_address() == sender).collect();
         own.sort_by_key(|other| other.nonce());
         let mut at = known.tip.parent();
-        while let Some(link) = at.filter(|link| link.height() > known.from.height()) {
+        while let Some(link) = at.filter(|link| link.height() > known.grew_from.height()) {
             let (terms, mut state) = (self.tree.terms(link.height()), self.tree.applied(&link).state.clone());
             let pending = own.iter().filter(|other| self.tree.block_of(&link, &other.id()).is_none());
             let misfits = pending.filter(|other| state.try_apply(other, now.seconds(), &terms).is_err());

@@ -202,7 +202,8 @@ impl WritingDesk {
         loop {
             match jobs.recv_timeout(AFTER) {
                 Ok(job) => {
-                    if let Err(why) = self.written_or_why(job)
+                    let (cut, tree) = (job.cut, self.tree.clone());
+                    if let Err(why) = caught(|| self.write(job), || tree.cut() < cut)
                         && !self.is_told
                     {
                         self.is_told = true;
@@ -217,18 +218,6 @@ impl WritingDesk {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
         }
-    }
-
-    /// [`WritingDesk::write`], which may unwind. The next checkpoint is written all the same.
-    fn written_or_why(&mut self, job: Job) -> io::Result<()> {
-        let cut = job.cut;
-        let written = panic::catch_unwind(AssertUnwindSafe(|| self.write(job)));
-        written.unwrap_or_else(|ended| match ended.downcast::<SettledError>() {
-            // The run has gone back, and this moment with it.
-            Ok(_) if self.tree.cut() < cut => Ok(()),
-            Ok(unread) => Err(io::Error::other(*unread)),
-            Err(_) => Err(io::Error::other("its writer panicked")),
-        })
     }
 
     fn write(&mut self, Job { moment, segment, places, cut, base, ahead, body }: Job) -> io::Result<()> {
@@ -312,5 +301,34 @@ impl WritingDesk {
         }
         let milestones = &self.tree.config().milestones;
         missing.values().map(|link| link.block().to_bytes(milestones)).collect()
+    }
+}
+
+/// The result of writing a checkpoint, which may unwind: the next one is written all the same. A settled block that cannot be read is no
+/// error where the run has gone back meanwhile, and the moment of the checkpoint with it.
+fn caught(write: impl FnOnce() -> io::Result<()>, went_back: impl FnOnce() -> bool) -> io::Result<()> {
+    let written = panic::catch_unwind(AssertUnwindSafe(write));
+    written.unwrap_or_else(|ended| match ended.downcast::<SettledError>() {
+        Ok(_) if went_back() => Ok(()),
+        Ok(unread) => Err(io::Error::other(*unread)),
+        Err(_) => Err(io::Error::other("its writer panicked")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unread() -> io::Result<()> {
+        SettledError { file: PathBuf::from("blocks"), source: io::Error::other("gone") }.ends_the_run()
+    }
+
+    #[test]
+    fn a_checkpoint_that_unwinds_is_one_that_is_not_written() {
+        let why = |written: io::Result<()>| written.expect_err("it is not written").to_string();
+        assert_eq!(why(caught(unread, || false)), "blocks: gone");
+        assert_eq!(why(caught(|| panic!("a mistake"), || true)), "its writer panicked");
+        assert_eq!(why(caught(|| Err(io::Error::other("full")), || true)), "full");
+        assert!(caught(unread, || true).is_ok() && caught(|| Ok(()), || false).is_ok());
     }
 }
