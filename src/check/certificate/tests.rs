@@ -11,8 +11,8 @@ use crate::{
         conduct::{self, Conduct},
     },
     ledger::{ApplyError, BlockRejected, BlockTree, Link},
-    protocol::{Arktoshi, Block, BlockError, BlockId, Height, SignedTransaction},
-    scenario::Scenario,
+    protocol::{Arktoshi, Block, BlockError, BlockId, Height, Nonce, SignedTransaction, Transaction, Vote},
+    scenario::{Account, Scenario},
     sim::{Observer, SeedTree, Tips, stage::inline::InlineStage},
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -26,6 +26,8 @@ struct Watched {
     tip: Arc<Link>,
     watch: Watch,
     now: SimTime,
+    /// The first of them votes for a delegate, and takes that back a few blocks later.
+    accounts: Vec<Account>,
 }
 
 impl Watched {
@@ -33,11 +35,14 @@ impl Watched {
     fn from(height: u32, rules: &str) -> Self {
         let text = format!(
             "version = 1\nrounds = 5\ncrypto = \"modelled\"\n[network]\ndelegates = 5\n[rules]\n{rules}\n[[workload]]\n\
-             kind = \"generate\"\nper_second = 1\nwallets = 5\nfunding = 500\n[workload.mix]\ntransfer = 1\n"
+             kind = \"generate\"\nper_second = 1\nwallets = 5\nfunding = 500\n[workload.mix]\ntransfer = 1\n\
+             [[action]]\nheight = 5\nby = \"account_1\"\ndoes = \"vote\"\nto = \"genesis_1\"\n\
+             [[action]]\nheight = 8\nby = \"account_1\"\ndoes = \"unvote\"\nto = \"genesis_1\"\n"
         );
         let scenario = Scenario::parse(&text, "quiet.toml".as_ref()).unwrap_or_else(|error| panic!("{error}"));
         let seeds = SeedTree::new(1);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let testnet = scenario.testnet(seeds);
+        let (plan, accounts) = (scenario.plan(&testnet, seeds), testnet.accounts.clone());
         let mut stage = InlineStage::new(&plan, Vec::new());
         stage.run_until(plan.start + Duration::from_secs(8 * 30));
         let tip = stage.world().tips().winning().ancestor(Height(24)).expect("a block for each slot");
@@ -45,7 +50,7 @@ impl Watched {
         let begin = tip.ancestor(Height(height)).expect("it is there");
         let watch = Watch::new(tree.clone(), &begin, 1, &BTreeSet::new(), &BTreeSet::new());
         let now = SimTime::from_seconds(begin.block().header.timestamp) + Duration::from_secs(1);
-        Self { tree, tip, watch, now }
+        Self { tree, tip, watch, now, accounts }
     }
 
     fn at(&self, height: u32) -> Arc<Link> {
@@ -232,6 +237,32 @@ fn a_transaction_that_a_pool_lost_went_with_a_block() {
         one.now = one.now + Duration::from_secs(9);
     };
     lost(&late).lacks(&conduct::KEPT, "no block");
+}
+
+/// A vote is dropped in a download, of which one block holds another vote of its sender and a later one takes that back.
+#[test]
+fn a_pool_that_follows_a_download_may_drop_what_does_not_fit_on_one_of_its_blocks() {
+    let dropped_after = |seconds: u64, last: Height| {
+        let mut watched = Watched::from(4, CORRECTED);
+        let voter = watched.accounts[0].clone();
+        let nonce = watched.tree.applied(&watched.at(4)).state.wallet(&voter.address).expect("it has coins").nonce.0;
+        let delegate = watched.at(5).block().header.generator;
+        let vote = Transaction::vote(Vote::For(delegate)).network(23).nonce(Nonce(nonce + 3));
+        let vote = Arc::new(vote.sign(&voter.keys));
+        watched.hears(Event::PoolAdded(vec![vote.clone()]));
+        watched.now = watched.now + Duration::from_secs(100);
+        (5..=last.0).for_each(|height| watched.hears(Event::BlockApplied(watched.at(height))));
+        watched.now = watched.now + Duration::from_secs(seconds);
+        watched.hears(Event::PoolRemoved(vote.id()));
+        watched.hears(Event::HealthChecked { peers: 1, forked: 0 });
+        watched
+    };
+    let is_found = |watched: &Watched| {
+        watched.watch.seen().findings().iter().any(|finding| finding.invariant == conduct::KEPT.name)
+    };
+    assert!(!is_found(&dropped_after(0, Height(6))), "it does not fit on the last block");
+    assert!(!is_found(&dropped_after(0, Height(12))), "it did not fit on the way");
+    assert!(is_found(&dropped_after(1, Height(12))), "nothing came that it did not fit on");
 }
 
 #[test]
