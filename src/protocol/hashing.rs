@@ -17,9 +17,10 @@ impl Hasher for IdHasher {
         }
     }
 
-    /// A small number is spread over all bits (by 2⁶⁴ over the golden ratio).
+    /// A small number is spread over all bits: both halves of its product with 2⁶⁴ over the golden ratio.
     fn write_u64(&mut self, number: u64) {
-        self.0 ^= number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
     }
 
     fn write_usize(&mut self, _length: usize) {}

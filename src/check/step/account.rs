@@ -6,11 +6,12 @@ use crate::{
         Wallet,
         wallet::{Bridgechain, Business, DelegateAttributes, Htlc, Lock, MultiSignature},
     },
-    protocol::{Address, PublicKey, TransactionId},
+    protocol::{Address, BlockId, PublicKey, TransactionId},
 };
 use std::{
     collections::BTreeMap,
     fmt::{self, Debug},
+    sync::Arc,
 };
 
 /// Bytes that people read in hexadecimal digits.
@@ -51,7 +52,7 @@ pub(super) struct Owners {
 /// A delegate's attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delegate {
-    pub username: String,
+    pub username: Arc<str>,
     /// Its place among all registrations of the chain.
     pub registered: u32,
     pub resigned: bool,
@@ -63,7 +64,7 @@ pub(super) struct Delegate {
     pub rewards: i128,
     pub missed: u32,
     /// Id and height of its last block.
-    pub last: Option<(String, u32)>,
+    pub last: Option<(BlockId, u32)>,
 }
 
 /// A wallet's open locks, and the sum it says they have.
@@ -224,7 +225,7 @@ impl Delegate {
             last_block,
         } = attributes;
         Self {
-            username: username.to_string(),
+            username: Arc::clone(username),
             registered: *registered,
             resigned: *resigned,
             weight: vote_balance.0,
@@ -234,7 +235,7 @@ impl Delegate {
             fees: forged_fees.0,
             rewards: forged_rewards.0,
             missed: *missed_blocks,
-            last: last_block.as_ref().map(|last| (last.0.id.to_string(), last.0.header.height.0)),
+            last: last_block.as_ref().map(|last| (last.0.id, last.0.header.height.0)),
         }
     }
 }

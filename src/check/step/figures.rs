@@ -1,7 +1,7 @@
 //! A delegate's figures: what it forged, what it missed. Source: consensus.md 1.5, 1.6.
 
 use super::{BlockStep, account::Delegate, equal};
-use crate::protocol::PublicKey;
+use crate::{ledger::Wallet, protocol::PublicKey};
 use std::collections::BTreeMap;
 
 /// Checks that only the forger gains one block, its reward and fees, and the block as its last.
@@ -10,13 +10,13 @@ pub(super) fn statistics(step: &BlockStep<'_>) -> Result<(), String> {
     for (key, old, new) in step.delegates_with(&[header.generator]) {
         let forged = key == header.generator;
         let gain = |amount: u64| if forged { i128::from(amount) } else { 0 };
-        let of = |what: &str| format!("{what} of {}", new.username);
-        equal(of("produced blocks"), new.blocks, old.blocks + u32::from(forged))?;
-        equal(of("forged rewards"), new.rewards, old.rewards + gain(header.reward.value()))?;
-        equal(of("forged fees"), new.fees, old.fees + gain(header.total_fee.value()))?;
-        let last = if forged { Some((step.block.id.to_string(), header.height.0)) } else { old.last };
+        let name = &new.username;
+        equal(format_args!("produced blocks of {name}"), new.blocks, old.blocks + u32::from(forged))?;
+        equal(format_args!("forged rewards of {name}"), new.rewards, old.rewards + gain(header.reward.value()))?;
+        equal(format_args!("forged fees of {name}"), new.fees, old.fees + gain(header.total_fee.value()))?;
+        let last = if forged { Some((step.block.id, header.height.0)) } else { old.last };
         if new.last != last {
-            return Err(format!("{}: found {:?}, expected {last:?}", of("last block"), new.last));
+            return Err(format!("last block of {name}: found {:?}, expected {last:?}", new.last));
         }
     }
     Ok(())
@@ -36,18 +36,25 @@ pub(super) fn missed(step: &BlockStep<'_>, expected: &[PublicKey]) -> Result<(),
 }
 
 impl BlockStep<'_> {
-    /// The delegates whose wallets changed, and these, each with what it was before (nothing, if it is new) and is now.
+    /// The delegates whose wallets changed, and these, each with what it was before (nothing, if it is new) and is now, ascending
+    /// by key.
     pub(super) fn delegates_with(&self, keys: &[PublicKey]) -> Vec<(PublicKey, Delegate, Delegate)> {
-        let mut all: Vec<PublicKey> = keys.to_vec();
-        let changed = self.changed.iter().filter(|(wallet, _)| wallet.delegate.is_some());
-        all.extend(changed.filter_map(|(wallet, _)| wallet.public_key));
-        all.sort_unstable();
-        all.dedup();
-        let both = |key: PublicKey| {
-            let new = self.after.delegate_of(&key).map(Delegate::of)?;
-            let old = self.before.delegate_of(&key).map(Delegate::of).unwrap_or_default();
-            Some((key, old, new))
-        };
-        all.into_iter().filter_map(both).collect()
+        let figures = |wallet: &Wallet| wallet.delegate.as_deref().map(Delegate::of);
+        let changed = self
+            .changed
+            .iter()
+            .filter_map(|(new, old)| Some((new.public_key?, old.and_then(figures).unwrap_or_default(), figures(new)?)));
+        let mut all: Vec<_> = changed.collect();
+        all.sort_unstable_by_key(|(key, ..)| *key);
+        let is_changed = |key: &PublicKey| all.binary_search_by_key(key, |(key, ..)| *key).is_ok();
+        let same = keys.iter().filter(|key| !is_changed(key)).filter_map(|key| {
+            let figures = self.after.delegate_of(key).map(Delegate::of)?;
+            Some((*key, figures.clone(), figures))
+        });
+        let same: Vec<_> = same.collect();
+        all.extend(same);
+        all.sort_unstable_by_key(|(key, ..)| *key);
+        all.dedup_by_key(|(key, ..)| *key);
+        all
     }
 }

@@ -258,8 +258,11 @@ impl<'a> Model<'a> {
             Asset::DelegateRegistration { username } => {
                 let registered = delegates(self.before()) + self.usernames.len();
                 self.usernames.push(username);
-                self.account(address).delegate =
-                    Some(Delegate { username: username.clone(), registered: registered as u32, ..Delegate::default() });
+                self.account(address).delegate = Some(Delegate {
+                    username: username.as_str().into(),
+                    registered: registered as u32,
+                    ..Delegate::default()
+                });
             }
             Asset::DelegateResignation => {
                 self.resigned += 1;

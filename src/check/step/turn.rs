@@ -10,7 +10,11 @@ use crate::{
     },
     protocol::{PublicKey, crypto::sha256},
 };
-use std::{iter, sync::Arc};
+use std::{
+    fmt::{self, Display},
+    iter,
+    sync::Arc,
+};
 
 /// The forging order of the round before the block: places of the ranking. Written from the contract's pseudocode.
 fn forging_order(step: &BlockStep<'_>) -> Vec<PublicKey> {
@@ -67,7 +71,7 @@ pub(super) fn missed(step: &BlockStep<'_>) -> Result<(), String> {
         let owner = |slot: u32| order[slot as usize / turn(step) % order.len()];
         expected = (first..slot).take(order.len() * turn(step)).map(owner).collect();
     }
-    let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key)).collect::<Vec<_>>().join(", ");
+    let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key).to_string()).collect::<Vec<_>>().join(", ");
     if step.link.missing() != expected {
         equal("delegates who missed a slot", names(step.link.missing()), names(&expected))?;
     }
@@ -116,11 +120,11 @@ pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
     if let Some(delegate) = state.delegates().filter_map(|wallet| wallet.delegate.as_deref()).find(resigned) {
         return Err(format!("{} has resigned and has a rank", delegate.username));
     }
-    let newest = heaviest(state);
-    for (index, (_, key)) in newest.iter().enumerate() {
-        let rank = state.delegate_of(key).and_then(|delegate| delegate.rank).unwrap_or(0);
-        equal(format_args!("rank of {}", step.name(key)), rank, index as u32 + 1)?;
+    let ranking = by_weight(state);
+    for (index, (_, _, delegate)) in ranking.iter().enumerate() {
+        equal(format_args!("rank of {}", delegate.username), delegate.rank.unwrap_or(0), index as u32 + 1)?;
     }
+    let newest = without_figures(ranking);
     let next = step.block.header.height.next();
     let seats = step.tree.config().milestones.at(next).active_delegates as usize;
     let found = weighed(&state.round().members);
@@ -138,16 +142,25 @@ pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The delegates that have not resigned, each with its weight below zero.
-fn heaviest(state: &State) -> Vec<(i128, PublicKey)> {
-    let mut ranking: Vec<(i128, PublicKey)> = state
+/// The delegates that have not resigned, heaviest first, each with its weight below zero and its key.
+fn by_weight(state: &State) -> Vec<(i128, PublicKey, &DelegateAttributes)> {
+    let mut ranking: Vec<_> = state
         .delegates()
         .filter_map(|wallet| wallet.delegate.as_deref().zip(wallet.public_key))
         .filter(|(delegate, _)| !delegate.resigned)
-        .map(|(delegate, key)| (-delegate.vote_balance.0, key))
+        .map(|(delegate, key)| (-delegate.vote_balance.0, key, delegate))
         .collect();
-    ranking.sort_unstable();
+    ranking.sort_unstable_by_key(|(weight, key, _)| (*weight, *key));
     ranking
+}
+
+fn without_figures(ranking: Vec<(i128, PublicKey, &DelegateAttributes)>) -> Vec<(i128, PublicKey)> {
+    ranking.into_iter().map(|(weight, key, _)| (weight, key)).collect()
+}
+
+/// The ranking of a state, each with its weight below zero.
+fn heaviest(state: &State) -> Vec<(i128, PublicKey)> {
+    without_figures(by_weight(state))
 }
 
 fn weighed(members: &[Member]) -> Vec<(i128, PublicKey)> {
@@ -223,11 +236,29 @@ fn keep_ranks(step: &BlockStep<'_>) -> Result<(), String> {
 
 impl BlockStep<'_> {
     /// A delegate as people call it.
-    pub(super) fn name(&self, key: &PublicKey) -> String {
-        name(self.after, key)
+    pub(super) fn name(&self, key: &PublicKey) -> Name<'_> {
+        Name { key: *key, state: self.after }
     }
 }
 
-fn name(state: &State, key: &PublicKey) -> String {
-    state.delegate_of(key).map_or_else(|| key.to_string(), |delegate| delegate.username.to_string())
+/// A delegate: compared by its key, written as its username, or as its key if it has none.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'a> {
+    key: PublicKey,
+    state: &'a State,
+}
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.state.delegate_of(&self.key) {
+            Some(delegate) => f.write_str(&delegate.username),
+            None => write!(f, "{}", self.key),
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use super::{BlockStep, account::Account, equal};
 use crate::{
     ledger::{State, Wallet},
-    protocol::Address,
+    protocol::{Address, TransactionId},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -59,29 +59,29 @@ pub(super) fn indexes(step: &BlockStep<'_>) -> Result<(), String> {
 /// The keys under which wallets are found.
 #[derive(Default)]
 struct Held {
-    usernames: Vec<(String, Address)>,
+    usernames: Vec<(Arc<str>, Address)>,
     live: usize,
-    locks: Vec<(String, Address)>,
+    locks: Vec<(TransactionId, Address)>,
     hashes: Vec<(String, Address)>,
     businesses: Vec<Address>,
 }
 
 impl Held {
     fn add(&mut self, account: &Account, address: Address) {
-        self.usernames.extend(account.delegate.iter().map(|delegate| (delegate.username.clone(), address)));
+        self.usernames.extend(account.delegate.iter().map(|delegate| (Arc::clone(&delegate.username), address)));
         self.live += usize::from(account.delegate.as_ref().is_some_and(|delegate| !delegate.resigned));
         let locks = account.htlc.iter().flat_map(|htlc| htlc.open.keys());
-        self.locks.extend(locks.map(|id| (id.to_string(), address)));
+        self.locks.extend(locks.map(|id| (*id, address)));
         let hashes = account.hashes.iter().flatten();
         self.hashes.extend(hashes.map(|hash| (format!("{hash:?}"), address)));
         self.businesses.extend(account.business.iter().map(|_| address));
     }
 
     fn held_against(self, state: &State) -> Result<(), String> {
-        let named = |wallet: &Arc<Wallet>| (wallet.username().unwrap_or_default().to_owned(), wallet.address);
+        let named = |wallet: &Arc<Wallet>| (wallet.username().unwrap_or_default().into(), wallet.address);
         same("usernames", state.delegates().map(named).collect(), self.usernames)?;
         equal("delegates that have not resigned", state.live_delegates(), self.live)?;
-        same("open locks", state.locks().map(|(id, owner)| (id.to_string(), *owner)).collect(), self.locks)?;
+        same("open locks", state.locks().map(|(id, owner)| (*id, *owner)).collect(), self.locks)?;
         let hashes = state.ipfs_hashes().map(|(hash, owner)| (hex::encode(hash), *owner)).collect();
         same("hashes", hashes, self.hashes)?;
         same("businesses", state.businesses().map(|wallet| wallet.address).collect(), self.businesses)

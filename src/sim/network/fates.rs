@@ -4,11 +4,11 @@ use super::kind_of;
 use crate::{
     actors::{Choices, Message, NodeId, SimTime},
     ledger::saved::{LoadError, Loader, Saved, Saver},
-    protocol::{Slot, Slots},
+    protocol::{Slot, Slots, hashing::IdHash},
     sim::SeedTree,
 };
+use indexmap::IndexMap;
 use rand_xoshiro::SplitMix64;
-use std::collections::BTreeMap;
 
 /// The decisions about a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(super) struct Fates {
     choices: Choices,
     slots: Slots,
     slot: Slot,
-    /// Messages that left in the slot, by sender, receiver and kind.
-    sent: BTreeMap<(NodeId, NodeId, u8), u32>,
+    /// Messages that left in the slot, by sender and kind, and receiver.
+    sent: IndexMap<(u64, u64), u32, IdHash>,
     /// The numbers of the last one.
     message: Choices,
 }
@@ -42,7 +42,7 @@ impl Fates {
     /// Returns the fates of a run.
     pub(super) fn new(named: bool, slots: Slots, seeds: SeedTree) -> Self {
         let choices = seeds.choices(NAME);
-        Self { named, choices, slots, slot: Slot(0), sent: BTreeMap::new(), message: choices }
+        Self { named, choices, slots, slot: Slot(0), sent: IndexMap::default(), message: choices }
     }
 
     /// Draws the numbers of other seeds from now on.
@@ -68,7 +68,7 @@ impl Fates {
                 | Message::Connected { .. }
         );
         let kind = kind_of(message).map_or(u8::MAX, |kind| 2 * kind as u8 + u8::from(answers));
-        let number = self.sent.entry((from, to, kind)).or_default();
+        let number = self.sent.entry((u64::from(from.0) << 8 | u64::from(kind), to.0.into())).or_default();
         self.message = self.choices.of_name(&[slot.0, from.0, to.0, kind.into(), *number].map(u64::from));
         *number += 1;
     }
