@@ -230,7 +230,7 @@ impl Delegate {
         self.tell_started(effects);
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
-        let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
+        let ours = self.public_key().is_some_and(|key| round.round.owns(slot, key));
         let over = round.tip_slot >= slot || self.done >= Some(slot);
         if !ours || over || self.is_offline(&round) {
             self.plan_after(now, slot, &round, effects);

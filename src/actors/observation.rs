@@ -66,6 +66,8 @@ pub enum RollbackCause {
     DoubleForging,
     /// The same block was too far ahead more than five times.
     NeverReady,
+    /// A block that the node keeps makes a chain stronger than its own.
+    Stronger,
     /// A client that controls the run requested it.
     Asked,
 }
@@ -76,6 +78,7 @@ impl fmt::Display for RollbackCause {
             Self::Forked => "forked",
             Self::DoubleForging => "double-forging",
             Self::NeverReady => "never-ready",
+            Self::Stronger => "stronger",
             Self::Asked => "asked",
         })
     }

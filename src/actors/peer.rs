@@ -14,6 +14,7 @@
 
 mod acceptance;
 mod announcing;
+mod branches;
 mod discovery;
 mod draws;
 mod endpoint;

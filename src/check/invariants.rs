@@ -145,8 +145,11 @@ fn slots(case: &Case<'_>) -> Result<(), String> {
     if slot <= slots.slot(parent.block().header.timestamp) {
         return Err(format!("slot {slot} does not follow its parent's"));
     }
-    let owner = case.tree.applied(&parent).state.round().owner(slot).public_key;
-    equal("forger", case.tip.block().header.generator, owner)
+    let (applied, forger) = (case.tree.applied(&parent), case.tip.block().header.generator);
+    match applied.state.round().owns(slot, &forger) {
+        true => Ok(()),
+        false => Err(format!("{forger} forged slot {slot}, which it does not own")),
+    }
 }
 
 fn ranks(case: &Case<'_>) -> Result<(), String> {

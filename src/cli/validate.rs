@@ -6,7 +6,7 @@ use super::{
     output,
     progress::{Progress, bar_of_runs},
 };
-use crate::report::validation::{DIFFERS, Held, runs, validate};
+use crate::report::validation::{DIFFERS, Held, Study, studies, validate};
 use clap::Args;
 use serde_json::json;
 use std::num::NonZeroUsize;
@@ -18,6 +18,9 @@ use std::num::NonZeroUsize;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Validate {
+    /// Only the studies whose names contain this text, such as EOS.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Threads; if not given, one for each core.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -31,6 +34,7 @@ pub struct Validate {
 const EXAMPLES: &str = "\
 Examples:
   dposlab validate                            a table
+  dposlab validate --only Praos               of some studies
   dposlab validate --json > validation.json   for other programs";
 
 impl Validate {
@@ -40,11 +44,21 @@ impl Validate {
     /// A figure does not hold, or it was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let stop = stop_on_interrupt()?;
-        let bar = bar_of_runs(runs());
+        let only = self.only.as_deref().unwrap_or_default();
+        let chosen: Vec<&Study> = studies().filter(|study| study.what.contains(only)).collect();
+        if chosen.is_empty() {
+            let names: Vec<&str> = studies().map(|study| study.what).collect();
+            return Err(Failure::usage(format!(
+                "--only {only}: no study has that in its name, they are: {}",
+                names.join("; ")
+            )));
+        }
+        let runs = chosen.iter().map(|study| study.seeds).sum();
+        let bar = bar_of_runs(runs);
         let jobs = super::jobs(self.jobs.map(NonZeroUsize::get));
-        let held = validate(jobs, &stop, |done| {
+        let held = validate(&chosen, jobs, &stop, |done| {
             bar.set_position(done as u64);
-            self.progress.tell(done as u64, runs(), json!({}));
+            self.progress.tell(done as u64, runs, json!({}));
         });
         bar.finish_and_clear();
         let Some(held) = held else {

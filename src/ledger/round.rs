@@ -8,9 +8,11 @@
 //! 5. The forging order is the ranking shuffled by SHA256 of the round's number. It skips every fifth place (Q24).
 //! 6. A slot belongs to the member at (slot number / slots of a turn, mod n) of that order. Slots count from the epoch, so a missed
 //!    slot does not move any turn, and in a round with missed slots some members forge twice.
+//! 7. Where a rule has a lottery there is no order: each member draws for each slot whether it owns it.
 
 use super::{Balance, rules::Shuffle};
 use crate::protocol::{Address, Height, Milestones, PublicKey, RoundNumber, Slot, shuffle};
+use smallvec::{SmallVec, smallvec};
 
 /// The position of a height among the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,24 +97,33 @@ pub struct Round {
     pub position: RoundPosition,
     /// Ranking order: vote weight descending, then public key ascending.
     pub members: Vec<Member>,
-    /// Forging order, as indexes into `members`.
-    pub order: Vec<usize>,
+    pub turns: Turns,
+}
+
+/// The owners of a round's slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// One for each slot: the forging order, as indexes into the members.
+    Order(Vec<usize>),
+    /// Those who draw less than their chance out of 2^64, by member.
+    Lottery(Vec<u64>),
 }
 
 impl Round {
     /// The round at a position with these members, which are in ranking order.
     pub fn new(position: RoundPosition, members: Vec<Member>, rule: Shuffle) -> Self {
-        let order = match rule {
-            Shuffle::Reference => shuffle::forging_order(position.round, members.len()),
-            Shuffle::EveryPlace => shuffle::forging_order_of_every_place(position.round, members.len()),
-            Shuffle::Ranking => (0..members.len()).collect(),
+        let turns = match rule {
+            Shuffle::Reference => Turns::Order(shuffle::forging_order(position.round, members.len())),
+            Shuffle::EveryPlace => Turns::Order(shuffle::forging_order_of_every_place(position.round, members.len())),
+            Shuffle::Ranking => Turns::Order((0..members.len()).collect()),
             Shuffle::Key => {
                 let mut order: Vec<usize> = (0..members.len()).collect();
                 order.sort_unstable_by_key(|member| members[*member].public_key);
-                order
+                Turns::Order(order)
             }
+            Shuffle::Lottery(active_per_million) => Turns::Lottery(chances(&members, active_per_million)),
         };
-        Self { position, members, order }
+        Self { position, members, turns }
     }
 
     /// The round's number.
@@ -120,20 +131,69 @@ impl Round {
         self.position.round
     }
 
-    /// The owner of a slot: the index counts slots since the epoch, so a missed slot shifts nothing.
-    /// Source: consensus.md 1.4.
-    pub fn owner(&self, slot: Slot) -> &Member {
-        &self.members[self.owner_index(slot)]
+    /// The members in forging order; in ranking order where there is a lottery.
+    pub fn in_order(&self) -> impl Iterator<Item = &Member> {
+        let order = match &self.turns {
+            Turns::Order(order) => order.clone(),
+            Turns::Lottery(_) => (0..self.members.len()).collect(),
+        };
+        order.into_iter().map(|member| &self.members[member])
     }
 
-    /// [`Round::owner`] as an index into `members`.
-    pub fn owner_index(&self, slot: Slot) -> usize {
-        self.order[(slot.0 / self.position.turn) as usize % self.order.len()]
+    /// The owners of a slot as indexes into `members`: one, but for a lottery, in ranking order. The index counts slots since the epoch,
+    /// so a missed slot shifts nothing. Source: consensus.md 1.4.
+    pub fn owners(&self, slot: Slot) -> SmallVec<[usize; 1]> {
+        match &self.turns {
+            Turns::Order(order) => {
+                smallvec![order[(slot.0 / self.position.turn) as usize % order.len()]]
+            }
+            Turns::Lottery(chances) => {
+                let draws = |place: &usize| shuffle::lot(slot, &self.members[*place].public_key) < chances[*place];
+                (0..chances.len()).filter(draws).collect()
+            }
+        }
+    }
+
+    /// The owner of a slot; the first of several, and `None` where it has none.
+    pub fn owner(&self, slot: Slot) -> Option<&Member> {
+        self.owners(slot).first().map(|place| &self.members[*place])
+    }
+
+    /// The member with a key, if it owns a slot.
+    pub fn owner_with(&self, slot: Slot, key: &PublicKey) -> Option<usize> {
+        self.owners(slot).into_iter().find(|place| self.members[*place].public_key == *key)
+    }
+
+    /// Returns true if a key owns a slot.
+    pub fn owns(&self, slot: Slot, key: &PublicKey) -> bool {
+        self.owner_with(slot, key).is_some()
     }
 
     /// The first slot at or after `from` that belongs to a key; `None` if the key is not active in this round.
     pub fn next_slot_of(&self, key: &PublicKey, from: Slot) -> Option<Slot> {
-        let slots = self.order.len() as u32 * self.position.turn;
-        (from.0..from.0.checked_add(slots)?).map(Slot).find(|slot| self.owner(*slot).public_key == *key)
+        match &self.turns {
+            Turns::Order(order) => {
+                let slots = order.len() as u32 * self.position.turn;
+                (from.0..from.0.checked_add(slots)?).map(Slot).find(|slot| self.owns(*slot, key))
+            }
+            Turns::Lottery(chances) => {
+                let place = self.members.iter().position(|member| member.public_key == *key)?;
+                let chance = chances[place];
+                // One more slot without a win after so many has a chance of e^-50.
+                let slots = 50 * (u64::MAX / chance.max(1)).min(1_000_000) as u32;
+                let end = from.0.saturating_add(slots);
+                (from.0..end).map(Slot).find(|slot| shuffle::lot(*slot, key) < chance)
+            }
+        }
     }
+}
+
+/// The chances of members by their shares of the round's vote weight; alike if there is none.
+fn chances(members: &[Member], active_per_million: u32) -> Vec<u64> {
+    let total: i128 = members.iter().map(|member| member.vote_balance.0.max(0)).sum();
+    let share = |member: &Member| match total {
+        0 => 1.0 / members.len() as f64,
+        total => member.vote_balance.0.max(0) as f64 / total as f64,
+    };
+    members.iter().map(|member| shuffle::chance(share(member), active_per_million)).collect()
 }

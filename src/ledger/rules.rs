@@ -61,6 +61,9 @@ pub enum Gossip {
     Reference,
     /// Each node that has the block tells its peers so. A peer asks the first one that tells it for the block, and gets it then.
     Announce,
+    /// Each node that has put the block on its chain sends it to so many of its peers, drawn at random, once. Lisk's way: it pushes a
+    /// block to 16 or 25 peers (LIP-0004).
+    Push(u32),
 }
 
 impl Rules {
@@ -94,7 +97,7 @@ impl Rules {
     pub fn is_of_the_reference(&self) -> bool {
         let (node, pool, corrected) = (&self.node, &self.pool, Self::corrected());
         self.ledger.finality == FinalityRule::None
-            && self.gossip != Gossip::Announce
+            && matches!(self.gossip, Gossip::Once | Gossip::Reference)
             && (node.fork_choice, node.second_block_rolls_back, node.forges_on_another_tip, node.stays_behind)
                 == (
                     ForkChoiceRule::Reference,

@@ -92,6 +92,10 @@ pub struct RoundEnd {
     pub created: Arc<Round>,
 }
 
+fn owner_named(owner: &Option<PublicKey>) -> String {
+    owner.map_or_else(|| "no delegate".to_owned(), |owner| owner.to_string())
+}
+
 /// Why a block is not on the chain. Source: consensus.md 3.3, 3.4.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
@@ -108,8 +112,8 @@ pub enum BlockRejected {
     FromFuture { id: BlockId, height: Height, slot: Slot, now: Slot },
     #[error("block {id} at height {height} holds transactions of different versions")]
     MixedVersions { id: BlockId, height: Height },
-    #[error("block {id} at height {height}: slot {slot} is {expected}'s, but {got} forged it")]
-    WrongForger { id: BlockId, height: Height, slot: Slot, expected: PublicKey, got: PublicKey },
+    #[error("block {id} at height {height}: slot {slot} is {}'s, but {got} forged it", owner_named(expected))]
+    WrongForger { id: BlockId, height: Height, slot: Slot, expected: Option<PublicKey>, got: PublicKey },
     #[error("block {id} at height {height}: transaction {transaction} is on the chain already")]
     AlreadyForged { id: BlockId, height: Height, transaction: TransactionId },
     #[error("block {id} at height {height}: transaction {transaction}: {source}")]
@@ -422,8 +426,11 @@ impl State {
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
-        let owner = state.round.owner_index(slot);
-        state.forged_in_round[owner] += 1;
+        if let Some(owner) =
+            state.round.owner_with(slot, &header.generator).or_else(|| state.round.owners(slot).first().copied())
+        {
+            state.forged_in_round[owner] += 1;
+        }
         if let Some((from, own)) = state.finality.confirmed_twice(block, &state.round) {
             return Err(BlockRejected::ConfirmsTwice { id, height: header.height, from, own });
         }
@@ -449,10 +456,9 @@ impl State {
     fn reward_generator(&mut self, block: &Arc<Block>, slot: Slot, votes: VoteRule) {
         let header = &block.header;
         // The slot's owner, whose address is known here, unless the block is an exception.
-        let owner = self.round.owner(slot);
-        let address = match owner.public_key == header.generator {
-            true => owner.address,
-            false => header.generator.address(self.network_byte),
+        let address = match self.round.owner_with(slot, &header.generator) {
+            Some(owner) => self.round.members[owner].address,
+            None => header.generator.address(self.network_byte),
         };
         let gain = Balance::from(header.reward) + header.total_fee;
         let wallet = self.wallet_mut(address);
@@ -474,7 +480,8 @@ impl State {
         }
         // A listed exception may stand in the slot of the block before.
         let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.blocks());
-        (1..=gap).map(|step| self.round.owner(Slot(before.0 + step)).public_key).collect()
+        let owners = (1..=gap).flat_map(|step| self.round.owners(Slot(before.0 + step)));
+        owners.map(|owner| self.round.members[owner].public_key).collect()
     }
 
     fn count_missed(&mut self, missing: &[PublicKey]) {

@@ -400,10 +400,11 @@ impl BlockTree {
 
     fn check_owner(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
-        let (expected, got) = (state.round().owner(slot).public_key, block.header.generator);
-        if expected == got {
+        let (round, got) = (state.round(), block.header.generator);
+        if round.owns(slot, &got) {
             return Ok(());
         }
+        let expected = round.owner(slot).map(|owner| owner.public_key);
         Err(BlockRejected::WrongForger { id: block.id, height: block.header.height, slot, expected, got })
     }
 

@@ -1,6 +1,7 @@
-//! The forging order of a round. Source: consensus.md 1.3.
+//! The forging order of a round, or a lottery for each of its slots. Sources: consensus.md 1.3; B. David et al.,
+//! Ouroboros Praos (2018).
 
-use super::{RoundNumber, crypto::sha256};
+use super::{PublicKey, RoundNumber, Slot, crypto::sha256};
 
 /// For each place of the forging order the index into the ranking. The first four bytes of every digest swap one
 /// place each, then one place is passed over: an oddity of the chain that every node must share.
@@ -25,9 +26,49 @@ fn shuffled(round: RoundNumber, delegates: usize, places_a_digest: usize) -> Vec
     order
 }
 
+/// The number that a delegate draws for a slot: it owns the slot if that is below [`chance`]. It is known beforehand; in
+/// Ouroboros Praos only the delegate knows it, until it shows a proof.
+pub fn lot(slot: Slot, key: &PublicKey) -> u64 {
+    let mut name = slot.0.to_be_bytes().to_vec();
+    name.extend(key.as_bytes());
+    let digest = sha256(&name);
+    u64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+}
+
+/// The chance that a delegate with this share of the vote weight owns a slot, out of 2^64: φ = 1 - (1 - f)^share, with f slots in a
+/// million that have an owner. So the chance of a slot does not depend on how the weight is divided.
+pub fn chance(share: f64, active_per_million: u32) -> u64 {
+    let empty = 1.0 - f64::from(active_per_million) / 1e6;
+    // The same on all machines, as the standard library's power is not.
+    ((1.0 - libm::pow(empty, share)) * 18_446_744_073_709_551_616.0) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::KeyPair;
+
+    /// The weight of one delegate, divided among two, gives the pair the same chance: 1 - (1 - φ)² = f.
+    #[test]
+    fn a_chance_does_not_depend_on_how_weight_is_divided() {
+        let whole = chance(1.0, 50_000) as f64 / 2_f64.powi(64);
+        let half = chance(0.5, 50_000) as f64 / 2_f64.powi(64);
+        assert!((whole - 0.05).abs() < 1e-12, "{whole}");
+        assert!((1.0 - (1.0 - half).powi(2) - 0.05).abs() < 1e-12, "{half}");
+        assert_eq!(chance(0.0, 50_000), 0);
+    }
+
+    /// Of 20,000 slots a delegate with all of the weight owns 1,000, but for 4.5 standard deviations of a binomial distribution; and two
+    /// delegates own as many together as chance allows.
+    #[test]
+    fn lots_are_even_and_of_each_delegate_alone() {
+        let keys = ["one", "two"].map(|name| *KeyPair::from_passphrase(name).public());
+        let owned = |key: &PublicKey, slot: u32| lot(Slot(slot), key) < chance(1.0, 50_000);
+        let counts = keys.map(|key| (0..20_000).filter(|slot| owned(&key, *slot)).count());
+        assert!(counts.iter().all(|count| count.abs_diff(1_000) < 139), "{counts:?}");
+        let both = (0..20_000).filter(|slot| keys.iter().all(|key| owned(key, *slot))).count();
+        assert!(both.abs_diff(50) < 32, "{both}");
+    }
 
     #[test]
     fn the_contract_examples_are_reproduced() {

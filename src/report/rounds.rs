@@ -174,9 +174,13 @@ impl Walk<'_> {
         self.count_missed(slot);
         self.next_slot = Slot(slot.0 + 1);
         let round = self.rounds.last_mut().expect("the block's round was entered");
-        let owner = round.round.owner_index(slot);
-        round.counts[owner].0 += 1;
-        round.turns.push((slot, owner, Some(height)));
+        let header = &link.block().header;
+        if let Some(owner) =
+            round.round.owner_with(slot, &header.generator).or_else(|| round.round.owners(slot).first().copied())
+        {
+            round.counts[owner].0 += 1;
+            round.turns.push((slot, owner, Some(height)));
+        }
         round.blocks += 1;
         round.last_height = height;
         let missed_slots = slot.0.saturating_sub(first_slot.0);
@@ -206,9 +210,10 @@ impl Walk<'_> {
     fn count_missed(&mut self, end: Slot) {
         let round = self.rounds.last_mut().expect("a round was entered");
         for missed in (self.next_slot.0..end.0).map(Slot) {
-            let owner = round.round.owner_index(missed);
-            round.counts[owner].1 += 1;
-            round.turns.push((missed, owner, None));
+            for owner in round.round.owners(missed) {
+                round.counts[owner].1 += 1;
+                round.turns.push((missed, owner, None));
+            }
         }
         self.next_slot = Slot(end.0.max(self.next_slot.0));
     }

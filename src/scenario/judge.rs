@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     actors::{ActorId, Event, NodeId, SimTime},
-    ledger::{BlockTree, Link, Round},
+    ledger::{BlockTree, Link, Round, rules::Shuffle},
     protocol::{Height, PublicKey, Slot},
     sim::{
         Act, ActiveSet, Fault, NetworkEvent, Observer, Outlook, Plan, Tips, Trigger, Weights,
@@ -457,6 +457,9 @@ impl Case {
 
     /// A metric of the network.
     fn metric(&mut self, metric: Metric, end: Slot) -> Option<f64> {
+        if metric == Metric::Missed && matches!(self.tree.rules().ledger.shuffle, Shuffle::Lottery(_)) {
+            return Some(self.missed_in_lottery().into());
+        }
         let winning = self.tips.winning();
         match metric {
             Metric::Height => Some(winning.height().0.into()),

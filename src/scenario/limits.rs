@@ -13,7 +13,7 @@ use super::{
     workload::{WALLETS_LIMIT, Workload, WorkloadKind},
 };
 use crate::{
-    ledger::Rules,
+    ledger::{Rules, rules::Gossip},
     sim::{
         Fault, Latency,
         fault::Nodes,
@@ -134,6 +134,9 @@ impl Scenario {
         let network = &self.network;
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
         within("network.block_time_s", network.block_time_s, 1..=3_600)?;
+        if let Some(Gossip::Push(peers)) = network.gossip {
+            within("network.gossip.push", peers, 1..=u32::MAX)?;
+        }
         within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
         within("network.relays", network.relays, 0..=RELAYS_LIMIT)?;
         if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
@@ -283,7 +286,7 @@ impl Scenario {
     }
 
     fn check_rules(&self) -> Checked {
-        use crate::ledger::rules::{Gossip, RulesError};
+        use crate::ledger::rules::RulesError;
         let rules = Rules::from_toml(&self.rules).map_err(|error| match error {
             RulesError::Unknown { key, allowed } => Mistake::new(format!("rules.{key}"), "no such rule", allowed),
             RulesError::NotAllowed { key, found, allowed } => Mistake::new(format!("rules.{key}"), found, allowed),
@@ -459,6 +462,7 @@ fn check_processor(key: &str, processor: &Processor) -> Checked {
         within(&at("transaction_us"), work.transaction_us, 0..=WORK_LIMIT)?;
         within(&at("signature_us"), work.signature_us, 0..=WORK_LIMIT)?;
         within(&at("byte_ns"), work.byte_ns, 0..=WORK_LIMIT)?;
+        within(&at("round_end_us"), work.round_end_us, 0..=WORK_LIMIT)?;
     }
     Ok(())
 }

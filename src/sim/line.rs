@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
-    ledger::{Link, Round},
+    ledger::{Link, Round, round::Member},
     protocol::{Asset, Block, SignedTransaction, slots::Slots},
     sim::NetworkEvent,
 };
@@ -200,11 +200,8 @@ impl<'a> Line<'a> {
 
     /// The line of a round that begins after a block, the first time that any node's chain comes there.
     pub fn of_round(now: SimTime, after: &Link, round: &Round) -> Self {
-        let member = |index: &usize| MemberLine {
-            key: round.members[*index].public_key.to_string(),
-            weight: round.members[*index].vote_balance.0,
-        };
-        let members = round.order.iter().map(member).collect();
+        let member = |member: &Member| MemberLine { key: member.public_key.to_string(), weight: member.vote_balance.0 };
+        let members = round.in_order().map(member).collect();
         let payload = Payload::RoundBegan { round: round.number().0, after: after.id().to_string(), members };
         Self { at: now.micros(), node: None, payload }
     }

@@ -5,13 +5,16 @@
 
 use crate::{
     actors::{Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::{
+        RoundSchedule,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
     protocol::{Block, BlockId, SignedTransaction},
     sim::network::{ByRegion, Regional},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 /// The processor of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,16 +50,19 @@ pub struct WorkTime {
     pub signature_us: u32,
     /// Nanoseconds for each byte of the block.
     pub byte_ns: u32,
+    /// Microseconds more for a block that ends a round: the maintenance of BitShares and Steem, the election of others.
+    pub round_end_us: u32,
 }
 
 impl WorkTime {
-    fn of(self, block: &Block, size: u64) -> Duration {
+    fn of(self, block: &Block, size: u64, ends_round: bool) -> Duration {
         let transactions = block.transactions.len() as u64;
         let signatures = if self.signature_us == 0 { 0 } else { signatures(block) };
         let parts = [
             u64::from(self.block_us),
             u64::from(self.transaction_us) * transactions,
             u64::from(self.signature_us) * signatures,
+            u64::from(self.round_end_us) * u64::from(ends_round),
         ];
         Duration::from_micros(parts.iter().sum()) + Duration::from_nanos(u64::from(self.byte_ns) * size)
     }
@@ -117,6 +123,7 @@ pub(super) struct Processors {
     plan: ProcessorPlan,
     /// The region of each node. Empty if there are none.
     regions: Vec<u16>,
+    schedule: RoundSchedule,
     /// The cores and the recent blocks by node.
     all: Vec<(Cores, RecentBlocks)>,
 }
@@ -129,10 +136,19 @@ const RECENT: usize = 256;
 
 impl Processors {
     /// The processors of `nodes` nodes, or `None` if no block takes time.
-    pub(super) fn new(nodes: usize, plan: Option<&ProcessorPlan>, regions: &[u16]) -> Option<Self> {
+    pub(super) fn new(
+        nodes: usize,
+        plan: Option<&ProcessorPlan>,
+        regions: &[u16],
+        schedule: &RoundSchedule,
+    ) -> Option<Self> {
         let plan = plan.filter(|plan| !plan.is_idle())?.clone();
         let one = |node| (Cores::new(plan.of(regions.get(node)).cores), RecentBlocks::new());
-        Some(Self { all: (0..nodes).map(one).collect(), regions: regions.to_vec(), plan })
+        Some(Self { all: (0..nodes).map(one).collect(), regions: regions.to_vec(), schedule: schedule.clone(), plan })
+    }
+
+    fn ends_round(&self, block: &Block) -> bool {
+        self.schedule.begins(block.header.height.next())
     }
 
     /// The processor of a node.
@@ -154,12 +170,16 @@ impl Processors {
             _ => return now,
         };
         let work = self.of(node).validate;
-        blocks.iter().map(|block| self.work(now, node, block, work.of(block, size(block)))).max().unwrap_or(now)
+        let validated = |block| {
+            let takes = work.of(block, size(block), self.ends_round(block));
+            self.work(now, node, block, takes)
+        };
+        blocks.iter().map(|block: &Arc<Block>| &**block).map(validated).max().unwrap_or(now)
     }
 
     /// Takes a block that a node begins to forge now. Returns the time at which the block is done.
     pub(super) fn forge(&mut self, now: SimTime, node: NodeId, block: &Block, size: u64) -> SimTime {
-        let done = self.work(now, node, block, self.of(node).forge.of(block, size));
+        let done = self.work(now, node, block, self.of(node).forge.of(block, size, self.ends_round(block)));
         // A node does not validate its own block when a peer sends it.
         let recent = &mut self.all[node.0 as usize].1;
         if recent.iter().all(|(id, _)| *id != block.id) {
@@ -181,7 +201,8 @@ impl Processors {
             Message::Blocks { blocks, .. } => blocks,
             _ => return now,
         };
-        let takes: Duration = blocks.iter().map(|block| self.of(node).serve.of(block, size(block))).sum();
+        let takes: Duration =
+            blocks.iter().map(|block| self.of(node).serve.of(block, size(block), self.ends_round(block))).sum();
         match takes.is_zero() {
             true => now,
             false => self.all[node.0 as usize].0.work(now, takes),
@@ -208,7 +229,7 @@ impl Processors {
 
     /// Appends what changes while a run goes on.
     pub(super) fn save(&self, out: &mut Saver) {
-        let Self { plan: _, regions: _, all } = self;
+        let Self { plan: _, regions: _, schedule: _, all } = self;
         let all: Vec<_> = all.iter().map(|(Cores(cores), recent)| (cores.clone(), recent.clone())).collect();
         all.save(out);
     }

@@ -157,7 +157,8 @@ impl World {
             queue.push(plan.start, Item::Input { to: *to, generation: 0, input: Input::Start });
         }
         let network = plan.network();
-        let processors = Processors::new(plan.nodes.len(), plan.network.processor.as_ref(), network.regions());
+        let processors =
+            Processors::new(plan.nodes.len(), plan.network.processor.as_ref(), network.regions(), plan.tree.schedule());
         let mut world = Self {
             now: plan.start,
             queue,

@@ -68,6 +68,7 @@ impl Peer {
     pub(super) fn block_pushed(&mut self, now: SimTime, block: &Arc<Block>, seen: u32, effects: &mut Vec<Effect>) {
         match self.enter(now, block, seen) {
             Entry::SeenBefore => {}
+            Entry::Refused(BlockRejected::NotChained { .. }) if self.keep(now, block, effects) => {}
             Entry::Refused(why) => {
                 let is_apart = matches!(why, BlockRejected::NotChained { .. });
                 observe(Event::BlockRefused(why.into()), effects);
@@ -249,7 +250,7 @@ impl Peer {
         }
         let applied = self.tree.applied(&self.tip);
         let slot = self.tree.slots().slot(header.timestamp);
-        let owns_slot = applied.state.round().owner(slot).public_key == header.generator;
+        let owns_slot = applied.state.round().owns(slot, &header.generator);
         match header.timestamp >= tip.timestamp && owns_slot && self.node_rules().second_block_rolls_back {
             true => BlockOutcome::Rollback(RollbackCause::DoubleForging),
             false => BlockOutcome::Rejected(self.not_chained(block).into()),

@@ -20,10 +20,15 @@ use crate::{
         message::Reorganisation,
     },
     ledger::{Link, saved::saved, state::Notable},
-    protocol::{Block, BlockId, Height},
+    protocol::{Block, BlockId, Height, TransactionId},
 };
 use rand::Rng;
-use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+    sync::Arc,
+    time::Duration,
+};
 
 /// A node's record of missed slots and health checks.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +42,8 @@ pub(super) struct ForkWatch {
     doubted: Option<SimTime>,
     /// The tips on which peers said that they stand, once that is verified, and when they said so, where the rule reads their chains.
     tips: BTreeMap<NodeId, (BlockId, SimTime)>,
+    /// Blocks of other branches that are kept, where the rule has it so.
+    pub(super) branches: BTreeSet<(Height, BlockId)>,
 }
 
 impl Peer {
@@ -175,20 +182,32 @@ impl Peer {
         if !is_starting {
             self.void_downloads();
         }
-        if !self.tip.is(common) {
-            self.take_off(common.clone(), RollbackCause::Asked, effects);
+        self.move_over(now, common.clone(), tip, (RollbackCause::Asked, dropped.clone()), effects);
+        if !is_starting {
+            self.ping_all(now, PingFor::Recovery, effects);
         }
-        self.tell(Role::Pool, Message::Reorganised { tip: tip.clone(), dropped: dropped.clone() }, effects);
+    }
+
+    /// Goes back to an ancestor and up to another tip above it. The pool goes from tip to tip at once, without these transactions.
+    pub(super) fn move_over(
+        &mut self,
+        now: SimTime,
+        common: Arc<Link>,
+        tip: &Arc<Link>,
+        (cause, dropped): (RollbackCause, Arc<[TransactionId]>),
+        effects: &mut Vec<Effect>,
+    ) {
         let above = |link: &Arc<Link>| link.height() > common.height();
         let branch: Vec<Arc<Link>> =
             iter::successors(Some(tip.clone()), |link| link.parent()).take_while(above).collect();
+        if !self.tip.is(&common) {
+            self.take_off(common, cause, effects);
+        }
+        self.tell(Role::Pool, Message::Reorganised { tip: tip.clone(), dropped }, effects);
         for link in branch.into_iter().rev() {
             self.accept(now, link, effects);
         }
         self.tell_round(effects);
-        if !is_starting {
-            self.ping_all(now, PingFor::Recovery, effects);
-        }
     }
 
     /// Moves the tip `blocks` blocks back, to genesis at most.
@@ -219,4 +238,4 @@ impl Peer {
     }
 }
 
-saved!(struct ForkWatch { missed, checked, checking, doubted, tips });
+saved!(struct ForkWatch { missed, checked, checking, doubted, tips, branches });

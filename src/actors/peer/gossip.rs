@@ -60,6 +60,7 @@ impl Peer {
             }
             (Gossip::Reference, Some(_)) => {}
             (Gossip::Announce, _) => self.announce(block, effects),
+            (Gossip::Push(peers), _) => self.push_to(now, peers as usize, block, effects),
         }
     }
 

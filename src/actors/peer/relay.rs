@@ -21,7 +21,9 @@ impl Peer {
     }
 
     pub(super) fn ping_before_forging(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        if !self.pings.runs_for(PingFor::Forging) {
+        if self.node_rules().forging_ping_ms == 0 {
+            self.network_known(effects);
+        } else if !self.pings.runs_for(PingFor::Forging) {
             self.ping_all(now, PingFor::Forging, effects);
         }
     }

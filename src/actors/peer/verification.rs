@@ -186,7 +186,7 @@ impl Peer {
         // Its slot's owner, as a rule.
         let is_member = |block: &Block| {
             let (slot, key) = (self.tree.slots().slot(block.header.timestamp), &block.header.generator);
-            round.owner(slot).public_key == *key || round.members.iter().any(|member| member.public_key == *key)
+            round.owns(slot, key) || round.members.iter().any(|member| member.public_key == *key)
         };
         let complete = headers.len() == wanted.clone().count()
             && headers

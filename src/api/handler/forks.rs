@@ -194,7 +194,7 @@ pub async fn round_of(call: &Call<'_>) -> RoundNow {
     let left_off = turns.len().saturating_sub(SLOTS_MAX);
     for turn in &mut turns[left_off..] {
         let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
-        turn.owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
+        turn.owner = round.owner(turn.slot).filter(|_| !is_genesis).map(|owner| name(after, &owner.public_key));
     }
     RoundNow { tip, applied, slot, turns, left_off }
 }

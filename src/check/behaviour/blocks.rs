@@ -172,8 +172,8 @@ impl PeerModel {
         let count = match (case.known.rules().gossip, passing) {
             _ if !of_running_slot || self.started == Some(false) => 0,
             (Gossip::Once, Some(passing)) if passing.seen.1 == 0 => all,
-            // The model does not judge nodes that announce blocks.
-            (Gossip::Once | Gossip::Announce, _) => 0,
+            // The model does not judge nodes that announce blocks, or draw whom they push them to.
+            (Gossip::Once | Gossip::Announce | Gossip::Push(_), _) => 0,
             (Gossip::Reference, None) => all,
             (Gossip::Reference, Some(passing)) => {
                 if passing.seen.0 < HOPS && self.started.is_some() && sure {

@@ -165,7 +165,7 @@ impl DelegateModel {
         }
         let slots = case.known.tree.slots();
         let slot = slots.slot(case.step.local.seconds());
-        let own = self.keys.contains(&view.round.owner(slot).public_key) && view.tip_slot < slot;
+        let own = self.keys.iter().any(|key| view.round.owns(slot, key)) && view.tip_slot < slot;
         let settling = case.known.rules().node.settling_s;
         let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + settling.saturating_sub(1);
         case.report.judge(&conduct::TURN, own && case.step.local.seconds().0 > earliest, || {
@@ -257,7 +257,7 @@ impl DelegateModel {
 /// Returns true if a slot after the tip's belongs to a delegate with one of these keys.
 fn owns(known: &Known, tip: &Arc<Link>, slot: Slot, keys: &[PublicKey]) -> bool {
     let tip_slot = known.tree.slots().slot(tip.block().header.timestamp);
-    slot > tip_slot && keys.contains(&known.tree.applied(tip).state.round().owner(slot).public_key)
+    slot > tip_slot && keys.iter().any(|key| known.tree.applied(tip).state.round().owns(slot, key))
 }
 
 fn wrong_in_block(

@@ -200,7 +200,7 @@ impl<'a> Vigil<'a> {
                     Numbers::of_leaver(known, &from, &self.looks).leaves(&rules)
                 }
                 RollbackCause::DoubleForging => self.has_rival(&from),
-                RollbackCause::NeverReady | RollbackCause::Asked => false,
+                RollbackCause::NeverReady | RollbackCause::Stronger | RollbackCause::Asked => false,
             };
             if had_to {
                 self.leavers.insert(node);
@@ -227,8 +227,7 @@ impl<'a> Vigil<'a> {
         let (slots, applied) = (self.tree.slots(), self.tree.applied(from));
         let is_rival = |link: &Arc<Link>| {
             let header = &link.block().header;
-            let owner = applied.state.round().owner(slots.slot(header.timestamp));
-            is_parted(from, link) && owner.public_key == header.generator
+            is_parted(from, link) && applied.state.round().owns(slots.slot(header.timestamp), &header.generator)
         };
         let heights = [from.height(), from.height().next()];
         self.around()

@@ -101,7 +101,7 @@ impl Incident {
         let (mut offline, mut doubles) = (Spells::default(), Spells::default());
         for slot in (1..=in_run(*last).0).map(Slot) {
             let round = tree.applied(&tip).state.round().clone();
-            let owner = round.owner(slot).public_key;
+            let Some(owner) = round.owner(slot).map(|owner| owner.public_key) else { continue };
             let found = testnet.delegates.iter().find(|delegate| *delegate.keys.public() == owner);
             let delegate = found.expect("all delegates of a generated network are known");
             let shown = Slot(slot.0 + first.0 - lead.min(slot.0 + first.0));

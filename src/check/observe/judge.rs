@@ -333,10 +333,11 @@ impl<'a> Judge<'a> {
             return Ok(());
         };
         let slot = self.tree.slots().slot(header.timestamp);
-        let owner = round.owner(slot).public_key;
-        if owner != header.generator && !is_exception {
+        if !round.owns(slot, &header.generator) && !is_exception {
             let (found, number) = (named(&self.names, &header.generator), round.number());
-            let what = format!("found {found}, slot {slot} of round {number} is {}'s", named(&self.names, &owner));
+            let owner =
+                round.owner(slot).map_or("no delegate".to_owned(), |owner| named(&self.names, &owner.public_key));
+            let what = format!("found {found}, slot {slot} of round {number} is {owner}'s");
             verdict.breaks(ChainRule::Turn, what);
         }
         Ok(())

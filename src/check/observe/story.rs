@@ -131,7 +131,7 @@ impl Story {
             }
             let position = tree.schedule().at(pair[1].header.height);
             let missed = |slot: Slot| {
-                let owner = pair[1].round.map(|round| round.owner(slot).public_key);
+                let owner = pair[1].round.and_then(|round| round.owner(slot)).map(|owner| owner.public_key);
                 let elsewhere = owner.and_then(|owner| of_slot.get(&(slot, owner))?.first());
                 Missed {
                     slot,

@@ -119,7 +119,8 @@ impl Play {
     pub fn block(&self, missed: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Block> {
         let timestamp = self.slot_start(missed);
         let applied = self.tree.applied(&self.tip);
-        let owner = applied.state.round().owner(self.tree.slots().slot(timestamp)).public_key;
+        let slot = self.tree.slots().slot(timestamp);
+        let owner = applied.state.round().owner(slot).expect("the rules have an owner for each slot").public_key;
         let forgers = self.testnet.delegates.iter().map(|delegate| &delegate.keys);
         let keys = forgers.chain(&self.senders).find(|keys| *keys.public() == owner).expect("whoever is active forges");
         let milestones = &self.testnet.config.milestones;

@@ -222,8 +222,7 @@ impl Seen {
         let known = &self.nodes[node.0 as usize];
         let (slots, applied) = (self.tree.slots(), self.tree.applied(&known.tip));
         let running = slots.slot(now.seconds());
-        let forges =
-            |slot| self.keys[node.0 as usize].is_some_and(|key| applied.state.round().owner(slot).public_key == key);
+        let forges = |slot| self.keys[node.0 as usize].is_some_and(|key| applied.state.round().owns(slot, &key));
         let made = known.forged.as_ref().is_some_and(|(slot, _)| *slot == running);
         // A clock that is off shows the slot before or after.
         let near = [running.0.saturating_sub(1), running.0, running.0.saturating_add(1)];

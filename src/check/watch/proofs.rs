@@ -141,7 +141,7 @@ impl Seen {
         match why {
             RollbackCause::DoubleForging => Certificate::from(double_forging()),
             RollbackCause::Forked => self.health_proof(now, node, from, to).into(),
-            RollbackCause::NeverReady | RollbackCause::Asked => Certificate::None,
+            RollbackCause::NeverReady | RollbackCause::Stronger | RollbackCause::Asked => Certificate::None,
         }
     }
 
@@ -150,10 +150,9 @@ impl Seen {
         let (slots, applied) = (self.tree.slots(), self.tree.applied(from));
         let is_rival = |block: &&Arc<Block>| {
             let header = &block.header;
-            let owner = applied.state.round().owner(slots.slot(header.timestamp));
             block.id != from.id()
                 && header.timestamp >= from.block().header.timestamp
-                && owner.public_key == header.generator
+                && applied.state.round().owns(slots.slot(header.timestamp), &header.generator)
                 && !self.tree.chains(from, block)
         };
         let rival = [from.height(), from.height().next()]
@@ -229,9 +228,7 @@ impl Seen {
         let rules = &self.tree.rules().pool;
         match why {
             BlockRejected::WrongForger { slot, .. } => {
-                let owned = |tip: &Arc<Link>| {
-                    self.tree.applied(tip).state.round().owner(*slot).public_key == block.header.generator
-                };
+                let owned = |tip: &Arc<Link>| self.tree.applied(tip).state.round().owns(*slot, &block.header.generator);
                 let tip = self.left_lately(now, node).find(|tip| owned(tip));
                 let tip = tip.ok_or("the slot was the forger's in no round that the node left in the slot before")?;
                 Ok(format!("slot {slot} was the forger's in the round of height {}, which the node left", tip.height()))

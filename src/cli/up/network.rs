@@ -50,13 +50,10 @@ pub struct Secrets {
 /// # Errors
 /// A value does not fit.
 pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenario, ScenarioError> {
-    let (gossip, in_order) = match gossip {
-        Gossip::Once => ("once", true),
-        Gossip::Reference => ("reference", false),
-        Gossip::Announce => ("announce", false),
-    };
+    let in_order = gossip == Gossip::Once;
+    let gossip = toml::Value::try_from(gossip).expect("TOML has texts and tables");
     let text = format!(
-        "version = 1\ndescription = \"a testnet\"\nrounds = 1\n[network]\ndelegates = {delegates}\ngossip = \"{gossip}\"\n\
+        "version = 1\ndescription = \"a testnet\"\nrounds = 1\n[network]\ndelegates = {delegates}\ngossip = {gossip}\n\
          [rules.node]\ntransactions_in_order = {in_order}\nretry_dropped_peers = true\n"
     );
     Scenario::parse_with(&text, Path::new("dposlab up"), set)

@@ -55,6 +55,10 @@ pub enum Shuffle {
     Ranking,
     /// None: forging order is the order of the public keys, so it stays as long as the delegates do.
     Key,
+    /// No order: each delegate draws for each slot whether it owns it, by its share of the round's vote weight. A slot has several
+    /// owners, one, or none. The number is of slots in a million that have an owner, below a million; Ouroboros Praos has 50,000.
+    /// Source: B. David et al., Ouroboros Praos (2018).
+    Lottery(u32),
 }
 
 /// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.

@@ -55,6 +55,9 @@ pub struct NodeRules {
     pub random_rollback_max: u32,
     /// Greatest depth of any rollback, in blocks. Source: consensus.md 3.5.
     pub rollback_max: u32,
+    /// A node keeps blocks of other branches that are pushed to it, and goes to a chain of them as soon as that is stronger. It passes
+    /// them on. Off, as in the reference: it refuses them, and downloads such a chain once a health check finds it.
+    pub keeps_branches: bool,
     /// Peers ask each other for more peers. Off: a node talks to those it was given and to those that call it.
     /// Source: consensus.md 6.
     pub discovery: bool,
@@ -78,7 +81,8 @@ pub struct NodeRules {
     pub body_timeout_s: u32,
     /// Time the peers have to answer before the delegate forges, in milliseconds: 1 to [`FORGING_PING_LIMIT_MS`]. Peers that
     /// have not answered count once more and are dropped then. So with one-way latencies of half of this and more each
-    /// delegate forges once, and then no more. Source: consensus.md 2.2.
+    /// delegate forges once, and then no more. With 0 it asks none of them and forges at once, as protocols without a quorum do.
+    /// Source: consensus.md 2.2.
     pub forging_ping_ms: u32,
     /// Whole seconds that must be left of a slot for its block to be forged and sent. Source: consensus.md 2.4.
     pub least_seconds_left: u32,
@@ -159,6 +163,7 @@ impl NodeRules {
             random_rollback_min: 4,
             random_rollback_max: 102,
             rollback_max: 5_000,
+            keeps_branches: false,
             discovery: true,
             retry_dropped_peers: false,
             rate_limits: true,

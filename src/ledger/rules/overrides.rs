@@ -1,6 +1,6 @@
 //! A set of rules with some of them changed, by name, as a file has them.
 
-use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Rules, named};
+use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Gossip, Rules, Shuffle, named};
 use crate::ledger::votes::MOST_VOTES;
 use toml::{Table, Value};
 
@@ -88,13 +88,20 @@ impl Rules {
 
     /// Checks the ranges that a number's type does not express.
     fn check(&self) -> Result<(), RulesError> {
+        let lottery = match self.ledger.shuffle {
+            Shuffle::Lottery(active_per_million) => active_per_million,
+            _ => 1,
+        };
+        let push = if let Gossip::Push(peers) = self.gossip { peers } else { 1 };
         let ranges = [
+            ("gossip.push", push.into(), 1..=u64::MAX),
+            ("ledger.shuffle.lottery", lottery.into(), 1..=999_999),
             ("pool.max_transactions", self.pool.max_transactions as u64, 1..=u64::MAX),
             ("pool.max_transactions_per_request", self.pool.max_transactions_per_request as u64, 1..=u64::MAX),
             ("ledger.slots_a_turn", self.ledger.slots_a_turn.into(), 1..=1_000),
             ("ledger.votes.most", self.ledger.votes.most.into(), 1..=MOST_VOTES),
             ("quorum_percent", self.quorum_percent.into(), 0..=100),
-            ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 1..=FORGING_PING_LIMIT_MS.into()),
+            ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 0..=FORGING_PING_LIMIT_MS.into()),
             ("node.body_timeout_s", self.node.body_timeout_s.into(), 1..=u64::MAX),
             ("node.forging_poll_ms", self.node.forging_poll_ms.into(), 0..=FORGING_POLL_LIMIT_MS.into()),
         ];
@@ -204,9 +211,8 @@ mod tests {
         assert!(kind.contains("key 'ledger.shuffle': found \"cards\"") && kind.contains("`every-place`"), "{kind}");
         assert_eq!(refused("quorum_percent = 101"), "key 'quorum_percent': found 101, allowed is 0 to 100");
         assert_eq!(refused("pool.max_transactions = 0"), "key 'pool.max_transactions': found 0, allowed is 1 or more");
-        let ping = "key 'node.forging_ping_ms': found 4000, allowed is 1 to 3999";
+        let ping = "key 'node.forging_ping_ms': found 4000, allowed is 0 to 3999";
         assert_eq!(refused("node.forging_ping_ms = 4000"), ping);
-        assert_eq!(refused("node.forging_ping_ms = 0"), ping.replace("4000", "0"));
         let votes = "key 'ledger.votes.most': found 1001, allowed is 1 to 1000";
         assert_eq!(refused("[ledger.votes]\nmost = 1001"), votes);
         assert_eq!(refused("ledger.votes.most = 0"), votes.replace("1001", "0"));

@@ -4,7 +4,7 @@ use super::{LoadError, Loader, Saved, Saver, Shared, saved, shared};
 use crate::{
     ledger::{
         Balance, BlockTree, Link,
-        round::{Member, Round, RoundPosition},
+        round::{Member, Round, RoundPosition, Turns},
         state::{Notable, RoundEnd},
     },
     protocol::{
@@ -140,7 +140,8 @@ saved!(struct BlockHeader {
 });
 saved!(struct RoundPosition { round, first, delegates, turn });
 saved!(struct Member { public_key, address, vote_balance });
-saved!(struct Round { position, members, order });
+saved!(struct Round { position, members, turns });
+saved!(enum Turns { 0 Order(order), 1 Lottery(chances) });
 saved!(struct Balance(amount));
 shared!(Round);
 

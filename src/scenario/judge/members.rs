@@ -148,6 +148,12 @@ impl Case {
         self.shares = Some(Shares { tip, of });
     }
 
+    /// The owners of slots that the winning chain has no block of, all delegates together. A slot without an owner is not missed.
+    pub(super) fn missed_in_lottery(&mut self) -> i32 {
+        self.share_out();
+        self.shares.iter().flat_map(|shares| shares.of.values()).map(|share| share.missed).sum()
+    }
+
     /// A metric of a member.
     ///
     /// # Panics

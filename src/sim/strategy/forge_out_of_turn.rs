@@ -74,7 +74,7 @@ impl OutOfTurn {
     /// Forges an empty block for the running slot of another delegate. The honest delegate fills its own slots.
     fn forge(delegate: &Delegate, step: &mut Step<'_>, view: &RoundView) {
         let slot = delegate.tree().slots().slot(step.now.seconds());
-        let Some(keys) = delegate.keys().filter(|keys| view.round.owner(slot).public_key != *keys.public()) else {
+        let Some(keys) = delegate.keys().filter(|keys| !view.round.owns(slot, keys.public())) else {
             return;
         };
         if slot > view.tip_slot {

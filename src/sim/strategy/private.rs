@@ -17,7 +17,7 @@ pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicK
     let state = &tree.applied(link).state;
     let last = tree.slots().slot(link.block().header.timestamp).0;
     let mut soon = (1..=slots).map(|later| Slot(last.saturating_add(later)));
-    soon.any(|slot| keys.contains(&state.round().owner(slot).public_key))
+    soon.any(|slot| keys.iter().any(|key| state.round().owns(slot, key)))
 }
 
 /// Blocks that are unknown outside the coalition. One whose chain is left stays private.

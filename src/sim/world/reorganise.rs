@@ -149,7 +149,7 @@ impl World {
         for old in reverted.iter().rev() {
             let slot = tree.slots().slot(old.block().header.timestamp);
             let round = tree.applied(&tip).state.round().clone();
-            let owner = forgers.get(&round.owner(slot).public_key);
+            let owner = round.owners(slot).into_iter().find_map(|owner| forgers.get(&round.members[owner].public_key));
             let Some((node, keys)) = owner.filter(|(node, _)| !self.is_off(*node, round.number())) else { continue };
             let block = Arc::new(self.other_block(&tip, slot, keys, old.block()));
             if block.id == old.id() {

@@ -4,7 +4,7 @@ use crate::{
     files::segments::Spot,
     ledger::{
         Balance,
-        round::{Member, Round, RoundPosition},
+        round::{Member, Round, RoundPosition, Turns},
         state::{Notable, RoundEnd},
     },
     protocol::{Address, Height, PublicKey, RoundNumber},
@@ -75,8 +75,13 @@ impl Row {
             let Balance(weight) = member.vote_balance;
             put(&mut out, (weight.cast_unsigned() << 1) ^ (weight >> 127).cast_unsigned());
         }
-        for place in &created.order {
-            put(&mut out, *place as u128);
+        match &created.turns {
+            Turns::Order(order) => order.iter().for_each(|place| put(&mut out, *place as u128)),
+            // No order begins with a place beyond the last.
+            Turns::Lottery(chances) => {
+                put(&mut out, chances.len() as u128);
+                chances.iter().for_each(|chance| put(&mut out, (*chance).into()));
+            }
         }
         out
     }
@@ -115,10 +120,21 @@ fn take_round_end(left: &mut &[u8], keys: &Keys) -> Option<RoundEnd> {
         let (public_key, address) = (*keys.all.get(number)?, *keys.addresses.get(number)?);
         members.push(Member { public_key, address, vote_balance: Balance(weight) });
     }
-    let place = |_| usize::try_from(take(left)?).ok().filter(|place| *place < members.len());
-    let order: Option<Vec<usize>> = (0..members.len()).map(place).collect();
-    let order = order?;
-    Some(RoundEnd { missed, created: Arc::new(Round { position, members, order }) })
+    let mut first = *left;
+    let is_lottery = !members.is_empty() && take(&mut first)? == members.len() as u128;
+    let turns = match is_lottery {
+        true => {
+            *left = first;
+            let chances: Option<Vec<u64>> = members.iter().map(|_| take(left)?.try_into().ok()).collect();
+            Turns::Lottery(chances?)
+        }
+        false => {
+            let place = |_| usize::try_from(take(left)?).ok().filter(|place| *place < members.len());
+            let order: Option<Vec<usize>> = (0..members.len()).map(place).collect();
+            Turns::Order(order?)
+        }
+    };
+    Some(RoundEnd { missed, created: Arc::new(Round { position, members, turns }) })
 }
 
 fn put(out: &mut Vec<u8>, mut number: u128) {
