@@ -263,7 +263,7 @@ fn cost(scenario: &Scenario) -> u64 {
     let transactions = scenario.workloads.iter().map(|workload| match &workload.kind {
         WorkloadKind::Generate(generate) => (generate.per_second * seconds as f64) as u64,
         WorkloadKind::List(list) => list.transactions.len() as u64,
-        WorkloadKind::Chain(_) => 0,
+        WorkloadKind::Chain(_) | WorkloadKind::Trace(_) => 0,
     });
     let links = scenario.network.model.topology.neighbours(nodes);
     let nodes = u64::from(nodes);
