@@ -488,8 +488,10 @@ def test_a_sweep_ends_when_a_mean_is_known(scenario: str) -> None:
     until = sweep.summary["until_ci"]
     assert sweep.ok and until["reached"] and 2 < sweep.summary["runs"] < 100
     assert until["cells"][0]["confidence"]["high"] == 1.0, "all runs end well"
-    few = dposlab.sweep(scenario, seeds=range(2), until_ci="ok.rate<0.6")
+    few = dposlab.sweep(scenario, seeds=range(2), until_ci="ok.rate<0.6", out="study")
     assert not few.ok and not few.summary["until_ci"]["reached"]
+    more = dposlab.sweep(scenario, seeds=range(1000), until_ci="ok.rate<0.6", out="study")
+    assert more.ok and more.summary == sweep.summary and more.digest == sweep.digest
     with pytest.raises(dposlab.UsageError, match="allowed is FIGURE<WIDTH"):
         dposlab.sweep(scenario, until_ci="height<0.6")
     with ThreadPoolExecutor(1) as executor, pytest.raises(dposlab.UsageError, match="executor"):

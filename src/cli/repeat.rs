@@ -198,10 +198,13 @@ impl Other {
         repeated: &Path,
         names: &[&str],
     ) -> Result<(), Failure> {
+        let by_other = self.program.is_some();
         let is_compared = |name: &&&str| !self.is_version || name.ends_with(".csv");
         let (tables, others): (Vec<&str>, Vec<&str>) =
             names.iter().copied().filter(|name| is_compared(&name)).partition(|name| name.ends_with(".csv"));
-        let differ = compared.files(folder, repeated, &tables).and_then(|()| compared.files(folder, repeated, &others));
+        let differ = compared
+            .files(folder, repeated, &tables, by_other)
+            .and_then(|()| compared.files(folder, repeated, &others, by_other));
         differ.map_err(|(file, why)| Failure::usage(format!("{}: {why}", file.display())))
     }
 

@@ -36,7 +36,7 @@ use std::{
 ///
 /// Leaves in --out a row a run (runs.parquet, runs.csv), the runs that failed (failures.csv), distributions with their
 /// confidence intervals (summary.json), and report.html. An interrupted sweep, even a killed one, goes on where it was when
-/// the same command is given again; no run is counted twice. A run that is ended before its last round by the stall rule or
+/// the same command is given again; no run is counted twice. The same command with a later end of --seeds plays the further seeds. A run that is ended before its last round by the stall rule or
 /// the time limit is censored: it has neither succeeded nor failed. One whose program or process ended before it did has died:
 /// it fails, and says nothing of its network. Exit code 0: no run failed; 1: some did, and the first ones are named, each with
 /// the command that repeats it. With --shard it is 0 when all runs of the part are written down, whatever came of them: a batch
@@ -94,7 +94,7 @@ pub struct Sweep {
     pub(super) compare: bool,
     /// End with the first seed after which the mean of a figure is known so well in every combination of values: its 95 % interval is
     /// narrower than WIDTH. --seeds says how many there are at most. The interval holds although what was seen decides when the sweep
-    /// ends. The same command with a smaller width goes on from there.
+    /// ends. The same command with a smaller width or more seeds goes on from there.
     #[arg(long, value_name = "FIGURE<WIDTH", conflicts_with_all = ["shard", "only", "plan", "gather"])]
     pub(super) until_ci: Option<Until>,
     /// Print the summary as one JSON object.
@@ -263,7 +263,7 @@ fn cost(scenario: &Scenario) -> u64 {
     let transactions = scenario.workloads.iter().map(|workload| match &workload.kind {
         WorkloadKind::Generate(generate) => (generate.per_second * seconds as f64) as u64,
         WorkloadKind::List(list) => list.transactions.len() as u64,
-        WorkloadKind::Chain(_) => 0,
+        WorkloadKind::Chain(_) | WorkloadKind::Trace(_) => 0,
     });
     let links = scenario.network.model.topology.neighbours(nodes);
     let nodes = u64::from(nodes);

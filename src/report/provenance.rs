@@ -6,7 +6,8 @@
 //!   ro-crate-metadata.json   the folder as an RO-Crate, for archives
 //! ```
 //!
-//! `provenance.json` and the RO-Crate differ by machine, folder and day. Everything else in a folder is a function of the study.
+//! `provenance.json` and the RO-Crate differ by machine, folder and day. Everything else in a folder is a function of the study, but for the
+//! entry of the Parquet files' metadata that names the program.
 
 pub mod compare;
 pub mod described;
@@ -49,6 +50,14 @@ pub struct Program {
     pub optimisation: String,
     /// The target that it was compiled for, such as `x86_64-unknown-linux-gnu`.
     pub target: String,
+}
+
+/// A program with its name, for files that are handed on alone.
+#[derive(Serialize)]
+struct NamedProgram {
+    name: &'static str,
+    #[serde(flatten)]
+    program: Program,
 }
 
 impl Program {
@@ -317,13 +326,18 @@ impl Provenance {
     }
 }
 
-/// The metadata of a study's Parquet files: the study, and the texts of the scenario by the names of their copies. It does not depend on
-/// who plays the study.
+/// The key of the metadata of Parquet files that names the program.
+pub const PROGRAM_KEY: &str = "dposlab.program";
+
+/// The metadata of a study's Parquet files: the study, the texts of the scenario by the names of their copies, and the program that
+/// writes the files. The program is the only entry that does not follow from the study.
 pub fn metadata(study: &Value, files: &ScenarioFiles) -> Vec<(String, String)> {
     let mut taken = BTreeSet::new();
     let texts: BTreeMap<String, &str> =
         files.texts().map(|(path, text)| (format!("{KEPT}/{}", own_name(path, &mut taken)), text)).collect();
-    vec![("dposlab.study".to_owned(), study.to_string()), ("dposlab.scenario".to_owned(), json!(texts).to_string())]
+    let program = NamedProgram { name: env!("CARGO_PKG_NAME"), program: Program::this() };
+    let entries = [("dposlab.study", study.clone()), ("dposlab.scenario", json!(texts)), (PROGRAM_KEY, json!(program))];
+    entries.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec()
 }
 
 /// A name for the copy of a file that no other one has, nor a file that is still being written ([`write_whole`]).

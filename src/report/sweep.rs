@@ -52,7 +52,7 @@ use std::{
 const MANIFEST: &str = "sweep.json";
 /// Bytes of that file: points take more room there than in the table that they come from.
 const MANIFEST_LIMIT: u64 = 256 << 20;
-/// The version of that file and of `rows.bin`, and of what the digests in it are made of.
+/// The version of that file, and of what the digests in it are made of.
 const VERSION: u32 = 5;
 /// Runs of a sweep; `rows.bin` has then some 30 gigabytes.
 const RUNS_LIMIT: u64 = 100_000_000;
@@ -171,8 +171,6 @@ pub struct Sweep {
     pub study: SweepStudy,
     /// The command that plays it, word by word.
     pub command: Vec<String>,
-    /// The number of seeds for which `rows.bin` has places, if that is more than there are.
-    seeds_with_places: Option<u64>,
 }
 
 /// One combination of varied values; its runs differ in their seeds only.
@@ -338,7 +336,7 @@ impl Sweep {
         };
         let study = SweepStudy { scenario: bundle::shown(file), ..SweepStudy::default() };
         let command = Vec::new();
-        Ok(Self { manifest, cells, files, study, command, seeds_with_places: None })
+        Ok(Self { manifest, cells, files, study, command })
     }
 
     /// The sweep that a folder holds, and its rows, for this process alone. Its scenario is read from the folder.
@@ -446,16 +444,25 @@ impl Sweep {
         self.len() == 0
     }
 
-    /// Returns the row of a run of this part.
+    /// The runs of this part with a place below `written` in `rows.bin`, by their places.
+    pub fn places_by_row(&self, written: u64) -> Box<dyn Iterator<Item = SweepRun> + Send + '_> {
+        if self.manifest.shard.is_some() {
+            return Box::new(self.places().take_while(move |place| self.row_of(*place) < written));
+        }
+        let (cells, seeds) = (self.cells.len() as u64, self.seeds_per_cell());
+        Box::new((0..written.min(self.runs())).map(move |row| self.place(row % cells * seeds + row / cells)))
+    }
+
+    /// Returns the row of a run of this part. In a whole sweep the runs of a seed follow each other, so that further seeds move no row.
     pub fn row_of(&self, place: SweepRun) -> u64 {
-        let first = self.manifest.seeds.first;
-        let run = self.seeds_with_places.map_or(place.run, |seeds| place.cell as u64 * seeds + (place.seed - first));
-        run / self.manifest.shard.map_or(1, |shard| shard.of)
+        match self.manifest.shard {
+            Some(shard) => place.run / shard.of,
+            None => (place.seed - self.manifest.seeds.first) * self.cells.len() as u64 + place.cell as u64,
+        }
     }
 
     /// Keeps the first `seeds` of its seeds.
     pub fn end_after(&mut self, seeds: u64) {
-        self.seeds_with_places.get_or_insert(self.manifest.seeds.end - self.manifest.seeds.first);
         self.manifest.seeds.end = self.manifest.seeds.first + seeds;
     }
 
@@ -464,6 +471,7 @@ impl Sweep {
         bundle::command(&self.manifest.scenario, place.seed, &self.cells[place.cell].sets)
     }
 
+    /// Returns the run of this number.
     fn place(&self, run: u64) -> SweepRun {
         let seeds = self.seeds_per_cell();
         SweepRun { run, cell: (run / seeds) as usize, seed: self.manifest.seeds.first + run % seeds }
@@ -501,7 +509,7 @@ impl Manifest {
     }
 
     /// Makes the folder this sweep's, for this process alone, and answers its rows. Where one was begun there already, it
-    /// must be this one. A manifest that was lost is written again where the rows are this sweep's.
+    /// must be this one, or this one with fewer seeds. A manifest that was lost is written again where the rows are this sweep's.
     ///
     /// # Errors
     /// It is another one, another process works there, or the folder cannot be written to.
@@ -511,8 +519,9 @@ impl Manifest {
         // The lock first: of two that begin at once, one finds what the other has written, or that it is at work.
         let rows = Rows::open(folder, true)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
         let is_told = fs::symlink_metadata(folder.join(MANIFEST)).is_ok();
-        if is_told {
-            Self::read(folder)?.check_same(self, folder)?;
+        let before = if is_told { Some(Self::read(folder)?) } else { None };
+        if let Some(before) = &before {
+            before.check_goes_on(self, folder)?;
         }
         let bound = rows.sweep()?;
         match (bound, is_told) {
@@ -523,7 +532,7 @@ impl Manifest {
                 Err(SweepError::UnknownRows { folder: folder.to_path_buf() })
             }
             _ => {
-                if !is_told {
+                if before.is_none_or(|before| before.seeds != self.seeds) {
                     super::sheet::write_whole(&folder.join(MANIFEST), bundle::pretty(self).as_bytes())?;
                 }
                 if bound.is_none() {
@@ -537,12 +546,30 @@ impl Manifest {
     /// Returns the mark of rows that are handed from one machine to another: 64 hexadecimal digits that depend neither
     /// on the folder of the scenario's file nor on the part.
     pub fn of_rows(&self) -> String {
-        hex::encode(Self { scenario: String::new(), shard: None, ..self.clone() }.digest())
+        hex::encode(Self { scenario: String::new(), shard: None, ..self.clone() }.hash())
     }
 
-    /// Returns the digest that marks the rows of this sweep.
+    /// Returns the digest that marks the rows of this sweep. The rows of a whole sweep are also those of the same sweep with further seeds.
     fn digest(&self) -> [u8; 32] {
+        let end = if self.shard.is_none() { u64::MAX } else { self.seeds.end };
+        Self { seeds: Seeds { end, ..self.seeds }, ..self.clone() }.hash()
+    }
+
+    fn hash(&self) -> [u8; 32] {
         sha256(&serde_json::to_vec(self).expect("it is made of what JSON can hold"))
+    }
+
+    /// Checks that another one describes this sweep, or this sweep with further seeds. Only a whole sweep takes these: in a part they would
+    /// move the numbers of its runs.
+    ///
+    /// # Errors
+    /// It does not: the first key in which they differ.
+    fn check_goes_on(&self, next: &Self, folder: &Path) -> Result<(), SweepError> {
+        let has_more = self.seeds.first == next.seeds.first && self.seeds.end < next.seeds.end;
+        match has_more && self.shard.is_none() {
+            true => Self { seeds: next.seeds, ..self.clone() }.check_same(next, folder),
+            false => self.check_same(next, folder),
+        }
     }
 
     /// Checks that two describe one sweep.

@@ -2,11 +2,7 @@
 //! allowed. `load.rs` reads files, and `limits.rs` checks them.
 
 use super::{
-    agents::Agents,
-    assertion::{Assertion, Condition},
-    overrides::OverrideError,
-    script::Action,
-    section::NetworkSection,
+    agents::Agents, assertion::Assertion, overrides::OverrideError, script::Action, section::NetworkSection,
     workload::Workload,
 };
 use crate::{protocol::crypto::CryptoMode, sim::Fault};
@@ -123,9 +119,8 @@ impl Scenario {
 
     /// The stall rule in force.
     pub fn stall_rule(&self) -> StallRule {
-        let converged = |assertion: &Assertion| {
-            assertion.claim().is_ok_and(|claim| claim.condition().parts().contains(&&Condition::Converged))
-        };
+        let converged =
+            |assertion: &Assertion| assertion.claim().is_ok_and(|claim| claim.condition().is_about_convergence());
         let default = if self.assertions.iter().any(converged) { StallRule::Off } else { StallRule::Rounds(4) };
         self.stall.unwrap_or(default)
     }

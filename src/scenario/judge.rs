@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use counts::Counts;
-use members::{Asked, Member, Shares};
+use members::{Asked, Figures, Member, Shares};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -127,8 +127,10 @@ struct Case {
     assertions: Vec<Watched>,
     /// The active set that was looked at last, with its round.
     active_set: Option<(Arc<Round>, ActiveSet)>,
-    /// The metrics of whose change something is asserted, as they were at the end of the slot before, and of the one before that.
-    before: [BTreeMap<Metric, Option<f64>>; 2],
+    /// The figures of whose change something is asserted, as they were at the end of the slot before, and of the one before that.
+    before: [Figures; 2],
+    /// The nodes of each delegate.
+    nodes_of: BTreeMap<PublicKey, Vec<NodeId>>,
     /// The shares of the delegates in the winning chain.
     shares: Option<Shares>,
     /// The conditions on blocks that were asked.
@@ -213,7 +215,8 @@ impl Judge {
             slot: slots.slot(plan.start.seconds()),
             assertions: watched.collect(),
             active_set: None,
-            before: [BTreeMap::new(), BTreeMap::new()],
+            before: <[Figures; 2]>::default(),
+            nodes_of: members::nodes_of(plan),
             shares: None,
             asked: Vec::new(),
             tree: plan.tree.clone(),
@@ -368,9 +371,9 @@ impl Case {
             watched.last = when();
         }
         let open = assertions.iter().filter(|watched| watched.decided.is_none() && !at_end);
-        let changes: BTreeSet<Metric> = open.flat_map(|watched| watched.claim.condition().changes()).collect();
-        let now = changes.into_iter().map(|metric| (metric, self.metric(metric, end))).collect();
+        let changes: BTreeSet<_> = open.flat_map(|watched| watched.claim.condition().changes()).collect();
         if !at_end {
+            let now = self.figures(changes, end);
             let before = std::mem::replace(&mut self.before[0], now);
             self.before[1] = before;
         }
@@ -382,7 +385,7 @@ impl Case {
     fn judge(&mut self, condition: &Condition, end: Slot, of: Option<&Member>) -> (Option<bool>, String) {
         match condition {
             Condition::Converged => {
-                let holds = self.tips.is_converged();
+                let holds = of.map_or_else(|| self.tips.is_converged(), |member| self.has_converged(member));
                 (Some(holds), if holds { "converged" } else { "not converged" }.to_owned())
             }
             Condition::Invariants(name) => {
@@ -445,8 +448,12 @@ impl Case {
         match (figure, of) {
             (Operand::Now(metric), Some(member)) => Ok(self.metric_of(member, metric)),
             (Operand::Now(metric), None) => self.metric(metric, end).ok_or("no node is live"),
-            (Operand::Change(metric), _) => {
-                let before = *self.before[0].get(&metric).ok_or("no slot is before")?;
+            (Operand::Change(metric), Some(member)) => {
+                let before = self.before[0].of(member, metric).ok_or("no slot is before")?;
+                Ok(self.metric_of(member, metric) - before)
+            }
+            (Operand::Change(metric), None) => {
+                let before = *self.before[0].network.get(&metric).ok_or("no slot is before")?;
                 let now = self.metric(metric, end);
                 let change = now.ok_or("no node is live")? - before.ok_or("no node was live")?;
                 // Shares differ by what is rounded.

@@ -10,10 +10,15 @@ use super::{
     script::Action,
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT, spare},
     vote_weights::{EXPONENT_LIMIT, VoteWeights},
-    workload::{WALLETS_LIMIT, Workload, WorkloadKind},
+    workload::{Amounts, Generate, Lengths, Trace, WALLETS_LIMIT, Workload, WorkloadKind},
 };
 use crate::{
+<<<<<<< HEAD
     ledger::{Rules, rules::Gossip},
+=======
+    ledger::Rules,
+    protocol::Kind,
+>>>>>>> wb
     sim::{
         Fault, Latency,
         fault::Nodes,
@@ -136,6 +141,9 @@ impl Scenario {
         within("network.block_time_s", network.block_time_s, 1..=3_600)?;
         if let Some(Gossip::Push(peers)) = network.gossip {
             within("network.gossip.push", peers, 1..=u32::MAX)?;
+        }
+        if let Some(bytes) = network.vendor_field_bytes {
+            within("network.vendor_field_bytes", bytes, 1..=255)?;
         }
         within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
         within("network.relays", network.relays, 0..=RELAYS_LIMIT)?;
@@ -355,15 +363,18 @@ impl Scenario {
             WorkloadKind::Generate(generate) => {
                 rate(&format!("{key}.per_second"), generate.per_second)?;
                 within(&format!("{key}.wallets"), generate.wallets, 1..=WALLETS_LIMIT)?;
-                within(&format!("{key}.funding"), generate.funding, 1..=1_000_000)?;
-                for (kind, part) in &generate.mix {
-                    share(&format!("{key}.mix, {kind:?}"), *part)?;
+                let Generate { funding, mix, amount, fee, vendor_field, .. } = generate;
+                check_drawn(key, *funding, mix, [(amount, "amount"), (fee, "fee")], vendor_field.as_ref())
+            }
+            WorkloadKind::Trace(trace) => {
+                let Trace { funding, mix, amount, fee, vendor_field, .. } = trace;
+                if let Some(wallets) = trace.wallets {
+                    within(&format!("{key}.wallets"), wallets, 1..=WALLETS_LIMIT)?;
                 }
-                if !generate.mix.is_empty() && generate.mix.values().sum::<f64>() <= 0.0 {
-                    return Err(Mistake::new(format!("{key}.mix"), "nothing but 0", "a share above 0"));
-                }
-                generate.amount.check(&format!("{key}.amount"))?;
-                generate.fee.check(&format!("{key}.fee"))
+                check_drawn(key, *funding, mix, [(amount, "amount"), (fee, "fee")], vendor_field.as_ref())?;
+                trace.check().map_err(|why| {
+                    Mistake::new(format!("{key}.file"), format!("'{}': {why}", trace.file), "a CSV file of a load")
+                })
             }
             WorkloadKind::List(list) => {
                 rate(&format!("{key}.per_second"), list.per_second)?;
@@ -451,6 +462,27 @@ impl Scenario {
             last_height: self.last_height().0,
         }
     }
+}
+
+/// Checks the parts of a workload that are drawn for each transaction.
+fn check_drawn(
+    key: &str,
+    funding: u32,
+    mix: &BTreeMap<Kind, f64>,
+    amounts: [(&Amounts, &str); 2],
+    vendor_field: Option<&Lengths>,
+) -> Checked {
+    within(&format!("{key}.funding"), funding, 1..=1_000_000)?;
+    for (kind, part) in mix {
+        share(&format!("{key}.mix, {kind:?}"), *part)?;
+    }
+    if !mix.is_empty() && mix.values().sum::<f64>() <= 0.0 {
+        return Err(Mistake::new(format!("{key}.mix"), "nothing but 0", "a share above 0"));
+    }
+    for (amount, name) in amounts {
+        amount.check(&format!("{key}.{name}"))?;
+    }
+    vendor_field.map_or(Ok(()), |lengths| lengths.check(&format!("{key}.vendor_field")))
 }
 
 fn check_processor(key: &str, processor: &Processor) -> Checked {

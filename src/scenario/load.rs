@@ -12,11 +12,11 @@ use super::{
     Override, Scenario, ScenarioError,
     mistake::Mistake,
     path::{join, split},
-    workload::WorkloadKind,
 };
 use crate::sim::Fault;
 use culprit::deserialize;
 use kept::ScenarioFiles;
+pub(super) use lists::cells;
 use sources::{NO_FILES, Sources};
 use std::path::Path;
 use toml::{Table, Value};
@@ -123,10 +123,8 @@ fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
         return Err(Mistake { key, found, allowed: NO_FILES.to_owned() });
     }
     for (index, workload) in scenario.workloads.iter().enumerate() {
-        if let WorkloadKind::Chain(chain) = &workload.kind
-            && !files.contains(&&*chain.file)
-        {
-            let (key, found) = (format!("workload[{index}].file"), format!("'{}'", chain.file));
+        if let Some(file) = workload.kind.file().filter(|file| !files.contains(file)) {
+            let (key, found) = (format!("workload[{index}].file"), format!("'{file}'"));
             return Err(Mistake { key, found, allowed: NO_FILES.to_owned() });
         }
     }

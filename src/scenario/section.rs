@@ -26,6 +26,9 @@ pub struct NetworkSection {
     /// The reward of each forged block, in arktoshi; nothing for the first 75,599 heights, as in the preset, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reward: Option<u64>,
+    /// The most bytes of a vendor field, 1 to 255; 64 for the first 99,999 heights and 255 from then on, as in the preset, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendor_field_bytes: Option<u32>,
     /// The changes at some heights, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<Change>,
@@ -68,6 +71,7 @@ impl Default for NetworkSection {
             vote_weights: VoteWeights::Equal,
             block_time_s: BLOCK_TIME,
             reward: None,
+            vendor_field_bytes: None,
             milestones: Vec::new(),
             relays: 0,
             gossip: None,

@@ -67,11 +67,19 @@ impl Testnet {
     /// The network of a seed that a scenario describes: active delegates and registered ones after them in name and
     /// rank, what a forged block pays, and what changes with height. The genesis block pays the stakes of the voters of `agents`.
     pub fn of(seeds: SeedTree, section: &NetworkSection, crypto: CryptoMode, agents: &[Agents]) -> Self {
-        let NetworkSection { delegates: active, standby, block_time_s, reward, milestones: changes, .. } = section;
+        let NetworkSection {
+            delegates: active,
+            standby,
+            block_time_s,
+            reward,
+            vendor_field_bytes,
+            milestones: changes,
+            ..
+        } = section;
         let (active, standby) = (*active, *standby);
         let network = Network::testnet();
         let network_byte = network.pub_key_hash;
-        let milestones = milestones(active, *block_time_s, *reward, changes);
+        let milestones = milestones(active, *block_time_s, *reward, *vendor_field_bytes, changes);
         let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"), crypto);
@@ -162,7 +170,13 @@ fn part(value: u64) -> Arktoshi {
 }
 
 /// Returns the milestones of the preset, with other numbers in each and further ones between.
-fn milestones(delegates: u32, block_time_s: u32, reward: Option<u64>, changes: &[Change]) -> Milestones {
+fn milestones(
+    delegates: u32,
+    block_time_s: u32,
+    reward: Option<u64>,
+    vendor_field_bytes: Option<u32>,
+    changes: &[Change],
+) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
     for change in changes {
@@ -180,6 +194,9 @@ fn milestones(delegates: u32, block_time_s: u32, reward: Option<u64>, changes: &
         let seats = past.iter().rev().find_map(|change| change.delegates).unwrap_or(delegates);
         milestone["activeDelegates"] = json!(seats);
         milestone["blocktime"] = json!(block_time_s);
+        if let Some(bytes) = vendor_field_bytes {
+            milestone["vendorFieldLength"] = json!(bytes);
+        }
         // Genesis has no reward.
         let pays = past.iter().rev().find_map(|change| change.reward).or(reward);
         if let Some(reward) = pays.filter(|_| height != 1) {

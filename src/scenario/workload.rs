@@ -1,11 +1,13 @@
-//! Sources of transactions: generators of real, signed ones of every type, fixed lists, recorded chains, and the
+//! Sources of transactions: generators of real, signed ones of every type, recorded loads, fixed lists, recorded chains, and the
 //! clients of faults (spam, floods, vote swings, resignations).
 
 mod blocks;
 mod clients;
 mod draw;
 mod generate;
+mod lengths;
 mod make;
+mod trace;
 
 use super::{Scenario, testnet::Testnet};
 use crate::{
@@ -29,6 +31,7 @@ use std::{
 };
 
 pub use draw::Amounts;
+pub use lengths::{LengthSpan, Lengths, MeanLength};
 
 /// Wallets a generator can have.
 pub(super) const WALLETS_LIMIT: u32 = 10_000;
@@ -52,6 +55,8 @@ pub struct Workload {
 pub enum WorkloadKind {
     /// Drawn from the seed.
     Generate(Generate),
+    /// One for each row of a file, at its time.
+    Trace(Trace),
     /// As listed, in this order.
     List(List),
     /// Those of a chain in a file, each at the time of its block.
@@ -82,9 +87,43 @@ pub struct Generate {
     /// The fee, as a multiple of the type's static fee.
     #[serde(default = "Amounts::one")]
     pub fee: Amounts,
+    /// The bytes of the vendor field of types that have one. If absent, one transfer of ten has a short one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor_field: Option<Lengths>,
     /// The nodes at which they are handed in, each at one of them at random; all nodes, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
+}
+
+/// Transactions of a recorded load. The parts that a row leaves out are drawn as in [`Generate`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// A CSV file with the column `seconds`, the times after the beginning of the workload in ascending order, and any of `kind`, `sender`,
+    /// `recipient`, `amount` and `vendor_field`; relative to the working directory.
+    pub file: String,
+    /// Wallets that send; if absent, one for each sender that the file names, or ten if it names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wallets: Option<u32>,
+    /// The coins that each wallet is funded with.
+    #[serde(default = "thousand")]
+    pub funding: u32,
+    /// The share of each type, in any unit; transfers only, if empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mix: BTreeMap<Kind, f64>,
+    /// The amount sent, in coins.
+    #[serde(default)]
+    pub amount: Amounts,
+    /// The fee, as a multiple of the type's static fee.
+    #[serde(default = "Amounts::one")]
+    pub fee: Amounts,
+    /// The bytes of the vendor field of types that have one. If absent, one transfer of ten has a short one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor_field: Option<Lengths>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+    #[serde(skip)]
+    pub(super) copy: Copied,
 }
 
 /// The spacing of arrivals.
@@ -180,8 +219,29 @@ impl Workload {
     pub(super) fn nodes(&self) -> Option<&Nodes> {
         match &self.kind {
             WorkloadKind::Generate(generate) => generate.nodes.as_ref(),
+            WorkloadKind::Trace(trace) => trace.nodes.as_ref(),
             WorkloadKind::List(list) => list.nodes.as_ref(),
             WorkloadKind::Chain(chain) => chain.nodes.as_ref(),
+        }
+    }
+}
+
+impl WorkloadKind {
+    /// The file that it names.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Trace(trace) => Some(&trace.file),
+            Self::Chain(chain) => Some(&chain.file),
+            Self::Generate(_) | Self::List(_) => None,
+        }
+    }
+
+    /// Has its file read from a copy.
+    pub(super) fn read_copy(&mut self, copy: PathBuf) {
+        match self {
+            Self::Trace(trace) => trace.copy.0 = Some(copy),
+            Self::Chain(chain) => chain.copy.0 = Some(copy),
+            Self::Generate(_) | Self::List(_) => {}
         }
     }
 }
@@ -201,10 +261,7 @@ impl Chain {
 impl Scenario {
     /// The files that it names and that are read when it is played.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.workloads.iter().filter_map(|workload| match &workload.kind {
-            WorkloadKind::Chain(chain) => Some(chain.file.as_str()),
-            WorkloadKind::Generate(_) | WorkloadKind::List(_) => None,
-        })
+        self.workloads.iter().filter_map(|workload| workload.kind.file())
     }
 
     /// Returns true if clients submit transactions while it is played.
@@ -227,7 +284,14 @@ impl Scenario {
             let make: MakeSource = match workload.kind.clone() {
                 WorkloadKind::Generate(generate) => {
                     let wallets = generate::Wallets::new(&network, &generate);
-                    source(network, (generate, wallets), generate::Generator::new)
+                    source(network, (generate, wallets, None), generate::Generator::new)
+                }
+                WorkloadKind::Trace(trace) => {
+                    // It was read when the scenario was checked. If the file has been removed since, the run goes on without it.
+                    let rows = trace.rows().unwrap_or_default();
+                    let generate = trace.generate(&rows);
+                    let wallets = generate::Wallets::new(&network, &generate);
+                    source(network, (generate, wallets, Some(rows.rows)), generate::Generator::new)
                 }
                 WorkloadKind::List(list) => source(network, list, blocks::Listed::new),
                 WorkloadKind::Chain(chain) => source(network, chain, blocks::Replayed::new),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Keys that say how much, or how long: an entry keeps its draws when they change. So runs that differ in an amount are compared draw by
 /// draw.
-const AMOUNTS: [&str; 19] = [
+const AMOUNTS: [&str; 20] = [
     "amount",
     "arrivals",
     "by_ms",
@@ -23,6 +23,7 @@ const AMOUNTS: [&str; 19] = [
     "step_ms",
     "until",
     "up",
+    "vendor_field",
     "wallets",
     "within_ms",
 ];

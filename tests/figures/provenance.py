@@ -15,6 +15,7 @@ STUDIES = {
     "run": ["run", "scenarios/lossy.toml", "--seed", 3, "--set", "rounds=3", "--without", "events"],
     "sweep": ["sweep", "scenarios/lossy.toml", "--seeds", "0..3", "--set", "rounds=3"],
 }
+PROGRAM = {"version", "commit", "profile", "optimisation", "target"}
 
 
 def is_crate(folder):
@@ -37,12 +38,16 @@ def check(dposlab, folder):
         comparison.value("provenance.files", str(out), described, there)
         for part in described:
             comparison.value("provenance.size", part, int(graph[part]["contentSize"]), (out / part).stat().st_size)
+        program = json.loads((out / "provenance.json").read_text())["played"][-1]["program"]
+        comparison.value("provenance.program", str(out), set(program), PROGRAM)
         for table in out.glob("*.parquet"):
             about = pyarrow.parquet.ParquetFile(table).metadata.metadata
             texts = json.loads(about[b"dposlab.scenario"])
             kept = {str(file.relative_to(out)): file.read_text() for file in (out / "scenario").iterdir()}
             comparison.value("provenance.texts", str(table), texts, kept)
             comparison.value("provenance.set", str(table), json.loads(about[b"dposlab.study"])["set"], ["rounds=3"])
+            named = json.loads(about[b"dposlab.program"])
+            comparison.value("provenance.program", str(table), named, {"name": "dposlab"} | program)
         # What is no crate is noticed.
         for entity in graph.values():
             entity.pop("datePublished", None)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy
 from scipy import optimize, special, stats
 
+import others
 from compare import Comparison, read_table
 
 CONFIDENCE = 0.95
@@ -132,12 +133,21 @@ def compare_distribution(comparison, name, where, found, values):
             comparison.differ(f"{name}.{member}", where, found[member], expected)
 
 
-def survival(rows):
-    """Kaplan's and Meier's estimate of the time to converge, by scipy: (time, share, low, high) of each event."""
+def times_to_converge(rows):
+    """The time that each run was watched, and whether it was censored then."""
     watched = [row for row in rows if row["observed_seconds_max"] is not None]
     times = [row["observed_seconds_max"] for row in watched]
-    censored = [row["converged_seconds_max"] is None for row in watched]
-    if not watched or all(censored):
+    return times, [row["converged_seconds_max"] is None for row in watched]
+
+
+# An interval is not defined where all or none are left, and is the share itself then.
+defined = lambda end, share: share if math.isnan(end) else end
+
+
+def survival(rows):
+    """Kaplan's and Meier's estimate of the time to converge, by scipy: (time, share, low, high) of each event."""
+    times, censored = times_to_converge(rows)
+    if not times or all(censored):
         return times, censored, []
     survivors = stats.ecdf(stats.CensoredData.right_censored(times, censored)).sf
     with warnings.catch_warnings():
@@ -146,7 +156,6 @@ def survival(rows):
         interval = survivors.confidence_interval(CONFIDENCE, method="log-log")
     steps = zip(survivors.quantiles, survivors.probabilities, interval.low.probabilities, interval.high.probabilities)
     events = {time for time, is_censored in zip(times, censored) if not is_censored}
-    defined = lambda end, share: share if math.isnan(end) else end
     steps = [(time, share, defined(low, share), defined(high, share)) for time, share, low, high in steps if time in events]
     return times, censored, steps
 
@@ -181,6 +190,14 @@ def compare_curve(comparison, where, found, rows):
         same = abs(step["seconds"] - time) <= 5e-4 * time + 6e-4 and near(step["share"], left)
         if not (same and near(step["low"], low) and near(step["high"], high)):
             comparison.differ("sweep.converged_curve", where, step, (time, left, low, high))
+    if not steps:
+        return
+    # The same by another library, which has code of its own for Greenwood's formula.
+    for step, (time, left, low, high) in zip(found, others.survival(*times_to_converge(rows))):
+        comparison.compared["sweep.converged_curve.lifelines"] += 1
+        ends = defined(low, left), defined(high, left)
+        if not (near(step["share"], left) and near(step["low"], ends[0]) and near(step["high"], ends[1])):
+            comparison.differ("sweep.converged_curve.lifelines", where, step, (time, left, *ends))
 
 
 def compare_status(comparison, where, summary, rows, failures):
@@ -298,7 +315,7 @@ def compare_until(comparison, where, summary, rows, varied):
         of_row = [UNTIL[until["figure"]](row) for row in sorted(some, key=lambda row: row["seed"])]
         values = [value for value in of_row if value is not None]
         comparison.value("sweep.until_ci.runs", at, cell["runs"], len(values))
-        comparison.value("sweep.until_ci.mean", at, cell["mean"], statistics.fmean(values) if values else None)
+        comparison.value("sweep.until_ci.cell_mean", at, cell["mean"], statistics.fmean(values) if values else None)
         compare_interval(comparison, "sweep.until_ci.confidence", at, cell["confidence"], sequence(values))
         for seeds in (len(of_row) - 1, len(of_row)):
             ends = sequence([value for value in of_row[:seeds] if value is not None])
@@ -342,9 +359,9 @@ def compare_pairs(comparison, where, summary, rows, varied, columns):
 def compare_sooner(comparison, where, found, pairs):
     """The stratified log-rank test by its definition: expected and observed events in each stratum, at each time."""
     observed, expected, variance, sooner = 0, 0.0, 0.0, [0, 0]
+    is_watched = lambda run: run["status"] != "died" and run["observed_seconds_max"] is not None
+    pairs = [pair for pair in pairs if all(map(is_watched, pair))]
     for pair in pairs:
-        if any(run["status"] == "died" or run["observed_seconds_max"] is None for run in pair):
-            continue
         seen = [run["converged_seconds_max"] is not None for run in pair]
         ends = [run["observed_seconds_max"] for run in pair]
         for time in {end for end, event in zip(ends, seen) if event}:
@@ -368,6 +385,8 @@ def compare_sooner(comparison, where, found, pairs):
         comparison.value(f"sweep.compared.converged.{member}", where, found[member], value)
     for member, value in {"chi_squared": statistic, "p": exact}.items():
         comparison.value(f"sweep.compared.converged.{member}_mean", where, found[member], value)
+    times = [[(run["observed_seconds_max"], run["converged_seconds_max"] is not None) for run in pair] for pair in pairs]
+    comparison.value("sweep.compared.converged.statsmodels_mean", where, found["chi_squared"], others.log_rank(times))
 
 
 def of_pairs(pairs):

@@ -193,7 +193,7 @@ fn pools_in_the_figures_are_no_fuller_than_they_may_be() {
 }
 
 /// Networks in which every figure has something to count: forks, crashes that lose pools, full pools, rollbacks, refusals.
-const EVENTFUL: [&str; 4] = [
+pub const EVENTFUL: [&str; 4] = [
     "rounds = 10\n[network]\ndelegates = 7\nrelays = 1\n[rules.pool]\nmax_transactions = 4\n\
      [[fault]]\nkind = \"crash\"\nnodes = [2, 5]\nkeep_pool = false\nfrom = { seconds = 90 }\nuntil = { seconds = 150 }\n\
      [[fault]]\nkind = \"refuse-transactions\"\nnodes = [0]\nfrom = { seconds = 20 }\nuntil = { seconds = 140 }\n\

@@ -43,6 +43,7 @@ mod links;
 mod lived;
 mod logged;
 mod mathematics;
+mod member_changes;
 mod milestones;
 mod missed_slots;
 mod node;

@@ -11,6 +11,7 @@ mod clocks;
 mod faults;
 mod flooding;
 mod latencies;
+mod load;
 mod messages;
 pub mod samples;
 mod slots;

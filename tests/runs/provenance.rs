@@ -156,6 +156,11 @@ fn a_run_is_repeated_from_its_folder_alone() {
     );
     let texts: Value = serde_json::from_str(&told["dposlab.scenario"]).expect("JSON");
     assert_eq!(texts, json!({ "scenario/base.toml": BASE, "scenario/s.toml": place.read("of/s.toml") }));
+    let program: Value =
+        serde_json::from_str(&about(&place.file("one/rounds.parquet"))["dposlab.program"]).expect("JSON");
+    let mut named = played["program"].clone();
+    named["name"] = json!("dposlab");
+    assert_eq!(program, named);
     // Without what it was made from.
     place.forget();
     let told = place.same("run", "one");
@@ -178,6 +183,61 @@ fn a_run_is_repeated_from_its_folder_alone() {
     }
     let told: Value = serde_json::from_slice(&run(&["run", &place.path("changed"), "--json"]).stdout).expect("JSON");
     assert_eq!((&told["is_same"], &told["missing"]), (&false.into(), &json!([])));
+}
+
+/// The Parquet files of another build name another program, and nothing else of them may differ.
+#[test]
+fn parquet_files_of_another_build_are_compared_but_for_the_name_of_the_program() {
+    let place = Place::new();
+    place.play("run", "one", &["--without", "events"]);
+    let profile = place.json("one/provenance.json")["played"][0]["program"]["profile"].clone();
+    let profile = profile.as_str().expect("a text").to_owned();
+    let other = profile.to_uppercase();
+    let change = |folder: &str, old: &str, new: &str| {
+        assert_eq!(old.len(), new.len(), "the metadata keep their length");
+        let mut changed = 0;
+        for file in fs::read_dir(place.file(folder)).expect("it is there") {
+            let file = file.expect("an entry").path();
+            if file.extension().is_none_or(|ending| ending != "parquet") {
+                continue;
+            }
+            let mut bytes = fs::read(&file).expect("it is there");
+            let at = bytes.windows(old.len()).rposition(|part| part == old.as_bytes()).expect("the metadata come last");
+            bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
+            fs::write(&file, bytes).expect("it is written");
+            changed += 1;
+        }
+        assert_eq!(changed, 7, "all tables");
+    };
+    let (old, new) = (format!("\"profile\":\"{profile}\""), format!("\"profile\":\"{other}\""));
+    // The same program has left no other name.
+    place.copy("one", "forged");
+    change("forged", &old, &new);
+    place.differs("run", "forged", "parquet: differs from byte ");
+    let by_other = |folder: &str| {
+        place.copy("one", folder);
+        change(folder, &old, &new);
+        place.replace(
+            &format!("{folder}/provenance.json"),
+            &format!("\"profile\": \"{profile}\""),
+            &format!("\"profile\": \"{other}\""),
+        );
+    };
+    by_other("other");
+    let told = place.same("run", "other");
+    assert!(told.contains(", 16 files") && told.contains(&format!(", {other}, ")), "{told}");
+    by_other("study");
+    change("study", "\"seed\":1", "\"seed\":2");
+    place.differs("run", "study", "rounds.parquet: metadata 'dposlab.study': found ");
+    by_other("rows");
+    let file = place.file("rows/time.parquet");
+    let mut bytes = fs::read(&file).expect("it is there");
+    bytes[40] ^= 1;
+    fs::write(&file, bytes).expect("it is written");
+    place.differs("run", "rows", "time.parquet: differs from byte 40 on");
+    by_other("short");
+    fs::write(place.file("short/time.parquet"), "PAR1").expect("it is written");
+    place.differs("run", "short", "time.parquet: differs from byte 4 on");
 }
 
 #[test]

@@ -259,10 +259,18 @@ fn what_is_no_sweep_is_refused_before_the_first_run() {
     case(&["--out", &out, "--vary", "network.lots=1,2"], "network.lots=1");
     case(&["--out", &out, "--vary", "rounds=2,3", "--set", "rounds=4"], "varied once");
     assert!(!Path::new(&out).exists(), "nothing was begun");
-    ok(&mut place.sweep("0..1", "out", &[]));
-    case(&["--out", &out, "--seeds", "0..2", "--vary", "network.latency.max_ms=100,700"], "another sweep: key 'seeds'");
+    ok(&mut place.sweep("1..3", "out", &[]));
+    for seeds in ["0..3", "1..2", "2..4"] {
+        let part = format!("another sweep: key 'seeds': found 1..3, this one has {seeds}");
+        case(&["--out", &out, "--seeds", seeds, "--vary", "network.latency.max_ms=100,700"], &part);
+    }
     fs::write(&file, SCENARIO.replace("rounds = 6", "rounds = 5")).expect("it can be written");
-    case(&["--out", &out, "--seeds", "0..1", "--vary", "network.latency.max_ms=100,700"], "key 'scenario_digest'");
+    for seeds in ["1..3", "1..4"] {
+        case(
+            &["--out", &out, "--seeds", seeds, "--vary", "network.latency.max_ms=100,700"],
+            "another sweep: key 'scenario_digest'",
+        );
+    }
 }
 
 /// The line that refuses a command, with exit code 2.
@@ -322,13 +330,13 @@ fn two_sweeps_at_once_into_one_folder_never_mix() {
 fn a_folder_whose_manifest_or_rows_are_anothers_is_refused() {
     let place = SweepFolder::new();
     let file = |out: &str, name: &str| Path::new(&place.path(out)).join(name);
-    for (out, seeds) in [("one", "0..2"), ("two", "0..3")] {
+    for (out, seeds) in [("one", "1..3"), ("two", "0..3")] {
         ok(&mut place.sweep(seeds, out, &[]));
     }
     let again = |seeds: &str, out: &str| place.sweep(seeds, out, &[]).output().expect("the binary was built");
     let merge = |part: &str, out: &str| run(&["merge", &place.path(part), "--out", &place.path(out)]);
     let why = refusal(&again("0..3", "one"));
-    assert!(why.contains("one holds another sweep: key 'seeds': found 0..2, this one has 0..3"), "{why}");
+    assert!(why.contains("one holds another sweep: key 'seeds': found 1..3, this one has 0..3"), "{why}");
     // The manifest is lost: the command that began the sweep makes it again, and no other one goes on there.
     let manifest = fs::read(file("one", "sweep.json")).expect("it is there");
     let whole = place.results("one");
@@ -337,7 +345,7 @@ fn a_folder_whose_manifest_or_rows_are_anothers_is_refused() {
     assert!(why.contains("rows.bin holds the rows of another sweep, and no sweep.json says which"), "{why}");
     let why = refusal(&merge("one", "merged"));
     assert!(why.contains("sweep.json: is no sweep's: there is none; the command that began the sweep"), "{why}");
-    ok(&mut place.sweep("0..2", "one", &[]));
+    ok(&mut place.sweep("1..3", "one", &[]));
     assert!(manifest == fs::read(file("one", "sweep.json")).expect("it is there again"));
     assert!(whole == place.results("one"));
     // A manifest beside the rows of another sweep.
@@ -704,6 +712,87 @@ fn a_sweep_ends_when_a_mean_is_known() {
         assert_eq!(until(out, "0.3", "3"), whole);
         assert_eq!(folder.results(out), folder.results("whole"), "{out}");
     }
+}
+
+/// Further seeds, one at a time and several, after a study that had too few of them, one that had enough, and one that was killed. The
+/// files are those of one long study, byte for byte.
+#[test]
+fn a_study_that_a_mean_ends_goes_on_with_further_seeds() {
+    let folder = SweepFolder::new();
+    let study = |out: &str, seeds: &str, width: &str, jobs: &str| {
+        let mut command = dposlab();
+        command.args(["sweep", &folder.path("s.toml"), "--seeds", seeds, "--vary", "network.latency.max_ms=100,700"]);
+        command.args(["--until-ci", &format!("missed.rate<{width}"), "--jobs", jobs, "--out", &folder.path(out)]);
+        command
+    };
+    let until = |out: &str, seeds: &str, width: &str, jobs: &str| {
+        let output = study(out, seeds, width, jobs).output().expect("it runs");
+        let played = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{played}{}", String::from_utf8_lossy(&output.stderr));
+        output.status.code() == Some(0)
+    };
+    assert!(until("whole", "3..500", "0.3", "1"), "it is known");
+    let whole = folder.results("whole");
+    let manifest = |out: &str| fs::read(Path::new(&folder.path(out)).join("sweep.json")).expect("it is there");
+    let is_whole = |out: &str| {
+        assert!(folder.results(out) == whole, "{out}");
+        assert!(manifest(out) == manifest("whole"), "{out}");
+    };
+    // Too few, twice, and then enough.
+    for (seeds, width, reaches) in [("3..8", "0.3", false), ("3..11", "0.3", false), ("3..500", "0.3", true)] {
+        assert_eq!(until("on", seeds, width, "3"), reaches, "{seeds}");
+    }
+    is_whole("on");
+    // Enough for a wider interval, with a limit above the seeds that it took; then both a smaller width and a higher limit.
+    assert!(until("wide", "3..300", "0.35", "2"));
+    assert!(until("wide", "3..500", "0.3", "4"));
+    is_whole("wide");
+    // A higher limit alone changes the limit and no seed.
+    assert!(until("limit", "3..300", "0.3", "2"));
+    assert!(until("limit", "3..500", "0.3", "1"));
+    is_whole("limit");
+    // Seeds that were played without an end by a mean, and one that goes on after a kill in the middle of the further seeds.
+    let mut killed = folder.begun("3..9", "killed");
+    killed.kill().and_then(|()| killed.wait()).expect("it is its parent's");
+    assert!(until("killed", "3..500", "0.3", "2"));
+    is_whole("killed");
+    assert!(!until("torn", "3..6", "0.3", "1"));
+    let rows = Path::new(&folder.path("torn")).join("rows.bin");
+    let before = fs::metadata(&rows).expect("it is there").len();
+    let mut command = study("torn", "3..500", "0.3", "1");
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = child.expect("the binary was built for this test");
+    while fs::metadata(&rows).expect("it is there").len() == before && child.try_wait().expect("it is ours").is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().and_then(|()| child.wait()).expect("it is its parent's");
+    assert!(until("torn", "3..500", "0.3", "3"));
+    is_whole("torn");
+    // A part cannot be extended: its runs would have other numbers.
+    ok(&mut folder.sweep("3..6", "part", &["--shard", "1/2"]));
+    let why = refusal(&folder.sweep("3..7", "part", &["--shard", "1/2"]).output().expect("it runs"));
+    assert!(why.contains("part holds another sweep: key 'seeds': found 3..6, this one has 3..7"), "{why}");
+}
+
+/// The same of a sweep without an end by a mean, with its rows, in which further seeds move none.
+#[test]
+fn a_sweep_goes_on_with_further_seeds() {
+    let folder = SweepFolder::new();
+    let rows = |out: &str| fs::read(Path::new(&folder.path(out)).join("rows.bin")).expect("it is there");
+    ok(&mut folder.sweep("2..9", "whole", &[]));
+    ok(&mut folder.sweep("2..4", "on", &[]));
+    let few = rows("on");
+    ok(&mut folder.sweep("2..5", "on", &[]));
+    assert!(rows("on").starts_with(&few) && rows("on").len() > few.len(), "the rows that were there stay");
+    ok(&mut folder.sweep("2..9", "on", &[]));
+    assert!(folder.results("on") == folder.results("whole") && rows("on") == rows("whole"));
+    let told = run(&["sweep", &folder.path("on")]);
+    let text = String::from_utf8_lossy(&told.stdout);
+    assert!(told.status.success() && text.contains("the same: 14 runs"), "{text}");
+    // A lost manifest is written again, and no run is played twice.
+    fs::remove_file(Path::new(&folder.path("on")).join("sweep.json")).expect("it was there");
+    ok(&mut folder.sweep("2..9", "on", &[]));
+    assert!(rows("on") == rows("whole"));
 }
 
 #[test]

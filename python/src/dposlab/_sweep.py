@@ -112,7 +112,7 @@ def sweep(
 
     ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``points`` are more combinations, each with the same
     paths: mappings, or a CSV file as ``dposlab points`` draws it. ``out`` keeps all files,
-    and the same call goes on there where it was; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
+    and the same call goes on there where it was, also with more seeds; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
     ``until_ci``, such as ``"missed.rate<0.001"``, ends it with the first seed after which the mean of a figure is known so well; then
     ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played. ``compare`` compares each combination of values
     with the first one, seed by seed: ``summary["compared"]`` has the differences. Each of ``claims`` is called with the sweep when it is

@@ -1,9 +1,12 @@
 //! Whether a study came out the same: the files of two folders, and the events of a run while it is played.
 
+use super::PROGRAM_KEY;
 use crate::files;
+use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -25,11 +28,17 @@ pub struct FolderComparison {
 }
 
 impl FolderComparison {
-    /// Compares files of these names, until two differ.
+    /// Compares files of these names, until two differ. With `passes_program`, Parquet files may name different programs.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn files(&mut self, folder: &Path, repeated: &Path, names: &[&str]) -> Result<(), (PathBuf, io::Error)> {
+    pub fn files(
+        &mut self,
+        folder: &Path,
+        repeated: &Path,
+        names: &[&str],
+        passes_program: bool,
+    ) -> Result<(), (PathBuf, io::Error)> {
         for name in names {
             if self.difference.is_some() {
                 break;
@@ -41,7 +50,9 @@ impl FolderComparison {
                 (true, false) => self.difference = Some(format!("{name}: the repetition leaves none")),
                 (true, true) => {
                     let open = |file: &Path| files::open(file).map_err(|why| (file.to_path_buf(), why));
-                    let differ = difference(name, open(&old)?, open(&new)?).map_err(|why| (old, why))?;
+                    let compare =
+                        if passes_program && name.ends_with(".parquet") { tables_differ } else { texts_differ };
+                    let differ = compare(name, open(&old)?, open(&new)?).map_err(|why| (old, why))?;
                     match differ {
                         None => self.same.push((*name).to_owned()),
                         Some(difference) => self.difference = Some(format!("{name}: {difference}")),
@@ -53,8 +64,55 @@ impl FolderComparison {
     }
 }
 
+/// The bytes behind the metadata of a Parquet file: the length of the metadata, and a mark.
+const PARQUET_END: u64 = 8;
+
+/// The first difference of two Parquet files, in words, but for the program that they name. Their metadata come last.
+fn tables_differ(_: &str, mut old: File, mut new: File) -> io::Result<Option<String>> {
+    let (Some((end, one)), Some((other_end, other))) = (read_metadata(&mut old)?, read_metadata(&mut new)?) else {
+        return bytes_differ(&mut old, &mut new);
+    };
+    let (mut rows, mut other_rows) = (BufReader::new(old).take(end), BufReader::new(new).take(other_end));
+    if let Some(difference) = bytes_differ(&mut rows, &mut other_rows)? {
+        return Ok(Some(difference));
+    }
+    let (old, new) = (entries(one.file_metadata()), entries(other.file_metadata()));
+    let mut keys = old.keys().chain(new.keys());
+    if let Some(key) = keys.find(|key| **key != PROGRAM_KEY && old.get(*key) != new.get(*key)) {
+        let [old, new] = [&old, &new].map(|entries| entries.get(key).copied().flatten().map(str::as_bytes));
+        return Ok(Some(format!("metadata '{key}': {}", lines_differ(old, new, None))));
+    }
+    let is_same = one.row_groups() == other.row_groups() && shape(one.file_metadata()) == shape(other.file_metadata());
+    Ok((!is_same).then(|| "its metadata differ".to_owned()))
+}
+
+/// The metadata of a Parquet file, and where they begin; `None` where it is no such file. The file is at its beginning then.
+fn read_metadata(file: &mut File) -> io::Result<Option<(u64, ParquetMetaData)>> {
+    let length = file.metadata()?.len();
+    let mut end = [0; PARQUET_END as usize];
+    if length >= PARQUET_END {
+        file.seek(SeekFrom::Start(length - PARQUET_END))?;
+        file.read_exact(&mut end)?;
+    }
+    let size = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
+    let begin = (length.saturating_sub(PARQUET_END)).checked_sub(size);
+    let read = ParquetMetaDataReader::new().parse_and_finish(&*file);
+    file.seek(SeekFrom::Start(0))?;
+    Ok(begin.zip(read.ok()))
+}
+
+fn entries(of: &FileMetaData) -> BTreeMap<&str, Option<&str>> {
+    let entries = of.key_value_metadata().map_or(&[][..], Vec::as_slice);
+    entries.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_deref())).collect()
+}
+
+/// The metadata of a table that are neither entries nor about rows.
+fn shape(of: &FileMetaData) -> impl PartialEq {
+    (of.version(), of.num_rows(), of.created_by().map(str::to_owned), of.schema().clone())
+}
+
 /// The first difference of two files, in words.
-fn difference(name: &str, old: File, new: File) -> io::Result<Option<String>> {
+fn texts_differ(name: &str, old: File, new: File) -> io::Result<Option<String>> {
     let (mut old, mut new) = (BufReader::new(old), BufReader::new(new));
     if !name.ends_with(".csv") && !name.ends_with(".json") {
         return bytes_differ(&mut old, &mut new);
@@ -214,7 +272,7 @@ mod tests {
             fs::create_dir(path).and_then(|()| fs::write(path.join(name), bytes)).expect("it can be written");
         }
         let mut compared = FolderComparison::default();
-        compared.files(&one, &other, &[name, "nowhere"]).expect("both can be read");
+        compared.files(&one, &other, &[name, "nowhere"], false).expect("both can be read");
         assert_eq!(compared.difference.is_none(), compared.same == [name]);
         compared.difference
     }

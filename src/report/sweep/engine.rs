@@ -87,7 +87,7 @@ pub fn play(
     };
     look()?;
     let places: Box<dyn Iterator<Item = SweepRun> + Send> = match by_seed {
-        true => Box::new(Looks::places(sweep)),
+        true => sweep.places_by_row(sweep.runs()),
         false => Box::new(sweep.places()),
     };
     let next = Mutex::new(places);
@@ -196,7 +196,7 @@ fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
 fn found(sweep: &Sweep, rows: &Rows) -> Result<Progress, SweepError> {
     let mut state = Progress { total: sweep.len(), ..Progress::default() };
     let written = rows.places()?;
-    for place in sweep.places().take_while(|place| sweep.row_of(*place) < written) {
+    for place in sweep.places_by_row(written) {
         if let Some(row) = rows.read(sweep.row_of(place))? {
             state.done += 1;
             state.found += 1;

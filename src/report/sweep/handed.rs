@@ -74,9 +74,10 @@ pub fn gather(sweep: &Sweep, from: &[PathBuf], folder: &Path) -> Result<Rows, Sw
         for (number, text) in lines {
             let text = text.map_err(|why| unreadable(number, why))?;
             let (run, row) = read(&text, sweep.runs()).map_err(|why| wrong(number, why))?;
-            match rows.read(run)? {
-                None => rows.write(run, &row)?,
-                Some(kept) if kept.status == Status::Died && row.status != Status::Died => rows.write(run, &row)?,
+            let place = sweep.row_of(sweep.place(run));
+            match rows.read(place)? {
+                None => rows.write(place, &row)?,
+                Some(kept) if kept.status == Status::Died && row.status != Status::Died => rows.write(place, &row)?,
                 Some(kept) if row.status == Status::Died || row == kept => {}
                 Some(_) => {
                     let why = "found a row that differs from another one of that run, allowed is one";

@@ -204,8 +204,9 @@ fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &
     let (mut missing, mut total) = (0, 0);
     for run in (first..merged.runs()).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
         total += 1;
-        match from.read(run / step)? {
-            Some(row) => into.write(run, &row)?,
+        let place = merged.row_of(merged.place(run));
+        match from.read(if part.is_some() { run / step } else { place })? {
+            Some(row) => into.write(place, &row)?,
             None => missing += 1,
         }
     }

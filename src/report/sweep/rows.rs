@@ -24,7 +24,7 @@ const HEAD: usize = 5;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
 /// The beginning of the file: these bytes, the digest of its sweep, and a checksum of both.
-const MAGIC: [u8; 28] = *b"dposlab rows of one sweep 6\n";
+const MAGIC: [u8; 28] = *b"dposlab rows of one sweep 7\n";
 const HEADER: usize = MAGIC.len() + DIGEST + 4;
 
 /// The outcome of a run.

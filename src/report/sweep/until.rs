@@ -5,7 +5,7 @@
 //! seeds alone, however many are played at a time, and an end that depends on what was seen does not make the interval false.
 
 use super::{
-    Sweep, SweepRun,
+    Sweep,
     measure::{Measure, SHARES},
     rows::{Row, Rows, RowsError},
 };
@@ -57,12 +57,6 @@ impl Looks {
     /// Nothing yet.
     pub fn new(until: Until, sweep: &Sweep) -> Self {
         Self { until, sequences: vec![Sequence::default(); sweep.cells.len()], seeds: 0, is_enough: false }
-    }
-
-    /// The runs of a sweep, seed after seed.
-    pub fn places(sweep: &Sweep) -> impl Iterator<Item = SweepRun> + Send + use<'_> {
-        let seeds = sweep.seeds_per_cell();
-        (0..seeds).flat_map(move |seed| (0..sweep.cells.len() as u64).map(move |cell| sweep.place(cell * seeds + seed)))
     }
 
     /// Looks at the seeds that are whole now, until it is enough.

@@ -56,7 +56,7 @@ pub enum Quantifier {
 }
 
 /// Members with metrics of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemberKind {
     /// The live nodes.
     Node,
@@ -124,12 +124,30 @@ impl Condition {
         }
     }
 
-    /// Returns the metrics of whose change it says something.
-    pub fn changes(&self) -> impl Iterator<Item = Metric> {
-        self.parts().into_iter().filter_map(|part| match part {
-            Self::Compare { figure: Operand::Change(metric), .. } => Some(*metric),
-            _ => None,
-        })
+    /// Returns the metrics of whose change it says something, each with the group whose members they belong to. `None` stands for the network.
+    pub fn changes(&self) -> Vec<(Option<MemberKind>, Metric)> {
+        let mut changes = Vec::new();
+        for (group, part) in self.leaves(None) {
+            if let Self::Compare { figure: Operand::Change(metric), .. } = part {
+                changes.push((group, *metric));
+            }
+        }
+        changes
+    }
+
+    /// Returns true if it says of the network, a node or a delegate that it has converged.
+    pub fn is_about_convergence(&self) -> bool {
+        self.leaves(None).iter().any(|(_, part)| **part == Self::Converged)
+    }
+
+    /// Returns the conditions that contain no other, each with the group of the quantifier around it.
+    fn leaves(&self, group: Option<MemberKind>) -> Vec<(Option<MemberKind>, &Self)> {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(|part| part.leaves(group)).collect(),
+            Self::Not(part) => part.leaves(group),
+            Self::Each { group, part, .. } => part.leaves(Some(*group)),
+            Self::Converged | Self::Invariants(_) | Self::Compare { .. } => vec![(group, self)],
+        }
     }
 
     /// Returns the forms that an assertion can have.
@@ -139,7 +157,8 @@ impl Condition {
         format!(
             "'converged', 'invariants', 'invariant NAME', or a metric or 'change' and a metric, one of < <= == != >= > and a number, \
              joined by 'and', 'or', 'not' and at most {DEPTH_LIMIT} parentheses in each other (NAME is in double quotes beside others), or \
-             'every' or 'some', one of node, delegate and block, and a condition on its metrics alone; metrics are {}; {}",
+             'every' or 'some', one of node, delegate and block, and a condition on its metrics, of a node and a delegate also on their \
+             'change' and 'converged'; metrics are {}; {}",
             names(Metric::ALL),
             groups.join("; ")
         )
@@ -156,10 +175,24 @@ impl FromStr for Condition {
             return Ok(Self::Invariants(Some(name.to_owned())));
         }
         let mut words = words(text).into_iter().peekable();
-        let condition = any(&mut words, Place::default()).filter(|_| words.peek().is_none());
-        condition.ok_or_else(Self::allowed)
+        match any(&mut words, Place::default()) {
+            Ok(condition) if words.peek().is_none() => Ok(condition),
+            Ok(_) | Err(Misfit::Form) => Err(Self::allowed()),
+            Err(Misfit::Meaning(allowed)) => Err(allowed),
+        }
     }
 }
+
+/// The reason why words are no condition.
+enum Misfit {
+    /// They are not in one of the forms.
+    Form,
+    /// They name a combination without a meaning. The text says which, and what is allowed in its place.
+    Meaning(String),
+}
+
+/// The part that was read, or the reason why the words are none.
+type Read<T> = Result<T, Misfit>;
 
 /// Conditions stand within this number of parentheses and negations at most.
 const DEPTH_LIMIT: u32 = 32;
@@ -176,6 +209,34 @@ struct Place {
 impl Place {
     fn within(self) -> Self {
         Self { depth: self.depth + 1, ..self }
+    }
+}
+
+impl MemberKind {
+    /// Returns its metric of this name.
+    fn metric(self, name: &str) -> Read<Metric> {
+        let found = metric(name)?;
+        let is_of_it = self.metrics().contains(&found);
+        is_of_it.then_some(found).ok_or_else(|| {
+            let names: Vec<&str> = self.metrics().iter().map(|metric| metric.name()).collect();
+            Misfit::Meaning(format!(
+                "one of {} in the place of '{name}', for a {} has no such metric",
+                names.join(", "),
+                self.name()
+            ))
+        })
+    }
+
+    /// Refuses words that mean something of the network and nothing of one of its members.
+    fn refuse<T>(self, words: &str) -> Read<T> {
+        let (name, metrics) = (self.name(), "its metrics");
+        let (allowed, reason) = match (self, words) {
+            (Self::Block, "change") => (metrics, "a block never changes".to_owned()),
+            (Self::Block, "converged") => (metrics, "a block stands on no chain of its own".to_owned()),
+            (Self::Block, _) => (metrics, format!("a quantifier asks one {name} at a time")),
+            _ => ("its metrics, their 'change' and 'converged'", format!("a quantifier asks one {name} at a time")),
+        };
+        Err(Misfit::Meaning(format!("{allowed} in a condition on a {name}, and '{words}' outside of it, for {reason}")))
     }
 }
 
@@ -202,75 +263,92 @@ fn words(text: &str) -> Vec<&str> {
 fn joined(
     words: &mut Words<'_>,
     joint: &str,
-    part: impl Fn(&mut Words<'_>) -> Option<Condition>,
-) -> Option<Vec<Condition>> {
+    part: impl Fn(&mut Words<'_>) -> Read<Condition>,
+) -> Read<Vec<Condition>> {
     let mut parts = vec![part(words)?];
     while words.next_if_eq(&joint).is_some() {
         parts.push(part(words)?);
     }
-    Some(parts)
+    Ok(parts)
 }
 
-fn any(words: &mut Words<'_>, place: Place) -> Option<Condition> {
+fn any(words: &mut Words<'_>, place: Place) -> Read<Condition> {
     let mut parts = joined(words, "or", |words| all(words, place))?;
-    if parts.len() > 1 { Some(Condition::Any(parts)) } else { parts.pop() }
+    if parts.len() > 1 { Ok(Condition::Any(parts)) } else { parts.pop().ok_or(Misfit::Form) }
 }
 
-fn all(words: &mut Words<'_>, place: Place) -> Option<Condition> {
+fn all(words: &mut Words<'_>, place: Place) -> Read<Condition> {
     let mut parts = joined(words, "and", |words| one(words, place))?;
-    if parts.len() > 1 { Some(Condition::All(parts)) } else { parts.pop() }
+    if parts.len() > 1 { Ok(Condition::All(parts)) } else { parts.pop().ok_or(Misfit::Form) }
 }
 
-fn one(words: &mut Words<'_>, place: Place) -> Option<Condition> {
+fn one(words: &mut Words<'_>, place: Place) -> Read<Condition> {
     if place.depth > DEPTH_LIMIT {
-        return None;
+        return Err(Misfit::Form);
     }
-    match words.next()? {
-        "not" => Some(Condition::Not(Box::new(one(words, place.within())?))),
-        "(" => any(words, place.within()).filter(|_| words.next() == Some(")")),
-        name if let Some(group) = place.group => {
-            let metric = group.metrics().iter().find(|metric| metric.name() == name)?;
-            compare(words, Operand::Now(*metric))
+    match (next(words)?, place.group) {
+        ("not", _) => Ok(Condition::Not(Box::new(one(words, place.within())?))),
+        ("(", _) => {
+            let condition = any(words, place.within())?;
+            if words.next() == Some(")") { Ok(condition) } else { Err(Misfit::Form) }
         }
-        "converged" => Some(Condition::Converged),
-        "invariants" => Some(Condition::Invariants(None)),
-        "invariant" => {
-            let name = words.next()?.strip_prefix('"').filter(|name| !name.is_empty())?;
-            Some(Condition::Invariants(Some(name.to_owned())))
+        (word @ ("change" | "converged"), Some(MemberKind::Block)) => MemberKind::Block.refuse(word),
+        (word @ ("invariants" | "invariant" | "every" | "some"), Some(group)) => group.refuse(word),
+        ("converged", _) => Ok(Condition::Converged),
+        ("change", group) => {
+            let name = next(words)?;
+            if let "converged" | "invariants" | "invariant" | "every" | "some" | "not" | "(" | "change" = name {
+                let allowed = format!("a metric behind 'change', for '{name}' is no number and has no difference");
+                return Err(Misfit::Meaning(allowed));
+            }
+            compare(words, Operand::Change(figure(name, group)?))
         }
-        "every" => each(words, place, Quantifier::Every),
-        "some" => each(words, place, Quantifier::Some),
-        "change" => {
-            let metric = metric(words.next()?)?;
-            compare(words, Operand::Change(metric))
+        ("invariants", None) => Ok(Condition::Invariants(None)),
+        ("invariant", None) => {
+            let name = next(words)?.strip_prefix('"').filter(|name| !name.is_empty()).ok_or(Misfit::Form)?;
+            Ok(Condition::Invariants(Some(name.to_owned())))
         }
-        name => compare(words, Operand::Now(metric(name)?)),
+        ("every", None) => each(words, place, Quantifier::Every),
+        ("some", None) => each(words, place, Quantifier::Some),
+        (name, group) => {
+            let metric = figure(name, group)?;
+            compare(words, Operand::Now(metric))
+        }
     }
 }
 
-fn metric(name: &str) -> Option<Metric> {
-    Metric::ALL.iter().copied().find(|metric| metric.name() == name)
+fn next<'a>(words: &mut Words<'a>) -> Read<&'a str> {
+    words.next().ok_or(Misfit::Form)
 }
 
-fn each(words: &mut Words<'_>, place: Place, quantifier: Quantifier) -> Option<Condition> {
-    let name = words.next()?;
-    let group = MemberKind::ALL.into_iter().find(|group| group.name() == name)?;
+/// Reads a metric of the network or of a member.
+fn figure(name: &str, group: Option<MemberKind>) -> Read<Metric> {
+    group.map_or_else(|| metric(name), |group| group.metric(name))
+}
+
+fn metric(name: &str) -> Read<Metric> {
+    Metric::ALL.iter().copied().find(|metric| metric.name() == name).ok_or(Misfit::Form)
+}
+
+fn each(words: &mut Words<'_>, place: Place, quantifier: Quantifier) -> Read<Condition> {
+    let name = next(words)?;
+    let group = MemberKind::ALL.into_iter().find(|group| group.name() == name).ok_or(Misfit::Form)?;
     let part = one(words, Place { group: Some(group), ..place.within() })?;
-    Some(Condition::Each { quantifier, group, part: Box::new(part) })
+    Ok(Condition::Each { quantifier, group, part: Box::new(part) })
 }
 
-fn compare(words: &mut Words<'_>, figure: Operand) -> Option<Condition> {
-    let comparison = match words.next()? {
+fn compare(words: &mut Words<'_>, figure: Operand) -> Read<Condition> {
+    let comparison = match next(words)? {
         "<" => Comparison::Less,
         "<=" => Comparison::AtMost,
         "==" => Comparison::Equal,
         "!=" => Comparison::Not,
         ">=" => Comparison::AtLeast,
         ">" => Comparison::More,
-        _ => return None,
+        _ => return Err(Misfit::Form),
     };
-    let value = words.next()?.parse::<f64>().ok().filter(|number| number.is_finite())?;
-    Some(Condition::Compare { figure, comparison, value })
+    let value = next(words)?.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or(Misfit::Form)?;
+    Ok(Condition::Compare { figure, comparison, value })
 }
 
 impl Comparison {
@@ -336,7 +414,68 @@ mod tests {
         let change = compare(Operand::Change(Metric::Height), Comparison::AtMost, 1.0);
         assert_eq!(read("change height <= 1"), change);
         let condition = read("not change height <= 1 or change pool > 2 and every block gap < 9");
-        assert_eq!(condition.changes().collect::<Vec<_>>(), [Metric::Height, Metric::Pool]);
+        assert_eq!(condition.changes(), [(None, Metric::Height), (None, Metric::Pool)]);
+    }
+
+    #[test]
+    fn members_change_and_converge() {
+        let compare = |figure, comparison, value| Condition::Compare { figure, comparison, value };
+        let each = |quantifier, group, part| Condition::Each { quantifier, group, part: Box::new(part) };
+        let grown = compare(Operand::Change(Metric::Height), Comparison::AtMost, 1.0);
+        let lost = compare(Operand::Change(Metric::Missed), Comparison::More, 0.0);
+        assert_eq!(read("every node change height <= 1"), each(Quantifier::Every, MemberKind::Node, grown.clone()));
+        assert_eq!(read("some delegate change missed > 0"), each(Quantifier::Some, MemberKind::Delegate, lost.clone()));
+        let both = Condition::Any(vec![Condition::Converged, not(grown)]);
+        let condition = read("every node (converged or not change height <= 1) and change pool > 2");
+        let change = compare(Operand::Change(Metric::Pool), Comparison::More, 2.0);
+        assert_eq!(condition, Condition::All(vec![each(Quantifier::Every, MemberKind::Node, both), change]));
+        assert_eq!(condition.changes(), [(Some(MemberKind::Node), Metric::Height), (None, Metric::Pool)]);
+        assert!(condition.is_about_convergence() && !read("change height > 1").is_about_convergence());
+        let delegate = read("some delegate (not converged and change missed > 0)");
+        assert_eq!(
+            delegate,
+            each(Quantifier::Some, MemberKind::Delegate, Condition::All(vec![not(Condition::Converged), lost]))
+        );
+    }
+
+    /// The message names the part and the group, and the reason.
+    #[test]
+    fn combinations_without_a_meaning_are_named() {
+        for (text, wanted) in [
+            (
+                "every block change gap > 1",
+                "its metrics in a condition on a block, and 'change' outside of it, for a block never changes",
+            ),
+            (
+                "some block (height > 3 and not converged)",
+                "on a block, and 'converged' outside of it, for a block stands on no chain",
+            ),
+            (
+                "every node some block height > 1",
+                "'converged' in a condition on a node, and 'some' outside of it, for a quantifier asks one node",
+            ),
+            ("every block every node height > 1", "its metrics in a condition on a block, and 'every' outside"),
+            ("every delegate invariants", "on a delegate, and 'invariants' outside of it"),
+            ("some node invariant \"supply is conserved\"", "on a node, and 'invariant' outside of it"),
+            ("every node missed <= 1", "rollbacks, rollback-depth, suspended"),
+            ("every node change missed <= 1", "in the place of 'missed', for a node has no such metric"),
+            (
+                "some block pool > 1",
+                "one of height, gap, transactions in the place of 'pool', for a block has no such metric",
+            ),
+            (
+                "every delegate change height > 1",
+                "one of blocks, missed in the place of 'height', for a delegate has no such metric",
+            ),
+            ("change converged", "a metric behind 'change', for 'converged' is no number"),
+            ("change every node height > 1", "a metric behind 'change', for 'every' is no number"),
+            ("every node change (height > 1)", "a metric behind 'change', for '(' is no number"),
+            ("change invariants", "a metric behind 'change', for 'invariants' is no number"),
+            ("every node change converged", "a metric behind 'change', for 'converged' is no number"),
+        ] {
+            let allowed = text.parse::<Condition>().expect_err(text);
+            assert!(allowed.contains(wanted), "{text}: {allowed}");
+        }
     }
 
     fn not(condition: Condition) -> Condition {
@@ -368,14 +507,12 @@ mod tests {
             "every height > 1",
             "every node",
             "every nodes height > 1",
-            // No metric of this group.
-            "every node missed <= 1",
-            "some block pool > 1",
-            "every node converged",
-            "every node change height > 1",
-            "every node some block height > 1",
+            "every node converged > 1",
+            "every node change",
+            "every node change hight > 1",
+            "every node change height",
+            "every node hight > 1",
             "change",
-            "change converged",
             "change height",
         ] {
             let found = text.parse::<Condition>();

@@ -4,11 +4,14 @@ use super::Case;
 use crate::{
     actors::NodeId,
     ledger::Link,
-    protocol::{Height, PublicKey},
+    protocol::{Height, PublicKey, Slot},
     scenario::assertion::{Condition, MemberKind, Metric, Operand, Quantifier},
-    sim::tips::path,
+    sim::{Plan, tips::path},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A member of a group.
 #[derive(Clone, Debug)]
@@ -32,6 +35,46 @@ struct Share {
     blocks: i32,
     /// Its slots between two of them.
     missed: i32,
+}
+
+impl Share {
+    /// A delegate's metric ([`MemberKind::metrics`]).
+    fn of(self, metric: Metric) -> f64 {
+        if metric == Metric::Missed { self.missed } else { self.blocks }.into()
+    }
+}
+
+/// The figures of whose change something is asserted, at the end of a slot.
+#[derive(Clone, Default)]
+pub(super) struct Figures {
+    /// The network's; `None` where one was not defined.
+    pub(super) network: BTreeMap<Metric, Option<f64>>,
+    /// Each node's, live or down, by their number.
+    nodes: BTreeMap<Metric, Vec<f64>>,
+    /// The delegates' shares in the winning chain, if a change of one is asked for. Delegates without a share have none of it.
+    shares: Option<BTreeMap<PublicKey, Share>>,
+}
+
+impl Figures {
+    /// A metric of a node or a delegate; `None` if it was not recorded, because no slot is before.
+    pub(super) fn of(&self, member: &Member, metric: Metric) -> Option<f64> {
+        match member {
+            Member::Node(node) => self.nodes.get(&metric)?.get(node.0 as usize).copied(),
+            Member::Delegate(key) => Some(self.shares.as_ref()?.get(key).copied().unwrap_or_default().of(metric)),
+            Member::Block(_) => None,
+        }
+    }
+}
+
+/// Returns the nodes on which each delegate forges.
+pub(super) fn nodes_of(plan: &Plan) -> BTreeMap<PublicKey, Vec<NodeId>> {
+    let mut nodes: BTreeMap<PublicKey, Vec<NodeId>> = BTreeMap::new();
+    for (number, node) in (0..).zip(&plan.nodes) {
+        if let Some(keys) = &node.forger {
+            nodes.entry(*keys.public()).or_default().push(NodeId(number));
+        }
+    }
+    nodes
 }
 
 /// A condition on blocks, and what was found of a chain.
@@ -77,19 +120,24 @@ impl Case {
         if members.is_empty() {
             return (None, "no node is live".to_owned());
         }
-        match members.iter().find_map(|member| self.decides(member, part, decides)) {
-            Some(found) => (Some(decides), found),
+        let mut open = None;
+        for member in &members {
+            match self.holds_of(member, part) {
+                Some(holds) if holds == decides => return (Some(decides), self.found_of(member, part)),
+                None => open = open.or(Some(member)),
+                Some(_) => {}
+            }
+        }
+        match open {
+            Some(member) => (None, self.found_of(member, part)),
             None => (Some(!decides), undecided(quantifier, members.len(), kind)),
         }
     }
 
-    /// Returns the finding for a member of which the condition is `decides`.
-    fn decides(&mut self, member: &Member, part: &Condition, decides: bool) -> Option<String> {
-        if self.holds_of(member, part) != Some(decides) {
-            return None;
-        }
+    /// Returns the finding for a member.
+    fn found_of(&mut self, member: &Member, part: &Condition) -> String {
         let (_, found) = self.judge(part, self.slot, Some(member));
-        Some(format!("{}: {found}", self.name_of(member)))
+        format!("{}: {found}", self.name_of(member))
     }
 
     /// Judges a condition of a member as [`Case::judge`] does, without words.
@@ -102,6 +150,45 @@ impl Case {
         }
     }
 
+    /// Returns the figures of whose change something is asserted, as they are now, where slot `end` begins.
+    pub(super) fn figures(&mut self, changes: BTreeSet<(Option<MemberKind>, Metric)>, end: Slot) -> Figures {
+        let mut figures = Figures::default();
+        for (group, metric) in changes {
+            match group {
+                None => {
+                    let now = self.metric(metric, end);
+                    figures.network.insert(metric, now);
+                }
+                Some(MemberKind::Node) => {
+                    let nodes = (0..self.counts.len() as u32).map(|node| Member::Node(NodeId(node)));
+                    let now = nodes.map(|node| self.metric_of(&node, metric)).collect();
+                    figures.nodes.insert(metric, now);
+                }
+                Some(MemberKind::Delegate) => {
+                    self.share_out();
+                    figures.shares = self.shares.as_ref().map(|shares| shares.of.clone());
+                }
+                Some(MemberKind::Block) => {}
+            }
+        }
+        figures
+    }
+
+    /// Returns true if a node stands on the winning tip, or if at least one node of a delegate is live and all that are stand there.
+    pub(super) fn has_converged(&self, member: &Member) -> bool {
+        let winning = self.tips.winning().id();
+        let stands = |node: &NodeId| self.tips.of(*node).id() == winning;
+        match member {
+            Member::Node(node) => stands(node),
+            Member::Delegate(key) => {
+                let nodes = self.nodes_of.get(key).map_or(&[][..], Vec::as_slice);
+                let mut live = nodes.iter().filter(|node| self.tips.is_live(**node)).peekable();
+                live.peek().is_some() && live.all(stands)
+            }
+            Member::Block(_) => false,
+        }
+    }
+
     /// Asks the blocks of the winning chain that were not asked before. Returns what was found of the first that decides.
     fn ask_blocks(&mut self, condition: &Condition, part: &Condition, decides: bool) -> Option<String> {
         let tip = self.tips.winning().clone();
@@ -111,7 +198,9 @@ impl Case {
         let stands = before.filter(|(height, _)| left.last().is_none_or(|lowest| *height < lowest.height()));
         let ask = |link: Arc<Link>| {
             let height = link.height();
-            Some((height, self.decides(&Member::Block(link), part, decides)?))
+            let member = Member::Block(link);
+            let is_decided = self.holds_of(&member, part) == Some(decides);
+            is_decided.then(|| (height, self.found_of(&member, part)))
         };
         let decided = stands.or_else(|| new.into_iter().find_map(ask));
         let asked = Asked { condition: condition.clone(), tip, decided: decided.clone() };
@@ -163,8 +252,8 @@ impl Case {
             (Member::Node(node), Metric::Height) => self.tips.of(*node).height().0.into(),
             (Member::Node(node), _) => self.counts[node.0 as usize].of(metric).expect("a node has this count") as f64,
             (Member::Delegate(key), _) => {
-                let share = self.shares.as_ref().and_then(|shares| shares.of.get(key)).copied().unwrap_or_default();
-                if metric == Metric::Missed { share.missed } else { share.blocks }.into()
+                let share = self.shares.as_ref().and_then(|shares| shares.of.get(key)).copied();
+                share.unwrap_or_default().of(metric)
             }
             (Member::Block(link), Metric::Gap) => gap(link).into(),
             (Member::Block(link), Metric::Transactions) => link.block().transactions.len() as f64,

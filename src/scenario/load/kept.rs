@@ -1,7 +1,7 @@
 //! The files of a scenario, read once: so that a study can keep them, and be played from what it has kept.
 
 use super::sources::Sources;
-use crate::scenario::{Scenario, ScenarioError, mistake::Mistake, workload::WorkloadKind};
+use crate::scenario::{Scenario, ScenarioError, mistake::Mistake};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -50,13 +50,13 @@ impl ScenarioFiles {
     pub(super) fn redirect(&self, scenario: &mut Scenario) -> Result<(), Mistake> {
         let Some(copies) = &self.copies else { return Ok(()) };
         for (index, workload) in scenario.workloads.iter_mut().enumerate() {
-            if let WorkloadKind::Chain(chain) = &mut workload.kind {
-                chain.copy.0 = Some(copies.get(&chain.file).cloned().ok_or_else(|| Mistake {
-                    key: format!("workload[{index}].file"),
-                    found: format!("'{}'", chain.file),
-                    allowed: "a file that the study has kept".to_owned(),
-                })?);
-            }
+            let Some(file) = workload.kind.file() else { continue };
+            let copy = copies.get(file).cloned().ok_or_else(|| Mistake {
+                key: format!("workload[{index}].file"),
+                found: format!("'{file}'"),
+                allowed: "a file that the study has kept".to_owned(),
+            })?;
+            workload.kind.read_copy(copy);
         }
         Ok(())
     }

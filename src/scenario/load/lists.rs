@@ -207,7 +207,8 @@ fn rows<'a>(text: &'a str, headers: &[&str]) -> Result<Vec<(usize, Vec<&'a str>)
     lines.map(row).collect()
 }
 
-fn cells(line: &str) -> Vec<&str> {
+/// The cells of a line of a CSV file, without spaces and quotes around them.
+pub fn cells(line: &str) -> Vec<&str> {
     line.split(',').map(|cell| unquoted(cell.trim())).collect()
 }
 

@@ -1,8 +1,10 @@
-//! A generator: wallets that are funded first, and then send what the mix says, as fast as the rate says.
+//! A generator: wallets that are funded first, and then send what the mix says, as fast as the rate says, or when and what the rows of a
+//! file say.
 
 use super::{
     Arrivals, Generate, Kind, SourceContext,
     make::{LazyPair, Maker, OpenLock, Sender, holds_up},
+    trace::{Recipient, TraceRow},
 };
 use crate::{
     actors::{Choices, NodeId, SimTime, Submission, message::Transactions},
@@ -41,12 +43,15 @@ const GAP: u64 = 4;
 /// The parts of a transaction that are drawn separately.
 const AMOUNT: u64 = 1;
 const FEE: u64 = 2;
+const VENDOR_FIELD: u64 = 3;
 
 /// Makes transactions of every type.
 #[derive(Clone)]
 pub struct Generator {
     network: SourceContext,
     plan: Generate,
+    /// The rows of a recorded load, one for each transaction.
+    rows: Option<Arc<[TraceRow]>>,
     choices: Choices,
     senders: Vec<(Sender, Pending)>,
     /// The numbers of all senders, ascending.
@@ -105,7 +110,7 @@ enum Funding {
 
 impl Generator {
     /// A generator that has done nothing yet.
-    pub fn new(network: SourceContext, (plan, wallets): (Generate, Wallets)) -> Self {
+    pub fn new(network: SourceContext, (plan, wallets, rows): (Generate, Wallets, Option<Arc<[TraceRow]>>)) -> Self {
         let (byte, crypto) = (network.tree.config().network.pub_key_hash, network.tree.config().crypto);
         let sender = |(number, (keys, second)): (u32, &(KeyPair, PrivateKey))| {
             let (keys, second) = (keys.clone(), second.clone());
@@ -123,6 +128,7 @@ impl Generator {
             choices: wallets.choices,
             order: (0..plan.wallets as usize).collect(),
             plan,
+            rows,
             senders,
             locks: Vec::new(),
             mix,
@@ -161,17 +167,22 @@ impl Generator {
         let mut handed_in = Vec::new();
         while let Some(due) = self.due.filter(|due| *due <= now) {
             handed_in.extend(self.next_one(now, state));
-            self.due = Some(due + self.gap());
+            self.due = self.gap().map(|gap| due + gap);
         }
         handed_in
     }
 
     fn next_one(&mut self, now: SimTime, state: &State) -> Option<(NodeId, Transactions)> {
         self.number += 1;
-        let kind = self.draw_kind();
-        let (some, count) = self.some_senders();
+        let row = self.rows.as_ref().and_then(|rows| rows.get(self.number as usize - 1)).cloned();
+        let kind = row.as_ref().and_then(|row| row.kind).unwrap_or_else(|| self.draw_kind());
+        let (some, count) = match row.as_ref().and_then(|row| row.sender) {
+            Some(sender) => ([sender as usize; TRIES], 1),
+            None => self.some_senders(),
+        };
         let mut some = some.into_iter().take(count);
-        let (index, made) = some.find_map(|index| Some((index, self.made_by(index, kind, now, state)?)))?;
+        let (index, made) =
+            some.find_map(|index| Some((index, self.made_by(index, kind, row.as_ref(), now, state)?)))?;
         // Always the same node for one sender: at another, a later nonce could arrive before an earlier one.
         Some((self.network.nodes[index % self.network.nodes.len()], one(made)))
     }
@@ -188,11 +199,33 @@ impl Generator {
         (some, count)
     }
 
-    fn made_by(&mut self, index: usize, kind: Kind, now: SimTime, state: &State) -> Option<SignedTransaction> {
+    fn made_by(
+        &mut self,
+        index: usize,
+        kind: Kind,
+        row: Option<&TraceRow>,
+        now: SimTime,
+        state: &State,
+    ) -> Option<SignedTransaction> {
         let tried = [self.number, TRIED, index as u64];
         let [number, what, sender] = tried;
         let amount = self.plan.amount.draw(&mut self.choices.at(&[number, what, sender, AMOUNT])) * 1e8;
         let fee = self.plan.fee.draw(&mut self.choices.at(&[number, what, sender, FEE]));
+        let amount = row
+            .and_then(|row| row.amount)
+            .unwrap_or_else(|| Arktoshi::new((amount as u64).max(1)).unwrap_or(Arktoshi::MAX));
+        let lengths = self.plan.vendor_field.as_ref();
+        let drawn = || Some(lengths?.draw(&mut self.choices.at(&[number, what, sender, VENDOR_FIELD])));
+        let vendor_field = row.and_then(|row| row.vendor_field).or_else(drawn);
+        let byte = self.network.tree.config().network.pub_key_hash;
+        let recipient = row.and_then(|row| row.recipient).map(|recipient| match recipient {
+            Recipient::Wallet(wallet) => self.senders[wallet as usize].0.address,
+            Recipient::Address(hash) => {
+                let mut address = [byte; 21];
+                address[1..].copy_from_slice(&hash);
+                Address::from_bytes(address)
+            }
+        });
         let (sender, pending) = &mut self.senders[index];
         let wallet = state.wallet(&sender.address);
         let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);
@@ -209,7 +242,9 @@ impl Generator {
             state,
             random: self.choices.at(&tried),
             locks: &mut self.locks,
-            amount: Arktoshi::new((amount as u64).max(1)).unwrap_or(Arktoshi::MAX),
+            amount,
+            recipient,
+            vendor_field,
             fee,
         };
         let made = maker.make(kind, sender, wallet?, pending.nonce + 1)?;
@@ -230,14 +265,20 @@ impl Generator {
         self.mix[self.mix.len() - 1].0
     }
 
-    fn gap(&mut self) -> Duration {
+    /// The time until the next transaction is due; `None` after the last row of a file.
+    fn gap(&self) -> Option<Duration> {
+        if let Some(rows) = &self.rows {
+            let next = self.number as usize;
+            let before = next.checked_sub(1).map_or(Some(Duration::ZERO), |before| Some(rows.get(before)?.at))?;
+            return Some(rows.get(next)?.at.saturating_sub(before));
+        }
         let seconds = match self.plan.arrivals {
             Arrivals::Even => 1.0 / self.plan.per_second,
             Arrivals::Poisson => Exp::new(self.plan.per_second)
                 .expect("the rate was checked to be positive")
                 .sample(&mut self.choices.at(&[self.number, GAP])),
         };
-        Duration::from_secs_f64(seconds.clamp(1e-6, 1e9))
+        Some(Duration::from_secs_f64(seconds.clamp(1e-6, 1e9)))
     }
 
     fn is_funded(&self, state: &State) -> bool {
@@ -251,6 +292,10 @@ impl Source for Generator {
         let applied = tree.applied(tip);
         let state = &applied.state;
         let later = |submissions| Poll { submissions, again: Some(now + PATIENCE) };
+        // The rows of a file count from the beginning of the workload, however long the funding takes.
+        if self.rows.is_some() && self.number == 0 && self.due.is_none() {
+            self.due = self.gap().map(|gap| now + gap);
+        }
         if !tree.config().milestones.at(tip.height()).aip11 {
             return later(Vec::new());
         }
@@ -262,7 +307,9 @@ impl Source for Generator {
             Funding::Asked if !self.is_funded(state) => return later(Vec::new()),
             Funding::Asked => {
                 self.funding = Funding::Done;
-                self.due = Some(now + self.gap());
+                if self.rows.is_none() {
+                    self.due = self.gap().map(|gap| now + gap);
+                }
             }
             Funding::Done => {}
         }
@@ -281,7 +328,7 @@ impl Source for Generator {
 
     fn save(&self, out: &mut Saver) {
         // The order is as it was made whenever nothing is drawn.
-        let Self { network, plan: _, choices, senders, order: _, locks, mix: _, funding, due, number } = self;
+        let Self { network, plan: _, rows: _, choices, senders, order: _, locks, mix: _, funding, due, number } = self;
         network.nodes.save(out);
         choices.save(out);
         locks.save(out);

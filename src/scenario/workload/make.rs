@@ -48,6 +48,10 @@ pub struct Maker<'a> {
     /// Locks made by this workload.
     pub locks: &'a mut Vec<OpenLock>,
     pub amount: Arktoshi,
+    /// The wallet that receives; drawn, if absent.
+    pub recipient: Option<Address>,
+    /// The bytes of the vendor field; if absent, one transfer of ten has one.
+    pub vendor_field: Option<usize>,
     /// A multiple of the static fee.
     pub fee: f64,
 }
@@ -60,16 +64,29 @@ impl Maker<'_> {
             Kind::MultiSignature => return self.multi_signature(sender, wallet, nonce),
             Kind::HtlcLock => {
                 let (builder, secret) = self.lock();
+                let builder = self.with_vendor_field(builder, kind);
                 let signed = self.sign(builder, sender, wallet, nonce);
                 self.locks.push(OpenLock { id: signed.id(), secret });
                 return Some(signed);
             }
             other => self.builder(other, sender, wallet)?,
         };
-        if kind == Kind::Transfer && self.random.random_ratio(1, 10) {
+        if self.vendor_field.is_some() {
+            builder = self.with_vendor_field(builder, kind);
+        } else if kind == Kind::Transfer && self.random.random_ratio(1, 10) {
             builder = builder.vendor_field(format!("number {}", sender.made));
         }
         Some(self.sign(builder, sender, wallet, nonce))
+    }
+
+    /// With a vendor field of the wanted length, as far as the type and the network allow one.
+    fn with_vendor_field(&self, builder: TransactionBuilder, kind: Kind) -> TransactionBuilder {
+        let next = self.state.height().next();
+        let most = self.network.tree.config().milestones.at(next).vendor_field_length.unwrap_or(0);
+        match self.vendor_field.filter(|_| kind.has_vendor_field()).map(|length| length.min(most)) {
+            None | Some(0) => builder,
+            Some(length) => builder.vendor_field("-".repeat(length)),
+        }
     }
 
     fn builder(&mut self, kind: Kind, sender: &Sender, wallet: &Wallet) -> Option<TransactionBuilder> {
@@ -183,6 +200,9 @@ impl Maker<'_> {
     }
 
     fn recipient(&mut self) -> Address {
+        if let Some(recipient) = self.recipient {
+            return recipient;
+        }
         let accounts = &self.network.testnet.accounts;
         match self.random.random_range(0..=accounts.len()) {
             // A recipient that is new to the chain.
