@@ -7,6 +7,7 @@
 //!                                 model    may each transaction be there, and is its effect all that changed?
 //!                                 figures  what has each delegate forged and missed?
 //!                                 votes    are weights the coin of the voters?
+//!                                 finality is the last final block what the blocks below say?
 //!                                 whole    at a round's end: is every other wallet what it was, is all of it listed?
 //! ```
 //!
@@ -18,6 +19,7 @@ mod account;
 mod authority;
 pub(in crate::check) mod business;
 mod figures;
+mod finality;
 mod header;
 mod model;
 #[cfg(test)]
@@ -55,7 +57,7 @@ pub struct StepInvariant {
 }
 
 /// All invariants of a step, in the order in which they are held against a block.
-pub const STEP_INVARIANTS: [StepInvariant; 15] = [
+pub const STEP_INVARIANTS: [StepInvariant; 16] = [
     StepInvariant {
         name: "a block says what it holds",
         source: "consensus.md 3.4, protocol.md 4.2",
@@ -95,6 +97,11 @@ pub const STEP_INVARIANTS: [StepInvariant; 15] = [
         name: "a round has as many blocks as members",
         source: "consensus.md 1.1, I6",
         check: turn::round_ends,
+    },
+    StepInvariant {
+        name: "the last final block is that of the rule",
+        source: "protocols.md finality",
+        check: finality::last_final,
     },
     StepInvariant {
         name: "a new round is made of the heaviest delegates",

@@ -7,6 +7,7 @@
 mod deeds;
 mod faults;
 mod network;
+mod rare;
 
 use super::seeds::SeedSet;
 use crate::{
@@ -148,6 +149,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     }
     let deeds = *[0, 10, 30, 30, 60, 120].choose(draw).unwrap_or(&30);
     scenario.actions.extend(Actions::new(draw, &scenario.network, troubled * seats).draw(deeds));
+    rare::add(seed, &mut scenario, troubled * seats, frame.base.is_none());
     let more = if is_whole(&scenario.network.model) { rounds_to_converge(seats) + 1 } else { 2 };
     scenario.rounds =
         scenario.rounds.max(rounds_for(&scenario.network, (troubled + more) * seats, scenario.slots_a_turn()));

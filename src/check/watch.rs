@@ -5,10 +5,13 @@
 //! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found no fault in
 //! forks.
 
+mod forged;
 mod losses;
 mod marks;
 mod pools;
 mod proofs;
+#[cfg(test)]
+mod tests;
 
 use super::{
     Certificate, Finding, Sometimes,
@@ -99,6 +102,8 @@ struct Node {
     forged: Option<(Slot, Arc<Block>)>,
     /// Its relay has taken that one: what becomes of it when it comes back from others is nothing of the delegate's.
     forged_taken: bool,
+    /// The greatest height at which it made a block, by the delegate, where a rule of finality asks.
+    forged_up_to: BTreeMap<PublicKey, Height>,
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
@@ -149,6 +154,7 @@ impl Watch {
             irregular: false,
             forged: None,
             forged_taken: false,
+            forged_up_to: BTreeMap::new(),
             pending: BTreeMap::new(),
             removed: Vec::new(),
             taken: BTreeMap::new(),
@@ -464,30 +470,6 @@ impl Seen {
         if !same {
             let what = "another node computed another state for this block".to_owned();
             self.find(&conduct::AGREEMENT, now, Some(node), Some(link), what);
-        }
-    }
-
-    fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, block: &Arc<Block>) {
-        self.heard.hears(block);
-        let known = &mut self.nodes[node.0 as usize];
-        let before = known.forged.replace((slot, block.clone()));
-        known.forged_taken = false;
-        let (is_deviant, is_irregular) = (known.deviant, known.irregular);
-        // A spare node forges for two delegates, and twice for another one if two faults say so.
-        let is_same = |other: &Arc<Block>| other.header.generator == block.header.generator;
-        let is_own = self.keys.get(node.0 as usize).is_none_or(|key| *key == Some(block.header.generator));
-        let Some((last, other)) = before.filter(|(_, other)| is_same(other)) else { return };
-        if !is_deviant && is_own && last == slot && other.id != block.id {
-            let what = format!("its delegate made blocks {} and {} in slot {slot}", other.id, block.id);
-            self.find(&conduct::ONE_A_SLOT, now, Some(node), None, what);
-        }
-        let (said, forged) = (block.header.forged_before, other.header.height);
-        if !is_irregular && self.tree.rules().ledger.finality.asks_forgers() && said < forged {
-            let what = format!(
-                "block {} names height {said}, and its delegate had forged block {} at {forged}",
-                block.id, other.id
-            );
-            self.find(&conduct::DISCLOSED, now, Some(node), None, what);
         }
     }
 

@@ -327,6 +327,12 @@ impl State {
         self.wallet_mut(address)
     }
 
+    /// The rule's knowledge, to be changed in the same way.
+    #[cfg(test)]
+    pub(crate) fn tampered_finality(&mut self) -> &mut Finality {
+        &mut self.finality
+    }
+
     /// A state whose lists name what no wallet has, one list at a time.
     #[cfg(test)]
     pub(crate) fn with_false_lists(&self, address: Address) -> [Self; 5] {

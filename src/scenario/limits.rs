@@ -46,7 +46,7 @@ const BLOCK_BYTES_LIMIT: u32 = 1_000_000_000;
 const WORK_LIMIT: u32 = 1_000_000_000;
 /// The largest number of cores of a node.
 const CORES_LIMIT: u32 = 1_024;
-/// Blocks that a lock can last beyond the shortest time.
+/// Blocks that a lock can last beyond the shortest time, or that a transfer can wait.
 const BLOCKS_LIMIT: u32 = 1_000_000;
 /// Payments of a multipayment: more cannot be written.
 const PAYMENTS_LIMIT: u32 = 65_535;

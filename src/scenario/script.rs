@@ -81,6 +81,9 @@ impl Script {
         }
         if action.wrong == Some(Wrong::Expired) {
             builder = builder.expiration(state.height().0 + 1);
+        } else if action.does == Deed::Transfer && action.blocks > 0 {
+            // It is forged in the next block at the earliest, and a block of its expiration cannot hold it.
+            builder = builder.expiration(state.height().0 + 2 + action.blocks);
         }
         let transaction = self.signed(action, builder, sender, state);
         self.pending.entry(address).or_default().insert(nonce, (transaction.id(), state.height().0));

@@ -1,6 +1,7 @@
 //! The power of the model: a state with one wrong value is found out, for each value that a wallet, a delegate or a list
 //! of the state has.
 
+mod finality;
 mod votes;
 
 use super::{BlockStep, check_step, whole};
@@ -55,11 +56,16 @@ fn rich_chain() -> (Arc<BlockTree>, Vec<Arc<Link>>) {
 
 /// The tree of a scenario of this text, and its chain after 40 slots, the genesis block first.
 fn played(text: &str) -> (Arc<BlockTree>, Vec<Arc<Link>>) {
+    played_for(40, text)
+}
+
+/// The tree of a scenario of this text, and its chain after some slots, the genesis block first.
+fn played_for(slots: u64, text: &str) -> (Arc<BlockTree>, Vec<Arc<Link>>) {
     let scenario = Scenario::parse(text, Path::new("step.toml")).expect("the test writes a scenario");
     let seeds = SeedTree::new(1);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let mut stage = InlineStage::new(&plan, Vec::new());
-    stage.run_until(plan.start + Duration::from_secs(8 * 40));
+    stage.run_until(plan.start + Duration::from_secs(8 * slots));
     let tip = stage.world().best().clone();
     let mut chain: Vec<_> = std::iter::successors(Some(tip), |link| link.parent()).collect();
     chain.reverse();

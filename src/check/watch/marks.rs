@@ -55,6 +55,7 @@ impl Node {
             grew_from,
             forged,
             forged_taken,
+            forged_up_to,
             pending,
             removed,
             taken,
@@ -71,6 +72,7 @@ impl Node {
         tip.save(out);
         forged.save(out);
         forged_taken.save(out);
+        forged_up_to.save(out);
         out.list(pending.len(), pending.keys());
         removed.save(out);
         if !removed.is_empty() {
@@ -128,12 +130,14 @@ mod tests {
         let final_one = tree.extend(&genesis, &Arc::new(block)).expect("its delegate made it");
         let is_final = |seen: &mut Seen| seen.finals.take(&final_one, &tree.applied(&final_one).state);
         let now = SimTime::from_micros(80_000_000);
+        let key = *testnet.delegates[0].keys.public();
         let id = genesis.block().transactions[0].id();
         type Change<'a> = &'a dyn Fn(&mut Seen);
-        let changes: [(&str, Change<'_>); 10] = [
+        let changes: [(&str, Change<'_>); 11] = [
             ("a final block", &|seen| is_final(seen).expect("there is one chain")),
             ("a block forged", &|seen| seen.nodes[0].forged = Some((Slot(9), genesis.block().clone()))),
             ("a block forged and taken", &|seen| seen.nodes[0].forged_taken = true),
+            ("a height forged at", &|seen| _ = seen.nodes[0].forged_up_to.insert(key, Height(2))),
             ("transactions that left", &|seen| seen.nodes[0].removed.push(id)),
             ("transactions that gave way", &|seen| seen.nodes[0].evicted.extend([id])),
             ("a tip that was left", &|seen| seen.nodes[0].facts.leaves(now, &genesis)),

@@ -32,8 +32,8 @@ impl Seen {
             return;
         }
         let broken = broken_pool(&self.tree, known, added);
-        for (conduct, what, certificate) in broken {
-            self.find_proved(conduct, ("", certificate), now, Some(node), None, what);
+        for (conduct, cause, what, certificate) in broken {
+            self.find_proved(conduct, (cause, certificate), now, Some(node), None, what);
         }
     }
 
@@ -242,8 +242,8 @@ impl Room {
     }
 }
 
-/// A rule that a pool breaks, how, and the proof of its cause.
-type Broken = (&'static Conduct, String, Certificate);
+/// A rule that a pool breaks, the cause, how, and the proof of the cause.
+type Broken = (&'static Conduct, &'static str, String, Certificate);
 
 /// Returns the transactions that a pool should not hold, for the senders of what was just added.
 fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) -> Vec<Broken> {
@@ -252,7 +252,7 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
     if node.pending.len() > limit {
         let held = node.pending.len();
         let what = format!("it holds {held}, its limit is {limit}");
-        broken.push((&conduct::POOL_SIZE, what, node.losses.size_proof(held).into()));
+        broken.push((&conduct::POOL_SIZE, "", what, node.losses.size_proof(held).into()));
     }
     let applied = tree.applied(&node.tip);
     let senders: BTreeSet<Address> = added.iter().map(|one| one.sender_address()).collect();
@@ -260,14 +260,17 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
         let own: Vec<_> = node.pending.values().filter(|one| one.sender_address() == sender).collect();
         if let Some(one) = own.iter().find(|one| tree.block_of(&node.tip, &one.id()).is_some()) {
             let what = format!("{} {} is on its chain", one.kind().name(), one.id());
-            broken.push((&conduct::POOL_FORGED, what, Certificate::None));
+            broken.push((&conduct::POOL_FORGED, "", what, Certificate::None));
+        }
+        if let Some(what) = broken_share(tree, &sender, &own, added) {
+            broken.push((&conduct::POOL_SIZE, "of one sender", what, Certificate::None));
         }
         let mut nonces: Vec<u64> = own.iter().filter_map(|one| one.nonce()).map(|nonce| nonce.0).collect();
         nonces.sort_unstable();
         let forged = applied.state.wallet(&sender).map_or(0, |wallet| wallet.nonce.0);
         if !nonces.iter().copied().eq((forged + 1..).take(nonces.len())) {
             let what = format!("it holds nonces {nonces:?} of {sender}, whose nonce is {forged}");
-            broken.push((&conduct::POOL_NONCES, what, Certificate::None));
+            broken.push((&conduct::POOL_NONCES, "", what, Certificate::None));
         }
         for kind in ONE_OF_A_KIND {
             let of_kind = own.iter().filter(|one| one.kind() == kind);
@@ -277,11 +280,28 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
                 !tree.rules().pool.rollback_empties_pool && added.iter().all(|one| !alike.contains(&one.id()));
             if alike.len() > 1 && !came_back {
                 let what = format!("it holds {} of type {} of {sender}", alike.len(), kind.name());
-                broken.push((&conduct::POOL_ONE_OF_A_KIND, what, node.losses.request_proof(&alike).into()));
+                broken.push((&conduct::POOL_ONE_OF_A_KIND, "", what, node.losses.request_proof(&alike).into()));
             }
         }
     }
     broken
+}
+
+/// Returns how a pool breaks its limit for a sender, whose pending transactions are `own`. Where a whole request is checked before any of
+/// it is added (Q15), all of it counts as the first of it. A rollback may bring back more than the limit, and adds none.
+fn broken_share(
+    tree: &BlockTree,
+    sender: &Address,
+    own: &[&Arc<SignedTransaction>],
+    added: &[Arc<SignedTransaction>],
+) -> Option<String> {
+    let rules = &tree.rules().pool;
+    let limit = rules.max_transactions_per_sender;
+    let is_free = own.iter().any(|one| rules.allowed_senders.contains(one.sender()));
+    let new = own.iter().filter(|one| added.iter().any(|other| other.id() == one.id())).count();
+    let counted = if rules.checks_precede_adding { new } else { 1 };
+    let is_broken = !is_free && new > 0 && own.len() >= limit + counted;
+    is_broken.then(|| format!("it holds {} of {sender}, its limit for a sender is {limit}", own.len()))
 }
 
 /// The types of which a pool takes one of each sender at a time. Source: consensus.md 5.2.

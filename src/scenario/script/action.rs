@@ -32,7 +32,8 @@ pub struct Action {
     /// The name of its object: a lock, a username, a hash, a multisignature wallet, a bridgechain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// For so many blocks beyond the shortest time a lock must last.
+    /// The blocks that a lock lasts beyond the shortest time, and after the next one those that can hold a transfer: without the member
+    /// a transfer never expires.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blocks: u32,
     /// The owners of a shared wallet that sign, in this order, counted from 0; as many as must, if empty.
@@ -77,7 +78,7 @@ impl Action {
             (Part::Amount, "amount", self.amount.is_some()),
             (Part::Name, "name", self.name.is_some()),
             (Part::Blocks, "blocks", self.blocks > 0),
-            (Part::Blocks, "by_time", self.by_time),
+            (Part::Clock, "by_time", self.by_time),
             (Part::Payments, "payments", self.payments > 0),
             (Part::Members, "members", !self.members.is_empty()),
             (Part::Text, "vendor_field", self.vendor_field.is_some()),
@@ -142,8 +143,10 @@ enum Part {
     To,
     Amount,
     Name,
-    /// How long a lock lasts.
+    /// How long a lock lasts, or a transfer can wait.
     Blocks,
+    /// A lock that ends at a time.
+    Clock,
     Payments,
     Members,
     Text,
@@ -240,10 +243,10 @@ impl Deed {
     /// The parts that an action with this deed can tell.
     fn uses(self) -> &'static [Part] {
         match self {
-            Self::Transfer => &[Part::To, Part::Amount, Part::Text],
+            Self::Transfer => &[Part::To, Part::Amount, Part::Blocks, Part::Text],
             Self::MultiPayment => &[Part::To, Part::Amount, Part::Payments, Part::Text],
             Self::Vote | Self::Unvote => &[Part::To],
-            Self::Lock => &[Part::To, Part::Amount, Part::Name, Part::Blocks, Part::Text],
+            Self::Lock => &[Part::To, Part::Amount, Part::Name, Part::Blocks, Part::Clock, Part::Text],
             Self::Register | Self::Share | Self::Ipfs | Self::Claim | Self::Refund | Self::ResignBridgechain => {
                 &[Part::Name]
             }
