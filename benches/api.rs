@@ -93,7 +93,14 @@ impl Forge {
     fn block(&mut self, transactions: Vec<Arc<SignedTransaction>>) {
         self.slot += 1;
         let (slots, milestones) = (self.tree.slots(), &self.tree.config().milestones);
-        let owner = self.tree.applied(&self.tip).state.round().owner(Slot(self.slot)).public_key;
+        let owner = self
+            .tree
+            .applied(&self.tip)
+            .state
+            .round()
+            .owner(Slot(self.slot))
+            .expect("each slot has an owner")
+            .public_key;
         let milestone = milestones.at(self.tip.height().next());
         let draft = BlockDraft {
             version: milestone.block.version,

@@ -101,7 +101,7 @@ impl Chain<'_> {
     pub fn make(&self, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Block> {
         let slots = self.tree.slots();
         let slot = Slot(slots.slot(self.tip.block().header.timestamp).0 + 1);
-        let owner = self.tree.applied(&self.tip).state.round().owner(slot).public_key;
+        let owner = self.tree.applied(&self.tip).state.round().owner(slot).expect("each slot has an owner").public_key;
         let milestones = &self.tree.config().milestones;
         let draft = BlockDraft {
             timestamp: slots.start(slot),

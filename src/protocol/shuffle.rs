@@ -46,7 +46,7 @@ pub fn chance(share: f64, active_per_million: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::KeyPair;
+    use crate::protocol::{KeyPair, crypto::CryptoMode};
 
     /// The weight of one delegate, divided among two, gives the pair the same chance: 1 - (1 - φ)² = f.
     #[test]
@@ -62,7 +62,7 @@ mod tests {
     /// delegates own as many together as chance allows.
     #[test]
     fn lots_are_even_and_of_each_delegate_alone() {
-        let keys = ["one", "two"].map(|name| *KeyPair::from_passphrase(name).public());
+        let keys = ["one", "two"].map(|name| *KeyPair::from_passphrase(name, CryptoMode::Real).public());
         let owned = |key: &PublicKey, slot: u32| lot(Slot(slot), key) < chance(1.0, 50_000);
         let counts = keys.map(|key| (0..20_000).filter(|slot| owned(&key, *slot)).count());
         assert!(counts.iter().all(|count| count.abs_diff(1_000) < 139), "{counts:?}");

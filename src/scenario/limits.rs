@@ -13,12 +13,8 @@ use super::{
     workload::{Amounts, Generate, Lengths, Trace, WALLETS_LIMIT, Workload, WorkloadKind},
 };
 use crate::{
-<<<<<<< HEAD
     ledger::{Rules, rules::Gossip},
-=======
-    ledger::Rules,
     protocol::Kind,
->>>>>>> wb
     sim::{
         Fault, Latency,
         fault::Nodes,

@@ -316,7 +316,8 @@ mod tests {
             serve: WorkTime::default(),
         };
         let plan = ProcessorPlan::Regions(vec![of(1), of(2)]);
-        let mut all = Processors::new(2, Some(&plan), &[0, 1]).expect("it takes time");
+        let schedule = RoundSchedule::new(&Milestones::testnet(), 1);
+        let mut all = Processors::new(2, Some(&plan), &[0, 1], &schedule).expect("it takes time");
         let blocks: Vec<Block> = (1..=4).map(|slot| block(slot, Vec::new())).collect();
         let ends = |all: &mut Processors, node, ms: u64| {
             let now = SimTime::from_micros(ms * 1_000);
@@ -351,9 +352,16 @@ mod tests {
         let shared = transfer().sender(*other.public());
         let shared = (0..3).fold(shared, |shared, index| shared.multi_sign(index, &one)).finish();
         let block = block(1, [transfer().sign(&one), second, shared].map(Arc::new).to_vec());
-        let work = WorkTime { block_us: 10_000, transaction_us: 1_000, signature_us: 100, byte_ns: 1_000 };
-        assert_eq!(work.of(&block, 500), Duration::from_micros(10_000 + 3 * 1_000 + 7 * 100 + 500));
-        assert_eq!(WorkTime { signature_us: 0, ..work }.of(&block, 0), Duration::from_micros(13_000));
+        let work = WorkTime {
+            block_us: 10_000,
+            transaction_us: 1_000,
+            signature_us: 100,
+            byte_ns: 1_000,
+            round_end_us: 20_000,
+        };
+        assert_eq!(work.of(&block, 500, false), Duration::from_micros(10_000 + 3 * 1_000 + 7 * 100 + 500));
+        assert_eq!(work.of(&block, 500, true) - work.of(&block, 500, false), Duration::from_micros(20_000));
+        assert_eq!(WorkTime { signature_us: 0, ..work }.of(&block, 0, false), Duration::from_micros(13_000));
     }
 
     proptest! {

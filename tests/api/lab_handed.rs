@@ -42,7 +42,7 @@ fn pending(network: &Network) -> Vec<String> {
 /// The owner of a slot on top of a block.
 fn owner<'n>(network: &'n Network, tip: &Arc<Link>, slot: Slot) -> &'n KeyPair {
     let round = network.plan.tree.applied(tip).state.round().clone();
-    let owner = round.owner(slot).public_key;
+    let owner = round.owner(slot).expect("each slot has an owner").public_key;
     let all = network.plan.nodes.iter().filter_map(|node| node.forger.as_ref());
     all.into_iter().find(|keys| *keys.public() == owner).expect("all forge here")
 }

@@ -38,7 +38,7 @@ impl Forge {
     pub fn block(&self, parent: &Arc<Link>, later: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Link> {
         let (slots, milestones) = (self.tree.slots(), &self.tree.config().milestones);
         let slot = Slot(slots.slot(parent.block().header.timestamp).0 + later);
-        let owner = self.tree.applied(parent).state.round().owner(slot).public_key;
+        let owner = self.tree.applied(parent).state.round().owner(slot).expect("each slot has an owner").public_key;
         let keys = self.testnet.delegates.iter().map(|delegate| &delegate.keys).find(|keys| *keys.public() == owner);
         let draft = BlockDraft {
             version: milestones.at(parent.height().next()).block.version,

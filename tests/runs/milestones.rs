@@ -51,7 +51,7 @@ fn a_chain_crosses_changes_of_the_number_of_delegates() {
         rounds.entry(state.round().number().0).or_insert(height);
         let slots = tree.slots();
         let slot = Slot(slots.slot(tip.block().header.timestamp).0 + 1 + u32::from(height % 7 == 0));
-        let owner = state.round().owner(slot).public_key;
+        let owner = state.round().owner(slot).expect("each slot has an owner").public_key;
         let draft = BlockDraft {
             timestamp: slots.start(slot),
             height: Height(height),

@@ -114,7 +114,14 @@ impl Bench {
     pub fn block(&self, missed: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Block> {
         let slots = self.tree.slots();
         let timestamp = slots.start(Slot(slots.slot(self.tip.block().header.timestamp).0 + 1 + missed));
-        let owner = self.tree.applied(&self.tip).state.round().owner(slots.slot(timestamp)).public_key;
+        let owner = self
+            .tree
+            .applied(&self.tip)
+            .state
+            .round()
+            .owner(slots.slot(timestamp))
+            .expect("each slot has an owner")
+            .public_key;
         let delegates = &self.testnet.delegates;
         let forger = delegates.iter().find(|delegate| *delegate.keys.public() == owner).expect("a genesis delegate");
         let draft = BlockDraft {

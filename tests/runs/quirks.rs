@@ -5,6 +5,7 @@ use dposlab::{
     actors::{Effect, Event, Message, message::AddTransactions},
     ledger::{
         Balance, BlockRejected, Rules, Scratch,
+        round::Turns,
         rules::{MissedBlocks, Shuffle},
     },
     protocol::{
@@ -388,11 +389,11 @@ fn a_forger_sees_refunded_coin_in_the_same_block_or_not() {
 fn a_round_is_shuffled_as_the_rules_say() {
     let order = |shuffle| {
         let bench = Bench::at_genesis(|rules| rules.ledger.shuffle = shuffle);
-        bench.tree.applied(&bench.tip).state.round().order.clone()
+        bench.tree.applied(&bench.tip).state.round().turns.clone()
     };
-    assert_eq!(order(Shuffle::Reference), [0, 4, 3, 2, 1]);
-    assert_eq!(order(Shuffle::EveryPlace), [0, 1, 3, 2, 4]);
-    assert_eq!(order(Shuffle::Ranking), [0, 1, 2, 3, 4]);
+    assert_eq!(order(Shuffle::Reference), Turns::Order(vec![0, 4, 3, 2, 1]));
+    assert_eq!(order(Shuffle::EveryPlace), Turns::Order(vec![0, 1, 3, 2, 4]));
+    assert_eq!(order(Shuffle::Ranking), Turns::Order(vec![0, 1, 2, 3, 4]));
 }
 
 /// Q24: version 2 is allowed from height 2 on.

@@ -212,10 +212,14 @@ fn rounds_of(plan: &Plan, tip: &Arc<Link>, end: Slot) -> BTreeMap<u32, OneRound>
         let number = fresh.schedule().at(at.height().next()).round.0;
         let one = all.entry(number).or_insert_with(|| OneRound { last_height: at.height().0, ..OneRound::default() });
         for missed in from.0..to.0 {
-            one.slots.entry(round.owner(Slot(missed)).public_key.to_string()).or_default().1 += 1;
+            one.slots
+                .entry(round.owner(Slot(missed)).expect("each slot has an owner").public_key.to_string())
+                .or_default()
+                .1 += 1;
         }
         if let Some(height) = block {
-            one.slots.entry(round.owner(to).public_key.to_string()).or_default().0 += 1;
+            one.slots.entry(round.owner(to).expect("each slot has an owner").public_key.to_string()).or_default().0 +=
+                1;
             (one.blocks, one.last_height) = (one.blocks + 1, height);
         }
     };

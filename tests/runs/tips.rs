@@ -50,7 +50,7 @@ fn grow(tree: &BlockTree, keys: &[KeyPair], drafts: &[(usize, u32)]) -> Vec<Arc<
         let parent = links[parent % links.len()].clone();
         let slots = tree.slots();
         let slot = Slot(slots.slot(parent.block().header.timestamp).0 + later);
-        let owner = tree.applied(&parent).state.round().owner(slot).public_key;
+        let owner = tree.applied(&parent).state.round().owner(slot).expect("each slot has an owner").public_key;
         let milestones = &tree.config().milestones;
         let height = parent.height().next();
         let draft = BlockDraft {

@@ -278,10 +278,11 @@ fn a_relay_refuses_its_delegates_block_for_a_round_that_it_left_in_the_slot_befo
         let slots = watched.tree.slots();
         let slot = slots.slot(watched.now.seconds());
         let mut block = (**watched.at(21).block()).clone();
-        (block.header.generator, block.id) = (before.owner(slot).public_key, BlockId::Full([1; 32]));
+        (block.header.generator, block.id) =
+            (before.owner(slot).expect("each slot has an owner").public_key, BlockId::Full([1; 32]));
         let (id, height) = (block.id, block.header.height);
         block.header.timestamp = slots.start(slot);
-        let (got, expected) = (block.header.generator, watched.at(21).block().header.generator);
+        let (got, expected) = (block.header.generator, Some(watched.at(21).block().header.generator));
         watched.hears(Event::BlockForged(Arc::new(block)));
         let why = BlockRejected::WrongForger { id, height, slot, expected, got };
         watched.hears(Event::BlockRefused(Box::new(why)));

@@ -30,7 +30,7 @@ fn below(rule: FinalityRule, delegates: u32, turn: u32, missed: f64) -> Vec<u32>
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let (mut height, mut below) = (Height::GENESIS, Vec::new());
     for slot in 1..40 * delegates * turn {
-        let owner = round.owner(crate::protocol::Slot(slot)).public_key;
+        let owner = round.owner(crate::protocol::Slot(slot)).expect("each slot has an owner").public_key;
         if random.random_bool(missed) {
             continue;
         }

@@ -44,7 +44,7 @@ impl Narration {
         let slot_of = |link: &Link| slots.slot(link.block().header.timestamp).0;
         // Of a gap of more than a round as many are told as a round has members. Source: consensus.md 1.5.
         for slot in (slot_of(&parent) + 1..slot_of(link)).take(ROUND as usize) {
-            let owner = before.state.round().owner(Slot(slot)).public_key;
+            let owner = before.state.round().owner(Slot(slot)).expect("each slot has an owner").public_key;
             self.tell("forger.missing", owner.address(23).to_string());
         }
         if link.height().0.is_multiple_of(ROUND) {

@@ -290,7 +290,7 @@ impl Cluster {
     /// The keys of the delegate that owns a slot after this block.
     pub fn owner(&self, parent: &Arc<Link>, slot: Slot) -> KeyPair {
         let applied = self.tree.applied(parent);
-        let key = applied.state.round().owner(slot).public_key;
+        let key = applied.state.round().owner(slot).expect("each slot has an owner").public_key;
         let delegate = self.testnet.delegates.iter().find(|delegate| *delegate.keys.public() == key);
         delegate.expect("all delegates are generated").keys.clone()
     }

@@ -192,6 +192,7 @@ mod tests {
             transactions in any::<u64>(),
             missing in prop::collection::vec(0_u8..9, 0..5),
             weights in prop::option::of(prop::collection::vec(any::<i128>(), 1..6)),
+            is_lottery in any::<bool>(),
             junk in prop::collection::vec(any::<u8>(), 0..40),
         ) {
             let key = |number: u8| PublicKey::from_bytes([number; 33]);
@@ -206,8 +207,11 @@ mod tests {
                     })
                     .collect();
                 let position = RoundPosition { round: RoundNumber(7), first: Height(300), delegates: 51, turn: 12 };
-                let order = (0..members.len()).rev().collect();
-                RoundEnd { missed: vec![key(3)], created: Arc::new(Round { position, members, order }) }
+                let turns = match is_lottery {
+                    true => Turns::Lottery((0..members.len() as u64).map(|place| u64::MAX - place).collect()),
+                    false => Turns::Order((0..members.len()).rev().collect()),
+                };
+                RoundEnd { missed: vec![key(3)], created: Arc::new(Round { position, members, turns }) }
             });
             let missing: Vec<PublicKey> = missing.into_iter().map(key).collect();
             let is_notable = !missing.is_empty() || round_end.is_some();
