@@ -105,7 +105,7 @@ pub struct Round {
 pub enum Turns {
     /// One for each slot: the forging order, as indexes into the members.
     Order(Vec<usize>),
-    /// Those who draw less than their chance out of 2^64, by member.
+    /// The members who draw less than their chances out of 2^64, which are by member.
     Lottery(Vec<u64>),
 }
 
@@ -179,7 +179,7 @@ impl Round {
             Turns::Lottery(chances) => {
                 let place = self.members.iter().position(|member| member.public_key == *key)?;
                 let chance = chances[place];
-                // One more slot without a win after so many has a chance of e^-50.
+                // The chance that none of them is its own is e^-50.
                 let slots = 50 * (u64::MAX / chance.max(1)).min(1_000_000) as u32;
                 let end = from.0.saturating_add(slots);
                 (from.0..end).map(Slot).find(|slot| shuffle::lot(*slot, key) < chance)

@@ -61,7 +61,7 @@ pub enum Gossip {
     Reference,
     /// Each node that has the block tells its peers so. A peer asks the first one that tells it for the block, and gets it then.
     Announce,
-    /// Each node that has put the block on its chain sends it to so many of its peers, drawn at random, once. Lisk's way: it pushes a
+    /// Each node that has put the block on its chain sends it to this number of its peers, drawn at random, once. Lisk's way: it pushes a
     /// block to 16 or 25 peers (LIP-0004).
     Push(u32),
 }

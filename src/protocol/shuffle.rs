@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(chance(0.0, 50_000), 0);
     }
 
-    /// Of 20,000 slots a delegate with all of the weight owns 1,000, but for 4.5 standard deviations of a binomial distribution; and two
+    /// A delegate with all of the weight owns 1,000 of 20,000 slots, but for 4.5 standard deviations of a binomial distribution; and two
     /// delegates own as many together as chance allows.
     #[test]
     fn lots_are_even_and_of_each_delegate_alone() {

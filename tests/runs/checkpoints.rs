@@ -61,7 +61,7 @@ impl Observer for Blocks {
 
 impl Blocks {
     /// Puts them into the tree of another plan, as a log does.
-    fn put_into(&self, plan: &Plan) {
+    fn put_into(&self, plan: &Plan, name: &str) {
         let (tree, config) = (&plan.tree, plan.tree.config());
         let read_again = |link: &Arc<Link>| {
             let bytes = link.block().to_bytes(&config.milestones);
@@ -69,7 +69,9 @@ impl Blocks {
         };
         let all = self.0.lock().expect("no one panics while holding it");
         let blocks: Vec<Arc<Block>> = all.1.iter().map(read_again).collect();
-        let links = tree.extend_all_again(&blocks, None).expect("they were applied before");
+        let links = tree
+            .extend_all_again(&blocks, None)
+            .unwrap_or_else(|why| panic!("{name}: a block was applied before: {why:?}"));
         assert!(links.iter().map(|link| link.id()).eq(all.1.iter().map(|link| link.id())));
     }
 }
@@ -111,7 +113,7 @@ impl Run {
     /// Goes on with what another process would read.
     fn read_again(&mut self, plan: &Plan, added: &[AddedFault], name: &str) {
         let moment = self.stage.inline_moment().expect("it is in this thread");
-        self.blocks.put_into(plan);
+        self.blocks.put_into(plan, name);
         let (bytes, _) = moment.to_bytes();
         let again = Moment::from_bytes(bytes.clone(), plan, added).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert!(again.to_bytes().0 == bytes, "{name}: what is read is not what was written");
@@ -172,6 +174,36 @@ fn runs_that_draw_all_the_time_go_on_as_the_same_run() {
     // A link of which messages are under way in each slot.
     lossy.network.model.loss = 0.1;
     holds(&lossy, 2, "lossy");
+}
+
+/// Nodes keep blocks of other branches, some of which no node puts on its chain: of double forgers, of those who forge out of turn, of
+/// withheld chains. A block that is signed and breaks a rule is kept until its chain is the longest.
+#[test]
+fn runs_that_keep_branches_go_on_as_the_same_run() {
+    let scenario = |shuffle: &str, latency: u32| {
+        let fault = |kind: &str, delegate: u32| {
+            format!("[[fault]]\nkind = \"{kind}\"\ndelegates = [{delegate}]\nfrom = {{ round = 2 }}\n")
+        };
+        let faults = [
+            fault("double-forge", 1),
+            fault("forge-invalid", 2) + "error = \"reward\"\n",
+            fault("forge-out-of-turn", 3),
+            fault("withhold", 4),
+        ];
+        let text = format!(
+            "version = 1\nrounds = 8\n[network]\ndelegates = 7\nlatency = {{ min_ms = 20, max_ms = {latency} }}\n\
+             [rules]\nbase = \"corrected\"\nledger.shuffle = {shuffle}\nnode.fork_choice = \"longest-chain\"\n\
+             node.keeps_branches = true\nnode.forging_ping_ms = 0\nnode.settling_s = 0\nnode.least_seconds_left = 1\n{}\
+             [[assert]]\nalways = \"invariants\"\n",
+            faults.join("")
+        );
+        Scenario::parse(&text, Path::new("branches.toml")).expect("it is valid")
+    };
+    for (shuffle, latency) in [("\"reference\"", 4_000), ("\"reference\"", 12_000), ("{ lottery = 400000 }", 4_000)] {
+        for seed in 1..=4 {
+            holds(&scenario(shuffle, latency), seed, &format!("{shuffle}, up to {latency} ms, seed {seed}"));
+        }
+    }
 }
 
 /// The fault counts the messages that left before the break.

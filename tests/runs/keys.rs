@@ -53,6 +53,7 @@ const NETWORK: &[Row] = &[
     ("Change.reward", "5 milestones = [{ height = 2, reward = @ }]", &["0", "100000000000000"], &["100000000000001"]),
     ("Change.delegates", "5 milestones = [{ height = 6, delegates = @ }]", &["1", "5"], &["0", "6"]),
     ("NetworkSection.gossip", "5 gossip = @", &["'once'", "'reference'", "'announce'", "{ push = 1 }"], &["'twice'", "{ push = 0 }", "{ push = -1 }", "'once'\n[rules]\ngossip = 'reference'"]),
+    ("Gossip.push", "5 gossip = { push = @ }", &["1", "4294967295"], &["0", "-1", "'16'"]),
     ("NetworkSection.topology", "5 topology = @", &["'mesh'", "'star'"], &["'bus'", "1"]),
     ("Topology.regular", "5 topology = { regular = @ }", &["2", "4"], &["0", "3", "5"]),
     ("Topology.ring", "5 topology = { ring = @ }", &["1", "2"], &["0", "3"]),

@@ -1,8 +1,8 @@
 //! Blocks of other branches that a node keeps, where a rule has it so. EOS has a fork database for them, Tron a khaos database.
 //!
-//! 1. A pushed block that does not follow the tip is kept if it follows a block of the own chain, or one that is kept.
-//! 2. If its chain is stronger than the own one, and parts from it at the last final block or above, the node goes there at once. It
-//!    has all of its blocks, so it downloads none.
+//! 1. A pushed block that does not follow the tip is kept if it is signed and follows a block of the own chain, or one that is kept.
+//! 2. Its chain is checked once it may be stronger than the own one. If it is, and parts from it at the last final block or above, the
+//!    node goes there at once. It has all of its blocks, so it downloads none. If it breaks a rule, its blocks are forgotten.
 //! 3. It passes a kept block on, to all peers at once, and goes on passing around the one of its own chain.
 //! 4. Blocks more than [`KEPT_BELOW`] below the tip are forgotten.
 
@@ -17,6 +17,9 @@ use std::{iter, sync::Arc};
 /// The number of heights below the tip of which blocks are kept.
 const KEPT_BELOW: u32 = 1_000;
 
+/// A block by its height and id.
+pub(super) type Place = (Height, BlockId);
+
 impl Peer {
     /// Keeps a pushed block that does not follow the tip, and goes to its chain if that is stronger. Returns true if it is kept, or was
     /// already.
@@ -24,47 +27,61 @@ impl Peer {
         if !self.node_rules().keeps_branches || !self.has_started() {
             return false;
         }
-        if self.has_block(block.header.height, &block.id).is_some() {
+        let place = (block.header.height, block.id);
+        if self.has(&place) {
             return true;
         }
-        let parent = block.header.previous.as_ref().zip(block.header.height.0.checked_sub(1));
-        let Some(parent) = parent.and_then(|(id, height)| self.has_block(Height(height), id)) else { return false };
-        if self.tree.check_time(block, self.slot(now)).is_err() {
+        let follows = parent(block).is_some_and(|parent| self.has(&parent));
+        if !follows || self.tree.check_time(block, self.slot(now)).is_err() || !self.is_signed(block) {
             return false;
         }
-        let Ok(link) = self.tree.extend(&parent, block) else { return false };
         let lowest = Height(self.tip.height().0.saturating_sub(KEPT_BELOW));
-        self.watch.branches.retain(|(height, _)| *height >= lowest);
-        self.watch.branches.insert((link.height(), link.id()));
+        self.watch.branches.retain(|(height, _), _| *height >= lowest);
+        self.watch.branches.insert(place, block.clone());
         Effect::put(effects, || Effect::Observe(Event::BlockReceived(block.clone())));
         self.gossip(now, block, effects);
-        self.go_to_stronger(now, &link, effects);
+        let is_higher = block.header.height > self.tip.height();
+        if is_higher || self.rules().ledger.finality.asks_forgers() {
+            self.go_to_stronger(now, place, effects);
+        }
         true
     }
 
-    /// The block of this id and height, if it is one of the own chain, or kept.
-    fn has_block(&self, height: Height, id: &BlockId) -> Option<Arc<Link>> {
-        let own = self.tip.ancestor(height).filter(|own| own.id() == *id);
-        own.or_else(|| self.watch.branches.contains(&(height, *id)).then(|| self.tree.link(id)).flatten())
+    /// Returns true if a block is one of the own chain, or kept.
+    fn has(&self, place: &Place) -> bool {
+        self.own(place).is_some() || self.watch.branches.contains_key(place)
     }
 
-    fn go_to_stronger(&mut self, now: SimTime, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
-        let strength = |link: &Arc<Link>| Strength::of(link, &self.tree.applied(link).state);
-        if !strength(tip).beats(&strength(&self.tip)) {
-            return;
-        }
-        let last_final = self.tree.applied(&self.tip).state.finality().height();
-        let Some(common) =
-            iter::successors(Some(tip.clone()), |link| link.parent()).find(|link| self.tip.descends_from(link))
-        else {
+    fn own(&self, (height, id): &Place) -> Option<Arc<Link>> {
+        self.tip.ancestor(*height).filter(|own| own.id() == *id)
+    }
+
+    fn go_to_stronger(&mut self, now: SimTime, highest: Place, effects: &mut Vec<Effect>) {
+        let kept = |place: &Place| self.watch.branches.get(place).cloned();
+        let branch = iter::successors(kept(&highest), |block| parent(block).as_ref().and_then(kept));
+        let branch: Vec<Arc<Block>> = branch.collect();
+        let Some(common) = branch.last().and_then(|lowest| parent(lowest)).and_then(|place| self.own(&place)) else {
             return;
         };
-        if common.height() >= last_final {
+        if common.height() < self.tree.applied(&self.tip).state.finality().height() {
+            return;
+        }
+        let Ok(tip) = branch.iter().rev().try_fold(common.clone(), |tip, block| self.tree.extend(&tip, block)) else {
+            branch.iter().for_each(|block| drop(self.watch.branches.remove(&(block.header.height, block.id))));
+            return;
+        };
+        let strength = |link: &Arc<Link>| Strength::of(link, &self.tree.applied(link).state);
+        if strength(&tip).beats(&strength(&self.tip)) {
             let left = iter::successors(Some(self.tip.clone()), |link| link.parent());
-            let left = left.take_while(|link| !link.is(&common)).map(|link| (link.height(), link.id()));
-            self.watch.branches.extend(left);
-            self.void_downloads();
-            self.move_over(now, common, tip, (RollbackCause::Stronger, Arc::default()), effects);
+            let left = left.take_while(|link| !link.is(&common));
+            self.watch.branches.extend(left.map(|link| ((link.height(), link.id()), link.block().clone())));
+            self.move_over(now, common, &tip, (RollbackCause::Stronger, Arc::default()), effects);
         }
     }
+}
+
+/// The place of a block's parent; `None` for genesis.
+fn parent(block: &Arc<Block>) -> Option<Place> {
+    let below = block.header.height.0.checked_sub(1)?;
+    Some((Height(below), block.header.previous?))
 }

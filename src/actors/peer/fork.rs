@@ -12,7 +12,7 @@
 //! 7. Blocks come off from the top, each with its event. Then the tip moves, and the pool and the delegate hear of it.
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
-use super::{About, Peer, neighbours::Neighbour, observe, ping::PingFor};
+use super::{About, Peer, branches::Place, neighbours::Neighbour, observe, ping::PingFor};
 use crate::{
     actors::{
         Effect, Event, Message, NodeId, Role, RollbackCause, SimTime,
@@ -23,12 +23,7 @@ use crate::{
     protocol::{Block, BlockId, Height, TransactionId},
 };
 use rand::Rng;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    iter,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
 
 /// A node's record of missed slots and health checks.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +38,7 @@ pub(super) struct ForkWatch {
     /// The tips on which peers said that they stand, once that is verified, and when they said so, where the rule reads their chains.
     tips: BTreeMap<NodeId, (BlockId, SimTime)>,
     /// Blocks of other branches that are kept, where the rule has it so.
-    pub(super) branches: BTreeSet<(Height, BlockId)>,
+    pub(super) branches: BTreeMap<Place, Arc<Block>>,
 }
 
 impl Peer {

@@ -88,7 +88,7 @@ struct Race {
     of_height: BTreeMap<Height, BTreeSet<BlockId>>,
 }
 
-/// Plays a network of these rules for so many slots.
+/// Plays a network of these rules for this number of slots.
 fn race(network: &str, rules: &str, slots: u32, seed: u64) -> Race {
     let text = format!(
         "version = 1\nrounds = 100000\ncrypto = \"modelled\"\n[network]\n{network}\n[rules]\n{rules}\n\

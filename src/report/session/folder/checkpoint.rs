@@ -36,9 +36,9 @@ use std::{
 pub use writing::Checkpoints;
 
 /// The first bytes of a checkpoint.
-const MAGIC: &[u8; 8] = b"dposckpb";
+const MAGIC: &[u8; 8] = b"dposckpc";
 /// The first bytes of a base.
-const BASE_MAGIC: &[u8; 8] = b"dposbas3";
+const BASE_MAGIC: &[u8; 8] = b"dposbas4";
 /// Bytes before the body.
 const HEAD: usize = MAGIC.len() + 32;
 /// Bytes of a file that is read.
