@@ -164,6 +164,11 @@ impl Round {
         self.owners(slot).into_iter().find(|place| self.members[*place].public_key == *key)
     }
 
+    /// The member for whom a block counts: its forger, or the slot's owner where the block is a listed exception.
+    pub fn counted(&self, slot: Slot, forger: &PublicKey) -> Option<usize> {
+        self.owner_with(slot, forger).or_else(|| self.owners(slot).first().copied())
+    }
+
     /// Returns true if a key owns a slot.
     pub fn owns(&self, slot: Slot, key: &PublicKey) -> bool {
         self.owner_with(slot, key).is_some()

@@ -432,9 +432,7 @@ impl State {
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
-        if let Some(owner) =
-            state.round.owner_with(slot, &header.generator).or_else(|| state.round.owners(slot).first().copied())
-        {
+        if let Some(owner) = state.round.counted(slot, &header.generator) {
             state.forged_in_round[owner] += 1;
         }
         if let Some((from, own)) = state.finality.confirmed_twice(block, &state.round) {

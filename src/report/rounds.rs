@@ -175,9 +175,7 @@ impl Walk<'_> {
         self.next_slot = Slot(slot.0 + 1);
         let round = self.rounds.last_mut().expect("the block's round was entered");
         let header = &link.block().header;
-        if let Some(owner) =
-            round.round.owner_with(slot, &header.generator).or_else(|| round.round.owners(slot).first().copied())
-        {
+        if let Some(owner) = round.round.counted(slot, &header.generator) {
             round.counts[owner].0 += 1;
             round.turns.push((slot, owner, Some(height)));
         }
