@@ -144,14 +144,18 @@ impl TransactionPool {
         let expires_next = (!tree.rules().pool.chooses_what_expires_next).then(|| self.tip.height().next().0);
         let drops_misfits = tree.rules().pool.forging_drops_misfits;
         let mut scratch = Scratch::new(&applied.state, &tree.rules().pool);
-        let (mut chosen, mut failed, mut misfits, mut bytes) = (Vec::with_capacity(limit), Vec::new(), Vec::new(), 0);
+        let (mut chosen, mut misfits, mut bytes) = (Vec::with_capacity(limit), Vec::new(), 0);
+        let (mut failed, mut gone) = (Vec::new(), Vec::new());
         for transaction in self.store.in_forging_order().take(10 * limit) {
             if chosen.len() == limit {
                 break;
             }
             let expires = |height| self.expires_at(transaction).is_some_and(|expiry| expiry <= i64::from(height));
-            if expires_next.is_some_and(expires) || tree.holds(&self.tip, transaction) {
+            let is_late = expires_next.is_some_and(expires);
+            if is_late && drops_misfits || tree.holds(&self.tip, transaction) {
                 failed.push(transaction.id());
+            } else if is_late {
+                gone.push(transaction.id());
             } else if scratch.try_apply(transaction, now, &terms).is_ok() {
                 bytes += transaction.size();
                 if bytes > milestone.block.max_payload.saturating_sub(PAYLOAD_MARGIN) {
@@ -171,9 +175,11 @@ impl TransactionPool {
             if waiting.contains(&sender) || fits(&chain) || fits(&scratch) {
                 waiting.insert(sender);
             } else {
-                failed.push(transaction.id());
+                gone.push(transaction.id());
             }
         }
+        // Without one of its sender's, no later one fits: those that were not looked at go, too.
+        failed.extend(gone.iter().flat_map(|id| self.store.with_later(id)));
         for id in failed {
             self.remove(&id, effects);
         }

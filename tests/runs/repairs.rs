@@ -263,6 +263,13 @@ fn a_rival_has_to_beat_the_blocks_that_peers_have_of_the_own_chain() {
     assert!(line.contains("a rollback ends at the common block: holds"), "{line}");
 }
 
+/// The search found this scenario in run 156,257, where a forger looked at 150 transactions and dropped no later ones.
+#[test]
+fn a_forger_that_drops_a_transaction_drops_all_that_its_sender_has_after_it() {
+    let line = asserted("misfits-of-a-sender.toml", 1, "repaired");
+    assert!(line.contains("without a gap: holds"), "{line}");
+}
+
 /// The search found these runs, each before the change that its line is about.
 #[test]
 fn runs_that_the_search_found_hold() {

@@ -60,7 +60,7 @@ impl Peer {
         let kept = |place: &Place| self.watch.branches.get(place).cloned();
         let branch = iter::successors(kept(&highest), |block| parent(block).as_ref().and_then(kept));
         let branch: Vec<Arc<Block>> = branch.collect();
-        let Some(common) = branch.last().and_then(|lowest| parent(lowest)).and_then(|place| self.own(&place)) else {
+        let Some(common) = branch.last().and_then(parent).and_then(|place| self.own(&place)) else {
             return;
         };
         if common.height() < self.tree.applied(&self.tip).state.finality().height() {
