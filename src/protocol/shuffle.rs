@@ -26,13 +26,15 @@ fn shuffled(round: RoundNumber, delegates: usize, places_a_digest: usize) -> Vec
     order
 }
 
-/// The number that a delegate draws for a slot: it owns the slot if that is below [`chance`]. It is known beforehand; in
-/// Ouroboros Praos only the delegate knows it, until it shows a proof.
+/// The number that a delegate draws for a slot: it owns the slot if that is below [`chance`]. It is that of the slot in the sequence of
+/// SplitMix64 which the delegate's key begins, so it is known beforehand; in Ouroboros Praos only the delegate knows it, until it shows a
+/// proof. Source: G. Steele et al., Fast splittable pseudorandom number generators (2014).
 pub fn lot(slot: Slot, key: &PublicKey) -> u64 {
-    let mut name = slot.0.to_be_bytes().to_vec();
-    name.extend(key.as_bytes());
-    let digest = sha256(&name);
-    u64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+    let begin = u64::from_be_bytes(*key.as_bytes().last_chunk().expect("a key has 33 bytes"));
+    let mut mixed = begin.wrapping_add(u64::from(slot.0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
 
 /// The chance that a delegate with this share of the vote weight owns a slot, out of 2^64: φ = 1 - (1 - f)^share, with f slots in a

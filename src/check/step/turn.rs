@@ -10,6 +10,10 @@ use crate::{
     },
     protocol::{PublicKey, crypto::sha256},
 };
+use rand_xoshiro::{
+    SplitMix64,
+    rand_core::{RngCore, SeedableRng},
+};
 use std::{
     fmt::{self, Display},
     iter,
@@ -70,8 +74,10 @@ fn winners(step: &BlockStep<'_>, active_per_million: u32, slot: u32) -> Vec<Publ
     let total: f64 = members.iter().map(weight).sum();
     let wins = |member: &&Member| {
         let share = if total > 0.0 { weight(member) / total } else { 1.0 / members.len() as f64 };
-        let digest = sha256(&[&slot.to_be_bytes()[..], member.public_key.as_bytes()].concat());
-        let drawn = digest[..8].iter().rev().fold(0.0, |drawn, byte| (drawn + f64::from(*byte)) / 256.0);
+        let first = member.public_key.as_bytes()[25..].iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        // The generator's state before the number of the slot is that of the slot before.
+        let before = first.wrapping_add(u64::from(slot - 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let drawn = SplitMix64::from_seed(before.to_le_bytes()).next_u64() as f64 / 2_f64.powi(64);
         drawn < -(share * (-f64::from(active_per_million) / 1e6).ln_1p()).exp_m1()
     };
     members.iter().filter(wins).map(|member| member.public_key).collect()
