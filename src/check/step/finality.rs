@@ -27,7 +27,6 @@ pub(super) fn last_final(step: &BlockStep<'_>) -> Result<(), String> {
     let (last, found) = (before.height(), after.height());
     let is_due = || found != last || step.ends_round();
     let expected = match rule {
-        FinalityRule::None | FinalityRule::LastIrreversible3835 => return Ok(()),
         FinalityRule::LiskBft | FinalityRule::LiskBft6594 => {
             let votes = Votes::of(step);
             if rule == FinalityRule::LiskBft {
@@ -40,7 +39,7 @@ pub(super) fn last_final(step: &BlockStep<'_>) -> Result<(), String> {
         FinalityRule::Solidified => Below::above(step, last).forged_by(|members| members - members * 3 / 10),
         FinalityRule::LastIrreversible2718 => Below::above(step, last).forged_by(two_thirds),
         FinalityRule::LastIrreversible => Below::above(step, last).irreversible(),
-        // A new rule is judged once it is written down a second time.
+        // Without one, with one that has a fault, or with one that is not written down a second time.
         _ => return Ok(()),
     };
     equal("height of the last final block", found, Height(expected).max(last))
