@@ -270,6 +270,13 @@ fn a_forger_that_drops_a_transaction_drops_all_that_its_sender_has_after_it() {
     assert!(line.contains("without a gap: holds"), "{line}");
 }
 
+/// The search found this scenario in run 248,149, where the checker took for added what a pool had held before.
+#[test]
+fn a_pool_that_begins_anew_adds_nothing() {
+    let line = asserted("pool-begins-anew.toml", 1, "repaired");
+    assert!(line.contains("of a sender: holds"), "{line}");
+}
+
 /// The search found these runs, each before the change that its line is about.
 #[test]
 fn runs_that_the_search_found_hold() {

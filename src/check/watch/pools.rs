@@ -20,6 +20,8 @@ impl Seen {
         let known = &mut self.nodes[node.0 as usize];
         // One that was added and gave way within one request is reported as given way first and as added after that.
         let evicted = std::mem::take(&mut known.evicted);
+        // A pool that begins anew tells of all that it takes up again as added.
+        let new = added.iter().filter(|one| !known.pending.contains_key(&one.id())).map(|one| one.id()).collect();
         let stays = added.iter().filter(|one| !evicted.contains(&one.id()));
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
         let displaced = evicted.into_iter().filter(|id| added.iter().all(|one| one.id() != *id));
@@ -31,7 +33,7 @@ impl Seen {
         if known.deviant || known.moved == Some(now) {
             return;
         }
-        let broken = broken_pool(&self.tree, known, added);
+        let broken = broken_pool(&self.tree, known, added, &new);
         for (conduct, cause, what, certificate) in broken {
             self.find_proved(conduct, (cause, certificate), now, Some(node), None, what);
         }
@@ -246,7 +248,13 @@ impl Room {
 type Broken = (&'static Conduct, &'static str, String, Certificate);
 
 /// Returns the transactions that a pool should not hold, for the senders of what was just added.
-fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) -> Vec<Broken> {
+/// `new` are those of them that were not pending before.
+fn broken_pool(
+    tree: &BlockTree,
+    node: &Node,
+    added: &[Arc<SignedTransaction>],
+    new: &BTreeSet<TransactionId>,
+) -> Vec<Broken> {
     let mut broken = Vec::new();
     let limit = tree.rules().pool.max_transactions;
     if node.pending.len() > limit {
@@ -262,7 +270,7 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
             let what = format!("{} {} is on its chain", one.kind().name(), one.id());
             broken.push((&conduct::POOL_FORGED, "", what, Certificate::None));
         }
-        if let Some(what) = broken_share(tree, &sender, &own, added) {
+        if let Some(what) = broken_share(tree, &sender, &own, new) {
             broken.push((&conduct::POOL_SIZE, "of one sender", what, Certificate::None));
         }
         let mut nonces: Vec<u64> = own.iter().filter_map(|one| one.nonce()).map(|nonce| nonce.0).collect();
@@ -276,8 +284,7 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
             let of_kind = own.iter().filter(|one| one.kind() == kind);
             let alike: Vec<TransactionId> = of_kind.map(|one| one.id()).collect();
             // A rollback that empties no pool brings one back beside another one that came later, each in its time.
-            let came_back =
-                !tree.rules().pool.rollback_empties_pool && added.iter().all(|one| !alike.contains(&one.id()));
+            let came_back = !tree.rules().pool.rollback_empties_pool && alike.iter().all(|one| !new.contains(one));
             if alike.len() > 1 && !came_back {
                 let what = format!("it holds {} of type {} of {sender}", alike.len(), kind.name());
                 broken.push((&conduct::POOL_ONE_OF_A_KIND, "", what, node.losses.request_proof(&alike).into()));
@@ -293,12 +300,12 @@ fn broken_share(
     tree: &BlockTree,
     sender: &Address,
     own: &[&Arc<SignedTransaction>],
-    added: &[Arc<SignedTransaction>],
+    new: &BTreeSet<TransactionId>,
 ) -> Option<String> {
     let rules = &tree.rules().pool;
     let limit = rules.max_transactions_per_sender;
     let is_free = own.iter().any(|one| rules.allowed_senders.contains(one.sender()));
-    let new = own.iter().filter(|one| added.iter().any(|other| other.id() == one.id())).count();
+    let new = own.iter().filter(|one| new.contains(&one.id())).count();
     let counted = if rules.checks_precede_adding { new } else { 1 };
     let is_broken = !is_free && new > 0 && own.len() >= limit + counted;
     is_broken.then(|| format!("it holds {} of {sender}, its limit for a sender is {limit}", own.len()))
