@@ -63,7 +63,7 @@ fn every_shipped_scenario_gives_one_digest_on_both_stages_and_others_with_other_
         let short = Scenario { rounds: 1, ..scenario };
         let [one, other] = [7, 8].map(|seed| play(&short, seed, inline).1);
         assert_ne!(one.digest, other.digest, "{} with another seed", file.display());
-        assert!(one.events > 0 && one.delivered > one.events, "or the test compared nothing");
+        assert!(one.events > 0 && one.delivered > 0, "or the test compared nothing");
         digests.insert(name.to_owned(), digest.to_string());
     }
     hold_against_file(&digests);
