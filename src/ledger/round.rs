@@ -144,14 +144,17 @@ impl Round {
     /// so a missed slot shifts nothing. Source: consensus.md 1.4.
     pub fn owners(&self, slot: Slot) -> SmallVec<[usize; 1]> {
         match &self.turns {
-            Turns::Order(order) => {
-                smallvec![order[(slot.0 / self.position.turn) as usize % order.len()]]
-            }
+            Turns::Order(order) => smallvec![self.in_turn(order, slot)],
             Turns::Lottery(chances) => {
                 let draws = |place: &usize| shuffle::lot(slot, &self.members[*place].public_key) < chances[*place];
                 (0..chances.len()).filter(draws).collect()
             }
         }
+    }
+
+    #[inline]
+    fn in_turn(&self, order: &[usize], slot: Slot) -> usize {
+        order[(slot.0 / self.position.turn) as usize % order.len()]
     }
 
     /// The owner of a slot; the first of several, and `None` where it has none.
@@ -160,8 +163,13 @@ impl Round {
     }
 
     /// The member with a key, if it owns a slot.
+    #[inline]
     pub fn owner_with(&self, slot: Slot, key: &PublicKey) -> Option<usize> {
-        self.owners(slot).into_iter().find(|place| self.members[*place].public_key == *key)
+        let is_of = |place: &usize| self.members[*place].public_key == *key;
+        match &self.turns {
+            Turns::Order(order) => Some(self.in_turn(order, slot)).filter(is_of),
+            Turns::Lottery(_) => self.owners(slot).into_iter().find(is_of),
+        }
     }
 
     /// The member for whom a block counts: its forger, or the slot's owner where the block is a listed exception.
@@ -170,6 +178,7 @@ impl Round {
     }
 
     /// Returns true if a key owns a slot.
+    #[inline]
     pub fn owns(&self, slot: Slot, key: &PublicKey) -> bool {
         self.owner_with(slot, key).is_some()
     }
