@@ -16,6 +16,7 @@ from pathlib import Path
 
 import designs
 import others
+from others import false_rates
 import planted
 import provenance
 import sweep
@@ -181,7 +182,7 @@ def main():
             for done in sweeps:
                 total.merge(sweep.compare(*done))
             told(f"{len(SWEEPS)} sweeps", began)
-        total.merge(others.false_rates())
+        total.merge(false_rates())
         told("studies without an effect", began)
         validated = json.loads(dposlab("validate", "--json").stdout)["figures"]
         total.merge(validation.compare(validated))
