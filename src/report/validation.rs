@@ -12,7 +12,7 @@ use crate::{
     ledger::{Link, finality::drawn},
     protocol::{BlockId, Height, Slot},
     scenario::{Override, Scenario},
-    sim::{Observer, SeedTree},
+    sim::{Observer, Plan, SeedTree, stage::inline::InlineStage},
     statistics::Interval,
     threads::on_threads,
 };
@@ -312,6 +312,23 @@ fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -
     Held { study, figure, source, expected, within, samples, found, confidence, holds }
 }
 
+/// Plays a scenario, slot by slot, until `look` wants no more of it.
+fn play(
+    scenario: &Scenario,
+    seed: u64,
+    observer: Option<Box<dyn Observer>>,
+    mut look: impl FnMut(&Plan, &InlineStage) -> bool,
+) -> Plan {
+    let seeds = SeedTree::new(seed);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    scenario.play_inline(&plan, observer.into_iter().collect(), |stage| look(&plan, stage));
+    plan
+}
+
+fn parsed(text: &str) -> Scenario {
+    Scenario::parse(text, Path::new("study")).expect("the studies are scenarios")
+}
+
 /// A healthy network of these rules, slot by slot: what `look` makes of the highest chain's tip and its last final height.
 fn healthy<T>(
     rules: &str,
@@ -324,11 +341,8 @@ fn healthy<T>(
     let text = format!(
         "version = 1\nrounds = 100000\ncrypto = \"modelled\"\n[network]\ndelegates = {delegates}\n[rules]\nbase = \"{rules}\"\n{more}"
     );
-    let scenario = Scenario::parse(&text, Path::new("study")).expect("the studies are scenarios");
-    let seeds = SeedTree::new(seed);
-    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let mut seen = Vec::new();
-    scenario.play_inline(&plan, Vec::new(), |stage| {
+    play(&parsed(&text), seed, None, |plan, stage| {
         let tip = stage.world().tips().winning();
         let last_final = plan.tree.applied(tip).state.finality().height();
         seen.push(look(tip, last_final, plan.tree.slots().slot(tip.block().header.timestamp)));
@@ -403,13 +417,11 @@ fn seats(votes: &str, (owners, stake): (u32, u32), (others, rest): (u32, u32), s
          stake = {stake}\ndelegates = {{ from = {SEATS}, to = {} }}\n[[agents]]\nkind = \"apathy\"\nvoters = {others}\nstake = {rest}\n",
         2 * SEATS - 1
     );
-    let scenario = Scenario::parse(&text, Path::new("study")).expect("the studies are scenarios");
-    let seeds = SeedTree::new(seed);
-    let testnet = scenario.testnet(seeds);
-    let plan = scenario.plan(&testnet, seeds);
+    let scenario = parsed(&text);
+    let testnet = scenario.testnet(SeedTree::new(seed));
     let cartel: BTreeSet<_> = testnet.delegates[SEATS as usize..].iter().map(|one| *one.keys.public()).collect();
     let mut captured = 0;
-    scenario.play_inline(&plan, Vec::new(), |stage| {
+    play(&scenario, seed, None, |plan, stage| {
         let tip = stage.world().tips().winning();
         let round = plan.tree.applied(tip).state.round().clone();
         captured = round.members.iter().filter(|member| cartel.contains(&member.public_key)).count();
@@ -465,11 +477,9 @@ fn arrivals(set: &[&str], seed: u64) -> [f64; 3] {
     let set: Vec<Override> = set.iter().map(|one| one.parse().expect("the studies are scenarios")).collect();
     let text = include_str!("../../scenarios/simblock.toml");
     let scenario = Scenario::parse_with(text, Path::new("study"), &set).expect("the studies are scenarios");
-    let seeds = SeedTree::new(seed);
-    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let mut slots = 0;
-    scenario.play_inline(&plan, vec![Box::new(Arrivals(seen.clone()))], |_| {
+    let plan = play(&scenario, seed, Some(Box::new(Arrivals(seen.clone()))), |_, _| {
         slots += 1;
         slots < 60
     });

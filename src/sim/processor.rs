@@ -256,6 +256,7 @@ fn remember(recent: &mut RecentBlocks, block: BlockId, done: SimTime) {
 mod tests {
     use super::*;
     use crate::{
+        actors::message::Inquiry,
         protocol::{
             Arktoshi, BlockDraft, Height, KeyPair, Milestones, Nonce, Timestamp, Transaction, crypto::CryptoMode,
         },
@@ -328,6 +329,28 @@ mod tests {
         all.stop(NodeId(1));
         assert_eq!(ends(&mut all, 1, 10), [60, 60, 110, 110], "both cores are idle, and no block is known");
         assert_eq!(ends(&mut all, 0, 10), [50, 100, 150, 200], "the other node knows its blocks");
+    }
+
+    /// The 51st height ends the first round, on each of the three ways.
+    #[test]
+    fn only_the_last_block_of_a_round_takes_its_time() {
+        let work = WorkTime { round_end_us: 20_000, ..WorkTime::default() };
+        let plan = ProcessorPlan::All(Processor { cores: 1, validate: work, forge: work, serve: work });
+        let schedule = RoundSchedule::new(&Milestones::testnet(), 1);
+        let now = SimTime::from_micros(1_000_000);
+        for (height, takes) in [(50, 0), (51, 20_000), (52, 0), (101, 0), (102, 20_000)] {
+            let mut one = block(height, Vec::new());
+            one.header.height = Height(height);
+            let blocks = [Arc::new(one.clone())].into();
+            let blocks = Message::Blocks { inquiry: Inquiry(1), height: Height(height), blocks };
+            let all = || Processors::new(1, Some(&plan), &[], &schedule).expect("it takes time");
+            let ends = [
+                all().forge(now, NodeId(0), &one, 0),
+                all().validate(now, NodeId(0), &blocks, |_| 0),
+                all().serve(now, NodeId(0), &blocks, |_| 0),
+            ];
+            assert_eq!(ends.map(|end| end.micros() - now.micros()), [takes; 3], "height {height}");
+        }
     }
 
     fn block(slot: u32, transactions: Vec<Arc<SignedTransaction>>) -> Block {

@@ -57,7 +57,8 @@ impl Peer {
     }
 
     fn go_to_stronger(&mut self, now: SimTime, highest: Place, effects: &mut Vec<Effect>) {
-        let kept = |place: &Place| self.watch.branches.get(place).cloned();
+        // Blocks of a chain that the node left and came back to are kept, and the branch begins above them.
+        let kept = |place: &Place| self.watch.branches.get(place).filter(|_| self.own(place).is_none()).cloned();
         let branch = iter::successors(kept(&highest), |block| parent(block).as_ref().and_then(kept));
         let branch: Vec<Arc<Block>> = branch.collect();
         let Some(common) = branch.last().and_then(parent).and_then(|place| self.own(&place)) else {

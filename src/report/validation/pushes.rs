@@ -1,15 +1,13 @@
 //! Studies of gossip that pushes a block to some peers, as Lisk's does (LIP-0004).
 
-use super::{Study, claim};
+use super::{Study, claim, parsed, play};
 use crate::{
     actors::{Event, NodeId, SimTime},
     protocol::BlockId,
-    scenario::Scenario,
-    sim::{Observer, SeedTree},
+    sim::Observer,
 };
 use std::{
     collections::BTreeMap,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -39,12 +37,9 @@ fn reached(peers: u32, seed: u64) -> f64 {
          node.forging_ping_ms = 0\n",
         NODES - 101
     );
-    let scenario = Scenario::parse(&text, Path::new("study")).expect("the studies are scenarios");
-    let seeds = SeedTree::new(seed);
-    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let mut slots = 0;
-    scenario.play_inline(&plan, vec![Box::new(Reached(seen.clone()))], |_| {
+    play(&parsed(&text), seed, Some(Box::new(Reached(seen.clone()))), |_, _| {
         slots += 1;
         slots < 3
     });

@@ -3,18 +3,16 @@
 //! The networks are of nodes that keep blocks of other branches and forge without asking their peers, on the longest chain. A block comes
 //! to all nodes at once, after a latency.
 
-use super::{Study, claim, distribution};
+use super::{Study, claim, distribution, parsed, play};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::Link,
     protocol::{BlockId, Height, Slot},
-    scenario::Scenario,
-    sim::{Observer, SeedTree},
+    sim::Observer,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     iter,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -96,12 +94,9 @@ fn race(network: &str, rules: &str, slots: u32, seed: u64) -> Race {
          node.settling_s = 0\nnode.least_seconds_left = 1\nnode.forging_poll_ms = 0\nnode.rate_limits = false\n\
          node.health_check_percent = 0\n"
     );
-    let scenario = Scenario::parse(&text, Path::new("study")).expect("the studies are scenarios");
-    let seeds = SeedTree::new(seed);
-    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let forged = Arc::new(Mutex::new(Vec::new()));
     let (mut played, mut tip) = (0, None);
-    scenario.play_inline(&plan, vec![Box::new(Forged(forged.clone()))], |stage| {
+    let plan = play(&parsed(&text), seed, Some(Box::new(Forged(forged.clone()))), |_, stage| {
         played += 1;
         tip = Some(stage.world().tips().winning().clone());
         played < slots
