@@ -5,17 +5,17 @@ use dposlab::{
     actors::{Effect, Event, Message, message::AddTransactions},
     ledger::{
         Balance, BlockRejected, Rules, Scratch,
-        round::Turns,
+        round::{Member, Turns},
         rules::{MissedBlocks, Shuffle},
     },
     protocol::{
-        Arktoshi, Height, KeyPair, Nonce, PublicKey, SignedTransaction, Timestamp, Transaction, Vote,
+        Arktoshi, Height, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp, Transaction, Vote,
         crypto::{CryptoMode::Real, sha256},
         keys::multisignature_key,
         transaction::{Expiration, TransactionBuilder},
     },
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 const SECRET: [u8; 32] = [9; 32];
 
@@ -453,6 +453,40 @@ fn a_message_with_one_refusal_is_sent_on_in_part_or_not_at_all() {
         let whole = bench.transfer(3, 1, FEE);
         let alone = message(&bench, std::slice::from_ref(&whole));
         assert_eq!(sent_on(bench.tell(alone)), [whole.id().to_string()]);
+    }
+}
+
+/// A lottery leaves slots without an owner, and gives others several: each of them misses an empty slot, and its next slot is the first that
+/// it owns.
+#[test]
+fn all_owners_of_an_empty_slot_in_a_lottery_miss_it() {
+    let mut bench = Bench::at_genesis(|rules| rules.ledger.shuffle = Shuffle::Lottery(800_000));
+    let round = |bench: &Bench| bench.tree.applied(&bench.tip).state.round().clone();
+    let slot_of = |bench: &Bench| bench.tree.slots().slot(bench.tip.block().header.timestamp);
+    let (mut expected, mut shared) = (BTreeMap::<PublicKey, u32>::new(), 0);
+    for _ in 0..40 {
+        let (round, tip) = (round(&bench), slot_of(&bench));
+        let slots = |from: u32| (from..).map(Slot);
+        for member in &round.members {
+            let own = slots(tip.0 + 1).find(|slot| round.owns(*slot, &member.public_key));
+            assert_eq!(round.next_slot_of(&member.public_key, Slot(tip.0 + 1)), own);
+        }
+        let next = slots(tip.0 + 4).find(|slot| round.owner(*slot).is_some()).expect("four of five have an owner");
+        for slot in (tip.0 + 1..next.0).map(Slot) {
+            // The gap after genesis counts for no delegate.
+            let is_counted = |member: &&Member| tip.0 > 0 && round.owns(slot, &member.public_key);
+            let owners: Vec<_> = round.members.iter().filter(is_counted).collect();
+            shared += u32::from(owners.len() > 1);
+            owners.iter().for_each(|owner| *expected.entry(owner.public_key).or_default() += 1);
+        }
+        let empty = next.0 - tip.0 - 1;
+        bench.tip = bench.tree.extend(&bench.tip, &bench.block(empty, Vec::new())).expect("its forger owns the slot");
+    }
+    assert!(shared > 20, "{shared} empty slots with several owners");
+    let state = bench.tree.applied(&bench.tip).state.clone();
+    for wallet in state.delegates() {
+        let (key, delegate) = (wallet.public_key.expect("it has forged"), wallet.delegate.as_ref().expect("it is one"));
+        assert_eq!(delegate.missed_blocks, expected.get(&key).copied().unwrap_or_default(), "{key}");
     }
 }
 

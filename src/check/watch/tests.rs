@@ -82,6 +82,29 @@ fn a_delegate_names_the_greatest_height_at_which_it_forged() {
     assert!(!breaks(FinalityRule::Solidified, &[(4, 0), (9, 0)]), "the rule does not ask");
 }
 
+/// A registration that a rollback brought back may stand beside another one, and no pool adds a second one itself.
+#[test]
+fn a_pool_adds_no_second_registration_of_a_sender() {
+    let breaks = |rollback_empties_pool: bool, requests: &[&[usize]]| {
+        let mut watched = Watched::new(|rules| rules.pool.rollback_empties_pool = rollback_empties_pool);
+        let account = &watched.testnet.accounts[0];
+        let register = |nonce: u64| {
+            let builder = Transaction::delegate_registration(&format!("delegate_{nonce}"));
+            Arc::new(builder.network(0x17).nonce(Nonce(nonce)).sign(&account.keys))
+        };
+        let all: Vec<_> = (1..=2).map(register).collect();
+        for request in requests {
+            watched.hears(Event::PoolAdded(request.iter().map(|one| all[*one].clone()).collect()));
+        }
+        watched.breaks(&conduct::POOL_ONE_OF_A_KIND)
+    };
+    for rollback_empties_pool in [true, false] {
+        assert!(!breaks(rollback_empties_pool, &[&[0]]));
+        assert!(breaks(rollback_empties_pool, &[&[0], &[1]]));
+        assert!(breaks(rollback_empties_pool, &[&[0, 1]]));
+    }
+}
+
 #[test]
 fn a_pool_holds_no_more_of_one_sender_than_its_limit() {
     let breaks = |checks_precede_adding: bool, limit: usize, requests: &[std::ops::RangeInclusive<u64>]| {

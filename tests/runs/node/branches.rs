@@ -118,6 +118,18 @@ fn a_branch_that_breaks_a_rule_is_forgotten() {
 }
 
 #[test]
+fn a_block_of_another_branch_from_a_later_slot_is_not_kept() {
+    let mut cluster = quiet(|_| {});
+    let genesis = cluster.tree.genesis().clone();
+    let (own, early) = (cluster.chain(&genesis, Slot(1), 1), cluster.chain(&genesis, Slot(52), 2));
+    push(&mut cluster, &own);
+    push(&mut cluster, &early);
+    assert_eq!((cluster.tip(0).id(), cluster.rollbacks(0)), (last(&own).id(), Vec::new()));
+    let refused = |seen: &&Seen| seen.node == 0 && matches!(seen.event, Event::BlockRefused(_));
+    assert_eq!(cluster.seen.iter().filter(refused).count(), 2);
+}
+
+#[test]
 fn a_kept_block_is_passed_on_once_where_blocks_are_repeated() {
     let mut cluster = quiet(|rules| rules.gossip = Gossip::Reference);
     let genesis = cluster.tree.genesis().clone();
