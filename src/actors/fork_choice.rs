@@ -24,7 +24,7 @@ use crate::{
     },
     protocol::{BlockId, Height},
 };
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 /// A rule for which chain a node is on.
 pub trait ForkChoice: Send + Sync {
@@ -94,11 +94,19 @@ impl Strength {
         let finality = state.finality();
         Self { agreed: finality.agreed(), height: tip.height(), id: finality.decides_by_ids().then(|| tip.id()) }
     }
+}
 
-    /// The stronger one has the more agreed on, or else the more blocks, or else the smaller id where ids decide.
-    pub fn beats(&self, other: &Self) -> bool {
-        let ids = matches!((self.id, other.id), (Some(own), Some(other)) if own < other);
-        (self.agreed, self.height, ids) > (other.agreed, other.height, false)
+/// The stronger one has the more agreed on, or else the more blocks, or else the smaller id where ids decide.
+impl Ord for Strength {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_blocks = (self.agreed, self.height).cmp(&(other.agreed, other.height));
+        by_blocks.then_with(|| other.id.cmp(&self.id))
+    }
+}
+
+impl PartialOrd for Strength {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

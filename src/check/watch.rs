@@ -543,7 +543,7 @@ impl Seen {
         let own = strength(from);
         let left = self.nodes.iter().flat_map(|node| self.left_lately(now, node));
         let tips = self.tips.of_live().map(|(_, tip)| tip).chain(left);
-        let stronger = tips.filter(|tip| !from.descends_from(tip) && strength(tip).beats(&own));
+        let stronger = tips.filter(|tip| !from.descends_from(tip) && strength(tip) > own);
         let commons: Vec<Height> = stronger.map(|tip| common_height(tip, from)).collect();
         let highest = commons.iter().max().copied().unwrap_or(from.height());
         (!commons.contains(&to.height())).then_some(highest)

@@ -15,7 +15,7 @@ impl ForkChoice for Longest {
     fn goes_back_to(&self, look: &Look<'_>) -> Option<Height> {
         let mut best: (Strength, Option<Height>) = (look.own, None);
         for peer in look.forked().filter(|peer| peer.verified.highest_common >= look.last_final) {
-            let chain = peer.chain.map(|chain| chain.strength).filter(|strength| strength.beats(&best.0));
+            let chain = peer.chain.map(|chain| chain.strength).filter(|strength| *strength > best.0);
             if let Some(strength) = chain {
                 best = (strength, Some(peer.verified.highest_common));
             }

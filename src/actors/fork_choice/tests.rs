@@ -111,13 +111,11 @@ fn ark_3_sorts_heights_as_text() {
 fn the_stronger_chain_has_more_agreed_then_more_blocks_then_the_smaller_id() {
     let strength = |agreed, height, id| Strength { agreed: Height(agreed), height: Height(height), id };
     let (small, large) = (Some(BlockId::Numeric(1)), Some(BlockId::Numeric(2)));
-    assert!(strength(9, 20, None).beats(&strength(8, 30, None)));
-    assert!(strength(9, 21, None).beats(&strength(9, 20, None)));
-    assert!(!strength(9, 20, None).beats(&strength(9, 20, None)));
-    assert!(
-        strength(9, 20, small).beats(&strength(9, 20, large)) && !strength(9, 20, large).beats(&strength(9, 20, small))
-    );
-    assert!(!strength(9, 20, small).beats(&strength(9, 21, large)));
+    assert!(strength(9, 20, None) > strength(8, 30, None));
+    assert!(strength(9, 21, None) > strength(9, 20, None));
+    assert!(strength(9, 20, None) == strength(9, 20, None));
+    assert!(strength(9, 20, small) > strength(9, 20, large) && strength(9, 20, large) < strength(9, 20, small));
+    assert!(strength(9, 20, small) < strength(9, 21, large));
 }
 
 /// A chain that parts below what is final is no choice, however strong; the next one is.

@@ -72,7 +72,7 @@ impl Peer {
             return;
         };
         let strength = |link: &Arc<Link>| Strength::of(link, &self.tree.applied(link).state);
-        if strength(&tip).beats(&strength(&self.tip)) {
+        if strength(&tip) > strength(&self.tip) {
             let left = iter::successors(Some(self.tip.clone()), |link| link.parent());
             let left = left.take_while(|link| !link.is(&common));
             self.watch.branches.extend(left.map(|link| ((link.height(), link.id()), link.block().clone())));

@@ -88,16 +88,23 @@ impl Peer {
         fork_choice::of(self.node_rules().fork_choice)
     }
 
-    /// Where all peers stand. A chain on which one stood earlier may be left by now.
+    /// The tip on which a peer stands. A chain on which it stood earlier may be left by now.
+    fn tip_of(&self, now: SimTime, node: NodeId) -> Option<Arc<Link>> {
+        let (tip, said) = self.watch.tips.get(&node)?;
+        (now <= *said + self.fresh_time()).then(|| self.tree.link(tip)).flatten()
+    }
+
+    /// The strength of the chain on which a peer stands, as far as it is known.
+    pub(super) fn strength_of(&self, now: SimTime, node: NodeId) -> Option<Strength> {
+        self.tip_of(now, node).map(|tip| Strength::of(&tip, &self.tree.applied(&tip).state))
+    }
+
+    /// Where all peers stand.
     fn look(&self, now: SimTime) -> Look<'_> {
         let applied = self.tree.applied(&self.tip);
         let (own, last_final) = (Strength::of(&self.tip, &applied.state), applied.state.finality().height());
-        let tip_of = |neighbour: &Neighbour| {
-            let (tip, said) = self.watch.tips.get(&neighbour.node)?;
-            (now <= *said + self.fresh_time()).then(|| self.tree.link(tip)).flatten()
-        };
         let chain_of = |neighbour: &Neighbour| {
-            let his = tip_of(neighbour)?;
+            let his = self.tip_of(now, neighbour.node)?;
             let applied = self.tree.applied(&his);
             Chain::beside(&self.tip, &his, neighbour.verified.highest_common, &applied.state)
         };
@@ -107,10 +114,10 @@ impl Peer {
             Stance { verified, chain: is_read.then(|| chain_of(neighbour)).flatten() }
         };
         // A chain that is longer than the node knows yet, but its own, is what another one has to beat.
-        let ahead = self.neighbours.in_storage().filter(|_| self.choice().reads_chains()).filter_map(tip_of);
+        let ahead = self.neighbours.in_storage().filter_map(|neighbour| self.tip_of(now, neighbour.node));
         let ahead = ahead.filter(|his| his.height() > self.tip.height() && his.descends_from(&self.tip));
         let strengths = ahead.map(|his| Strength::of(&his, &self.tree.applied(&his).state));
-        let own = strengths.fold(own, |best, other| if other.beats(&best) { other } else { best });
+        let own = strengths.fold(own, Strength::max);
         Look { own, last_final, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
     }
 

@@ -7,7 +7,7 @@
 //! 3. After more than five downloads in vain it gives up until the next wake-up. The fourth wake-up in a row to give up asks
 //!    for a health check instead (`fork.rs`). An accepted block or a fresh tip sets both counts to 0.
 //! 4. Otherwise it asks for chunks of 400 blocks above the tip, ten at once at most, each of another peer, in random order;
-//!    forked peers are left out.
+//!    forked peers are left out. By a rule that reads chains, the peers on the strongest chains are asked first.
 //! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
 //! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
 //!    it are kept for the next download.
@@ -30,7 +30,7 @@ use crate::{
     protocol::{Block, BlockId, Height},
 };
 use rand::seq::SliceRandom;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Blocks in one answer at most.
 const CHUNK: u32 = 400;
@@ -255,6 +255,8 @@ impl Peer {
         let mut peers: Vec<NodeId> = friendly.map(|neighbour| neighbour.node).collect();
         let mut random = self.random.about(&self.tree, now, About::Download);
         peers.shuffle(&mut random);
+        let strength = |peer: &NodeId| self.strength_of(now, *peer);
+        peers.sort_by_cached_key(|peer| Reverse(strength(peer)));
         if peers.is_empty() {
             return self.download_failed(now, effects);
         }
@@ -266,6 +268,7 @@ impl Peer {
             .map(|index| {
                 let mut to_ask = peers[count..].to_vec();
                 to_ask.shuffle(&mut random);
+                to_ask.sort_by_cached_key(strength);
                 to_ask.push(peers[index]);
                 to_ask
             })
