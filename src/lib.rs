@@ -130,8 +130,8 @@ pub use scenario::{
 pub use sim::{
     Digest, Fault, Latency, NetworkModel, Observer, Plan, SeedTree,
     network::{
-        AccessRate, Clocks, Compact, CompactNodes, LinkLatency, MissingShare, Overhead, Regions, Reordering, Sharing,
-        Topology,
+        AccessRate, ByClass, Classes, Clocks, Compact, CompactNodes, LinkLatency, MissingShare, Overhead, Regions,
+        Reordering, Sharing, Topology,
     },
     processor::{Processor, ProcessorPlan, WorkTime},
 };

@@ -10,7 +10,7 @@ use crate::{
     sim::{
         FaultKind, NetworkEvent,
         fault::{NodeRef, Nodes},
-        network::{Distribution, Per, Tally},
+        network::{ByClass, Distribution, Per, Tally},
         strategy::LieAboutTip,
     },
 };
@@ -150,7 +150,7 @@ impl Sights {
             (WAITED, tally.waited),
         ];
         let model = &scenario.network.model;
-        let clocks = model.clocks.unwrap_or_default();
+        let clocks = model.clocks.iter().flat_map(ByClass::named);
         let distribution = match model.latency.distribution {
             Distribution::Constant { .. } => CONSTANT,
             Distribution::Normal { .. } => NORMAL,
@@ -158,8 +158,8 @@ impl Sights {
             Distribution::Uniform { .. } | Distribution::Pareto { .. } => "",
         };
         let conditions = [
-            (OFFSET, clocks.offset_ms > 0),
-            (DRIFT, clocks.drift_ppm > 0),
+            (OFFSET, clocks.clone().any(|clocks| clocks.offset_ms > 0)),
+            (DRIFT, clocks.clone().any(|clocks| clocks.drift_ppm > 0)),
             (REGIONS, model.regions.is_some()),
             (PER_MESSAGE, model.latency.per == Per::Message && model.regions.is_none()),
             (distribution, !distribution.is_empty() && model.regions.is_none()),

@@ -29,6 +29,7 @@ pub(super) fn networks(scenario: &Scenario) -> Vec<Scenario> {
         NetworkModel { block_bytes: 0, ..model.clone() },
         NetworkModel { processor: None, ..model.clone() },
         NetworkModel { regions: None, ..model.clone() },
+        NetworkModel { classes: None, ..model.clone() },
         NetworkModel { clocks: None, ..model.clone() },
     ];
     let fewer_links = super::shrink::without_parts(&model.links);

@@ -36,7 +36,10 @@ use crate::{
     },
     sim::{
         Digest, Fault, Latency, Observer, Plan, SeedTree, Tips, TraceDigest,
-        network::{AccessRate, Clocks, Compact, LinkLatency, Overhead, Regions, Reordering, Sharing, Topology},
+        network::{
+            AccessRate, ByClass, Classes, Clocks, Compact, LinkLatency, Overhead, Regions, Reordering, Sharing,
+            Topology,
+        },
         processor::ProcessorPlan,
         stage::inline::InlineStage,
     },
@@ -454,6 +457,12 @@ impl Builder {
         self
     }
 
+    /// Nodes in classes, with an uplink, a downlink, a processor and clocks for each.
+    pub fn classes(mut self, classes: Classes) -> Self {
+        self.scenario.network.model.classes = Some(classes);
+        self
+    }
+
     /// A link with a latency of its own.
     pub fn link(mut self, link: LinkLatency) -> Self {
         self.scenario.network.model.links.push(link);
@@ -527,8 +536,8 @@ impl Builder {
     }
 
     /// The errors of the nodes' clocks.
-    pub fn clocks(mut self, clocks: Clocks) -> Self {
-        self.scenario.network.model.clocks = Some(clocks);
+    pub fn clocks(mut self, clocks: impl Into<ByClass<Clocks>>) -> Self {
+        self.scenario.network.model.clocks = Some(clocks.into());
         self
     }
 

@@ -19,9 +19,10 @@ use crate::{
         Fault, Latency,
         fault::Nodes,
         network::{
-            AccessRate, Compact, Regions, RegionsError, Sharing, latency::LATENCY_LIMIT_MS, topology::TopologyError,
+            ByClass, Classes, ClassesError, Compact, NetworkModel, Regions, Sharing, latency::LATENCY_LIMIT_MS,
+            topology::TopologyError,
         },
-        processor::{Processor, ProcessorPlan},
+        processor::Processor,
     },
 };
 use std::collections::BTreeMap;
@@ -171,12 +172,19 @@ impl Scenario {
             Mistake::new(format!("network.topology.{part}"), found, allowed)
         })?;
         self.check_links()?;
-        if let Some(clocks) = &model.clocks {
-            within("network.clocks.offset_ms", clocks.offset_ms, 0..=MILLISECONDS_LIMIT)?;
-            within("network.clocks.drift_ppm", clocks.drift_ppm, 0..=100_000)?;
+        let clocks =
+            model.clocks.as_ref().map_or(Ok(Vec::new()), |clocks| self.by_class("network.clocks", clocks, "table"))?;
+        for (key, clocks) in clocks {
+            within(&format!("{key}.offset_ms"), clocks.offset_ms, 0..=MILLISECONDS_LIMIT)?;
+            within(&format!("{key}.drift_ppm"), clocks.drift_ppm, 0..=100_000)?;
         }
         if model.regions.is_some() && model.latency != Latency::default() {
             return Err(Mistake::new("network.latency", "it beside 'network.regions'", "one or the other"));
+        }
+        if let Some(classes) = &model.classes {
+            let wrong =
+                |ClassesError { part, found, allowed }| Mistake::new(format!("network.classes.{part}"), found, allowed);
+            classes.check(nodes).map_err(wrong)?;
         }
         let Some(regions) = &model.regions else { return Ok(()) };
         if !regions.bandwidth.is_empty() && model.bandwidth.is_some() {
@@ -186,7 +194,7 @@ impl Scenario {
             let found = "it beside 'network.regions.bandwidth'";
             return Err(Mistake::new("network.sharing", found, "'fifo' or 'one-at-a-time'"));
         }
-        regions.check(nodes).map_err(|RegionsError { part, found, allowed }| {
+        regions.check(nodes).map_err(|ClassesError { part, found, allowed }| {
             Mistake::new(format!("network.regions.{part}"), found, allowed)
         })
     }
@@ -199,8 +207,7 @@ impl Scenario {
             if rate.named().contains(&0) {
                 return Err(Mistake::new(key, 0, "at least 1 byte a second"));
             }
-            let AccessRate::Regions(rates) = rate else { continue };
-            self.check_regional(key, rates.len(), "number")?;
+            self.by_class(key, rate, "number")?;
         }
         if model.sharing != Sharing::default() && model.uplink.is_none() && model.downlink.is_none() {
             let found = "it without 'network.uplink' and 'network.downlink'";
@@ -212,25 +219,30 @@ impl Scenario {
             within("network.overhead.other_ms", overhead.other_ms, 0..=LATENCY_LIMIT_MS)?;
         }
         model.compact.as_ref().map_or(Ok(()), check_compact)?;
-        match &model.processor {
-            None => Ok(()),
-            Some(ProcessorPlan::All(processor)) => check_processor("network.processor", processor),
-            Some(ProcessorPlan::Regions(all)) => {
-                self.check_regional("network.processor", all.len(), "processor")?;
-                let named = (0..).zip(all);
-                named.into_iter().try_for_each(|(at, one)| check_processor(&format!("network.processor[{at}]"), one))
-            }
-        }
+        let Some(processor) = &model.processor else { return Ok(()) };
+        let all = self.by_class("network.processor", processor, "processor")?;
+        all.into_iter().try_for_each(|(key, processor)| check_processor(&key, processor))
     }
 
-    /// Checks the length of a list with an entry for each region.
-    fn check_regional(&self, key: &str, found: usize, entry: &str) -> Checked {
-        let allowed = match self.network.model.regions.as_ref().map(Regions::count) {
-            Some(regions) if regions == found => return Ok(()),
-            Some(regions) => format!("one {entry}, or a list of {regions}, the number of 'network.regions'"),
-            None => format!("one {entry}, for there are no 'network.regions'"),
+    /// The values of a key that may differ by class, each with its name. Fails if their number is not that of the classes.
+    fn by_class<'a, T>(&self, key: &str, values: &'a ByClass<T>, entry: &str) -> Result<Vec<(String, &'a T)>, Mistake> {
+        let ByClass::Each(each) = values else {
+            return Ok(values.named().iter().map(|one| (key.to_owned(), one)).collect());
         };
-        Err(Mistake::new(key, format!("a list of {found}"), allowed))
+        let NetworkModel { classes, regions, .. } = &self.network.model;
+        let count = match (classes.as_ref().map(Classes::count), regions.as_ref().map(Regions::count)) {
+            (Some(count), _) => Ok((count, "network.classes")),
+            (None, Some(count)) => Ok((count, "network.regions")),
+            (None, None) => Err(format!("one {entry}, for there are no 'network.classes' and no 'network.regions'")),
+        };
+        let allowed = match count {
+            Ok((count, _)) if count == each.len() => {
+                return Ok((0..).zip(each).map(|(at, one): (usize, _)| (format!("{key}[{at}]"), one)).collect());
+            }
+            Ok((count, of)) => format!("one {entry}, or a list of {count}, the number of '{of}'"),
+            Err(none) => none,
+        };
+        Err(Mistake::new(key, format!("a list of {}", each.len()), allowed))
     }
 
     /// Each direction of a link of the topology has one latency of its own at most.

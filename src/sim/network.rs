@@ -5,7 +5,8 @@
 //! kept in small networks only.
 
 mod access;
-mod by_region;
+mod by_class;
+mod classes;
 mod compact;
 mod fair;
 mod fates;
@@ -18,13 +19,14 @@ pub mod script;
 pub mod topology;
 
 pub use access::{AccessRate, Sharing};
-pub use by_region::{ByRegion, Regional};
+pub use by_class::{ByClass, PerClass};
+pub use classes::{Classes, ClassesError, SHARE_LIMIT};
 pub use compact::{Compact, CompactNodes, MissingShare};
 pub use fair::Flow;
 pub use latency::{Distribution, Latency, Per, Profile};
 pub use list::ListOrFile;
 pub use model::{Clocks, LinkLatency, NetworkModel, Overhead, Reordering};
-pub use regions::{Regions, RegionsError, SHARE_LIMIT};
+pub use regions::Regions;
 pub use topology::{Links, Topology};
 
 use super::{SeedTree, fault::MessageKind};
@@ -88,6 +90,8 @@ pub struct MessageNetwork {
     model: NetworkModel,
     /// Region of each node, where there are regions.
     regions: Vec<u16>,
+    /// Class of each node, where there are classes beside the regions.
+    classes: Vec<u16>,
     /// Latencies of single links.
     special: BTreeMap<(u32, u32), Latency>,
     seed: u64,
@@ -124,11 +128,15 @@ impl MessageNetwork {
             directions.unwrap_or_default().into_iter().map(move |direction| (direction, latency))
         };
         let regions = model.regions.as_ref().map(|regions| regions.of_nodes(nodes, seeds)).unwrap_or_default();
+        let classes =
+            model.classes.as_ref().map(|classes| classes.of_nodes(nodes, seeds, "network/classes")).unwrap_or_default();
+        let decisive = if model.classes.is_some() { &classes } else { &regions };
         Self {
-            access: AccessLinks::new(nodes, &regions, model).map(Box::new),
+            access: AccessLinks::new(nodes, decisive, model).map(Box::new),
             compact: model.compact.as_ref().map(|compact| CompactRelay::new(nodes, compact, seeds).into()),
             takes_time: model.takes_time(),
             regions,
+            classes,
             special: model.links.iter().flat_map(directions).collect(),
             seed,
             fates: Fates::new(model.draws_for_messages(), config.slots(), seeds),
@@ -181,9 +189,9 @@ impl MessageNetwork {
         self.tally
     }
 
-    /// Returns the region of each node. Empty if there are no regions.
-    pub(super) fn regions(&self) -> &[u16] {
-        &self.regions
+    /// Returns the class of each node: its region, where regions are the classes. Empty if there are neither.
+    pub(super) fn classes(&self) -> &[u16] {
+        if self.model.classes.is_some() { &self.classes } else { &self.regions }
     }
 
     /// Returns the links between nodes.
@@ -619,6 +627,7 @@ impl MessageNetwork {
             links: _,
             model: _,
             regions: _,
+            classes: _,
             special: _,
             seed: _,
             known: _,

@@ -10,7 +10,7 @@ use crate::{
         saved::{LoadError, Loader, Saved, Saver},
     },
     protocol::{Block, BlockId, SignedTransaction},
-    sim::network::{ByRegion, Regional},
+    sim::network::{ByClass, PerClass},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,11 +85,11 @@ impl Processor {
     }
 }
 
-/// The processors of all nodes, or of those in each region.
-pub type ProcessorPlan = ByRegion<Processor>;
+/// The processors of all nodes, or of those in each class.
+pub type ProcessorPlan = ByClass<Processor>;
 
-impl Regional for Processor {
-    const FORMS: &'static str = "a processor, or a list with one for each region";
+impl PerClass for Processor {
+    const FORMS: &'static str = "a processor, or a list with one for each class";
 }
 
 impl ProcessorPlan {
@@ -121,8 +121,8 @@ impl Cores {
 #[derive(Clone, Debug)]
 pub(super) struct Processors {
     plan: ProcessorPlan,
-    /// The region of each node. Empty if there are none.
-    regions: Vec<u16>,
+    /// The class of each node. Empty if there are none.
+    classes: Vec<u16>,
     schedule: RoundSchedule,
     /// The cores and the recent blocks by node.
     all: Vec<(Cores, RecentBlocks)>,
@@ -139,12 +139,12 @@ impl Processors {
     pub(super) fn new(
         nodes: usize,
         plan: Option<&ProcessorPlan>,
-        regions: &[u16],
+        classes: &[u16],
         schedule: &RoundSchedule,
     ) -> Option<Self> {
         let plan = plan.filter(|plan| !plan.is_idle())?.clone();
-        let one = |node| (Cores::new(plan.of(regions.get(node)).cores), RecentBlocks::new());
-        Some(Self { all: (0..nodes).map(one).collect(), regions: regions.to_vec(), schedule: schedule.clone(), plan })
+        let one = |node| (Cores::new(plan.of(classes.get(node)).cores), RecentBlocks::new());
+        Some(Self { all: (0..nodes).map(one).collect(), classes: classes.to_vec(), schedule: schedule.clone(), plan })
     }
 
     fn ends_round(&self, block: &Block) -> bool {
@@ -153,7 +153,7 @@ impl Processors {
 
     /// The processor of a node.
     fn of(&self, node: NodeId) -> &Processor {
-        self.plan.of(self.regions.get(node.0 as usize))
+        self.plan.of(self.classes.get(node.0 as usize))
     }
 
     /// Takes a message that reaches a node now. Returns the time at which its blocks are validated. `size` gives the bytes of a block.
@@ -229,7 +229,7 @@ impl Processors {
 
     /// Appends what changes while a run goes on.
     pub(super) fn save(&self, out: &mut Saver) {
-        let Self { plan: _, regions: _, schedule: _, all } = self;
+        let Self { plan: _, classes: _, schedule: _, all } = self;
         let all: Vec<_> = all.iter().map(|(Cores(cores), recent)| (cores.clone(), recent.clone())).collect();
         all.save(out);
     }
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// A node that goes down loses the work that waits, and comes back with the cores of its region.
+    /// A node that goes down loses the work that waits, and comes back with the cores of its class.
     #[test]
     fn a_node_that_goes_down_loses_its_work_and_keeps_its_cores() {
         let of = |cores| Processor {
@@ -316,7 +316,7 @@ mod tests {
             forge: WorkTime { block_us: 50_000, ..WorkTime::default() },
             serve: WorkTime::default(),
         };
-        let plan = ProcessorPlan::Regions(vec![of(1), of(2)]);
+        let plan = ProcessorPlan::Each(vec![of(1), of(2)]);
         let schedule = RoundSchedule::new(&Milestones::testnet(), 1);
         let mut all = Processors::new(2, Some(&plan), &[0, 1], &schedule).expect("it takes time");
         let blocks: Vec<Block> = (1..=4).map(|slot| block(slot, Vec::new())).collect();

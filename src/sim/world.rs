@@ -157,14 +157,15 @@ impl World {
             queue.push(plan.start, Item::Input { to: *to, generation: 0, input: Input::Start });
         }
         let network = plan.network();
+        let (nodes, classes) = (Nodes::new(plan, network.classes()), network.classes());
         let processors =
-            Processors::new(plan.nodes.len(), plan.network.processor.as_ref(), network.regions(), plan.tree.schedule());
+            Processors::new(plan.nodes.len(), plan.network.processor.as_ref(), classes, plan.tree.schedule());
         let mut world = Self {
             now: plan.start,
             queue,
             network,
             processors: processors.map(Box::new),
-            nodes: Nodes::new(plan),
+            nodes,
             agenda: Agenda::new(plan),
             faults: Faults::new(plan.faults.len()),
             ahead: HaltFacts::new(plan),

@@ -125,7 +125,11 @@ const NETWORK: &[Row] = &[
         &["1000000001", "-1"],
     ),
     ("WorkTime.byte_ns", "5 processor = { serve = { byte_ns = @ } }", &["0", "1000000000"], &["1000000001", "-1"]),
-    ("NetworkSection.clocks", "5 clocks = @", &["{}"], &["{ offset = 1 }", "1"]),
+    ("NetworkSection.classes", "5 classes = @", &["{ shares = [1] }"], &["{}", "1", "{ share = [1] }"]),
+    ("Classes.shares", "5 classes = { shares = @ }", &["[1, 2]", "[0.5]"], &["[]", "[1, 0]", "[1, -1]", "[1, inf]", "[1e308, 1]"]),
+    ("Classes.drawn", "5 classes = { shares = [1], drawn = @ }", &["true", "false"], &["1"]),
+    ("Classes.nodes", "5 classes = { nodes = @ }", &["[0, 1, 0, 1, 0]", "{ file = 'Cargo.lock.classes' }"], &["[]", "[0]", "[0, -1, 0, 0, 0]", "[0, 1, 0, 1, 0], shares = [1, 2]", "[0, 1, 0, 1, 0], drawn = true"]),
+    ("NetworkSection.clocks", "5 clocks = @", &["{}", "[{}, { drift_ppm = 1 }]\nclasses = { shares = [1, 1] }"], &["{ offset = 1 }", "1", "[{}]", "[{}]\nclasses = { shares = [1, 1] }", "[{}, { drift_ppm = 100001 }]\nclasses = { shares = [1, 1] }"]),
     ("Clocks.offset_ms", "5 clocks = { offset_ms = @ }", &["0", "1000000000"], &["1000000001", "-1"]),
     ("Clocks.drift_ppm", "5 clocks = { drift_ppm = @ }", &["0", "100000"], &["100001", "-1"]),
 ];
@@ -416,6 +420,7 @@ fn each_key_takes_its_bounds_and_refuses_what_is_beyond_by_name() {
         ("weights", weights),
         ("links", "from,to,latency_us,latency_back_us\n0,4,1000,\n1,2,,3\n"),
         ("regions", "node,region\n0,1\n1,0\n2,0\n3,0\n4,1\n"),
+        ("classes", "node,class\n0,1\n1,0\n2,0\n3,0\n4,1\n"),
         ("latencies", &latencies),
         ("bandwidths", &bandwidths),
     ] {
@@ -456,7 +461,12 @@ fn limits_of_a_node_are_refused_in_words_that_help() {
         (
             "network.uplink",
             "uplink = [1]",
-            "found a list of 1, allowed is one number, for there are no 'network.regions'",
+            "found a list of 1, allowed is one number, for there are no 'network.classes' and no 'network.regions'",
+        ),
+        (
+            "network.clocks",
+            &format!("classes = {{ shares = [1, 2, 3] }}\nclocks = [{{}}, {{}}]\n{regions}"),
+            "found a list of 2, allowed is one table, or a list of 3, the number of 'network.classes'",
         ),
         (
             "network.downlink",

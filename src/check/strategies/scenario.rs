@@ -62,7 +62,7 @@ pub fn models() -> impl Strategy<Value = NetworkModel> {
     let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.1];
     let duplication = prop_oneof![3 => Just(0.0), 1 => 0.0..0.005];
     let reordering = (0.0..0.2, 1..=500u32).prop_map(|(chance, by_ms)| Reordering { chance, by_ms });
-    let clocks = (0..=500u32, 0..=200u32).prop_map(|(offset_ms, drift_ppm)| Clocks { offset_ms, drift_ppm });
+    let clocks = (0..=500u32, 0..=200u32).prop_map(|(offset_ms, drift_ppm)| Clocks { offset_ms, drift_ppm }.into());
     let bandwidth = option::weighted(0.2, 20_000..=1_000_000u64);
     (latency, loss, duplication, option::weighted(0.3, reordering), option::weighted(0.3, clocks), bandwidth).prop_map(
         |(latency, loss, duplication, reordering, clocks, bandwidth)| NetworkModel {

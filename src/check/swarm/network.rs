@@ -8,7 +8,7 @@ use crate::{
     scenario::section::{Change, NetworkSection},
     sim::{
         Latency, NetworkModel, SeedTree,
-        network::{Clocks, Distribution, LinkLatency, Per, Regions, Reordering, Topology},
+        network::{ByClass, Clocks, Distribution, LinkLatency, Per, Regions, Reordering, Topology},
     },
 };
 use rand::{Rng, seq::IndexedRandom};
@@ -91,7 +91,7 @@ fn flaw(draw: &mut Draw, model: &mut NetworkModel, nodes: u32) {
         _ => {
             let offset_ms = *[0, 200, 1_500, 6_000].choose(draw).unwrap_or(&200);
             let drift_ppm = *[50, 50, 1_000, 20_000].choose(draw).unwrap_or(&50);
-            model.clocks = Some(Clocks { offset_ms, drift_ppm: if offset_ms == 200 { 0 } else { drift_ppm } });
+            model.clocks = Some(Clocks { offset_ms, drift_ppm: if offset_ms == 200 { 0 } else { drift_ppm } }.into());
         }
     }
 }
@@ -193,13 +193,12 @@ pub(super) fn is_easy(model: &NetworkModel) -> bool {
 /// Returns true if a network, faults apart, is good enough for one growing chain: it loses and doubles nothing, delays
 /// nothing for long, and its clocks differ by less than a forger waits.
 pub(super) fn is_whole(model: &NetworkModel) -> bool {
-    let clocks = model.clocks.unwrap_or_default();
+    let mut clocks = model.clocks.iter().flat_map(ByClass::named);
     let late = model.reordering.as_ref().map_or(0.0, |reordering| f64::from(reordering.by_ms));
     model.loss == 0.0
         && model.duplication == 0.0
         && model.is_unlimited()
-        && clocks.offset_ms <= 500
-        && clocks.drift_ppm == 0
+        && clocks.all(|clocks| clocks.offset_ms <= 500 && clocks.drift_ppm == 0)
         && slowest_ms(model) + late < f64::min(ANSWER_MS / 2.0, CONNECTING_MS / 6.0)
 }
 

@@ -130,7 +130,6 @@ mod tests {
     #[test]
     fn a_list_in_place_of_a_table_is_refused() {
         for (key, list) in [
-            ("network.clocks", "[100, 200]"),
             ("network.overhead", "[2, 10]"),
             ("network.reordering", "[0.1, 100]"),
             ("network.topology.small-world", "[3, 0.1]"),

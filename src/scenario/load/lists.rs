@@ -30,10 +30,11 @@ pub struct WrongLine {
 }
 
 /// All of them.
-pub const FILE_LISTS: [FileList; 6] = [
+pub const FILE_LISTS: [FileList; 7] = [
     FileList { path: &["network", "topology", "edges"], read: edges },
     FileList { path: &["network", "links"], read: links },
     FileList { path: &["network", "regions", "nodes"], read: regions_of_nodes },
+    FileList { path: &["network", "classes", "nodes"], read: classes_of_nodes },
     FileList { path: &["network", "regions", "latency_ms"], read: latencies },
     FileList { path: &["network", "regions", "bandwidth"], read: bandwidths },
     FileList { path: &["network", "vote_weights", "list"], read: vote_weights },
@@ -101,13 +102,23 @@ fn links(text: &str) -> Result<ReadList, WrongLine> {
 
 /// The region of each node by number.
 fn regions_of_nodes(text: &str) -> Result<ReadList, WrongLine> {
+    numbers_of_nodes(text, "node,region", "the number of a region")
+}
+
+/// The class of each node by number.
+fn classes_of_nodes(text: &str) -> Result<ReadList, WrongLine> {
+    numbers_of_nodes(text, "node,class", "the number of a class")
+}
+
+/// A number for each node.
+fn numbers_of_nodes(text: &str, header: &'static str, number: &'static str) -> Result<ReadList, WrongLine> {
     let (mut values, mut lines) = (Vec::new(), Vec::new());
-    for (line, cells) in rows(text, &["node,region"])? {
+    for (line, cells) in rows(text, &[header])? {
         if cells[0] != values.len().to_string() {
             let allowed = format!("'{}': each node once, in ascending order", values.len());
             return Err(WrongLine { line, found: format!("'{}'", cells[0]), allowed });
         }
-        values.push(Value::from(i64::from(whole::<u16>(line, cells[1], "the number of a region")?)));
+        values.push(Value::from(i64::from(whole::<u16>(line, cells[1], number)?)));
         lines.push(line);
     }
     Ok(ReadList { values, lines })

@@ -7,7 +7,7 @@
 
 use super::{
     Busy,
-    by_region::{ByRegion, Regional},
+    by_class::{ByClass, PerClass},
     fair::Flows,
 };
 use crate::{
@@ -18,10 +18,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Bytes per second that a node's uplink or downlink carries.
-pub type AccessRate = ByRegion<u64>;
+pub type AccessRate = ByClass<u64>;
 
-impl Regional for u64 {
-    const FORMS: &'static str = "a whole number of bytes per second, or a list with one such number for each region";
+impl PerClass for u64 {
+    const FORMS: &'static str = "a whole number of bytes per second, or a list with one such number for each class";
 }
 
 /// The way in which messages share a node's uplink and downlink.
@@ -73,13 +73,13 @@ impl Departure {
 }
 
 impl AccessLinks {
-    /// The uplinks and downlinks of `nodes` nodes in these regions, or `None` if the model limits neither.
-    pub(super) fn new(nodes: u32, regions: &[u16], model: &super::NetworkModel) -> Option<Self> {
+    /// The uplinks and downlinks of `nodes` nodes in these classes, or `None` if the model limits neither.
+    pub(super) fn new(nodes: u32, classes: &[u16], model: &super::NetworkModel) -> Option<Self> {
         if model.uplink.is_none() && model.downlink.is_none() {
             return None;
         }
         let rates = |rate: &Option<AccessRate>| {
-            let of = |node: u32| rate.as_ref().map(|rate| (*rate.of(regions.get(node as usize))).max(1));
+            let of = |node: u32| rate.as_ref().map(|rate| (*rate.of(classes.get(node as usize))).max(1));
             (0..nodes).map_while(of).collect::<Vec<u64>>()
         };
         let (up, down) = (rates(&model.uplink), rates(&model.downlink));

@@ -1,6 +1,6 @@
 //! The network of a run as a scenario file says it.
 
-use super::{AccessRate, Compact, Latency, ListOrFile, Per, Regions, Sharing, Topology};
+use super::{AccessRate, ByClass, Classes, Compact, Latency, ListOrFile, Per, PerClass, Regions, Sharing, Topology};
 use crate::sim::{fault::is_zero, processor::ProcessorPlan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,9 @@ pub struct NetworkModel {
     /// Regions with latencies of their own between them, instead of `latency`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regions: Option<Regions>,
+    /// Classes of nodes beside the regions, for uplinks, downlinks, processors and clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Classes>,
     /// Links with latencies of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "ListOrFile<LinkLatency>")]
@@ -52,7 +55,7 @@ pub struct NetworkModel {
     pub processor: Option<ProcessorPlan>,
     /// The errors of clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub clocks: Option<Clocks>,
+    pub clocks: Option<ByClass<Clocks>>,
 }
 
 fn is_usual(sharing: &Sharing) -> bool {
@@ -160,6 +163,10 @@ pub struct Reordering {
     pub chance: f64,
     /// The greatest delay of their arrival, in milliseconds.
     pub by_ms: u32,
+}
+
+impl PerClass for Clocks {
+    const FORMS: &'static str = "the errors of clocks, or a list with those of each class";
 }
 
 /// The errors of clocks: each node draws evenly between minus and plus the limit.

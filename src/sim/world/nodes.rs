@@ -129,12 +129,13 @@ impl Ahead<NodeId> for Nodes {
 
 impl Nodes {
     /// The nodes of a plan, all up.
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &Plan, classes: &[u16]) -> Self {
         let mut state: Vec<NodeState> = plan.nodes.iter().map(|_| NodeState::default()).collect();
         let brief = Brief { generation: 0, special: plan.network.clocks.is_some() };
-        if let Some(clocks) = plan.network.clocks {
+        if let Some(clocks) = &plan.network.clocks {
             let mut random = plan.seeds.stream("network/clocks");
-            for node in &mut state {
+            for (index, node) in state.iter_mut().enumerate() {
+                let clocks = clocks.of(classes.get(index));
                 let offset = i64::from(clocks.offset_ms) * 1_000;
                 let drift = i32::try_from(clocks.drift_ppm).unwrap_or(i32::MAX);
                 let offset = random.random_range(-offset..=offset);

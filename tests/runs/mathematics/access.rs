@@ -110,15 +110,21 @@ fn a_block_is_heard_when_it_is_validated_and_sent_when_it_is_forged() {
     arrive(&both, |number| LATENCY + 50.0 + 100.0 * number + 50.0);
 }
 
-/// Three regions by list: node 0, which forges first, is in region 0; its messages take what the row of its region says.
+/// Three regions by list: node 0, which forges first, is in region 0; its messages take what the row of its region says. Classes beside them
+/// decide processors, and regions go on deciding links.
 #[test]
 fn regions_decide_latency_bandwidth_and_processor_by_direction() {
     let regions = "[network.regions]\nnodes = [0, 1, 2, 0, 1, 2, 0, 1, 2]\nlatency_ms = [[10, 20, 30], [40, 50, 60], [70, 80, 90]]\n";
     let rates = "bandwidth = [[1000000, 500000, 250000], [200000, 125000, 100000], [80000, 62500, 50000]]\n";
     let work = |us: u32| format!("{{ validate = {{ block_us = {us} }} }}");
     let processor = format!("processor = [{}, {}, {{}}]\n", work(3_000), work(5_000));
-    for (with_rates, with_work) in [(false, false), (true, false), (false, true), (true, true)] {
-        let more = [if with_work { &*processor } else { "" }, regions, if with_rates { rates } else { "" }].concat();
+    let classes = "classes = { nodes = [0, 0, 0, 1, 1, 1, 2, 2, 2] }\n";
+    for (with_rates, with_work, with_classes) in
+        [(false, false, false), (true, false, false), (false, true, false), (true, true, false), (true, true, true)]
+    {
+        let part = |is_there: bool, text| if is_there { text } else { "" };
+        let more =
+            [part(with_work, &processor), part(with_classes, classes), regions, part(with_rates, rates)].concat();
         let text = format!("rounds = 3\n[network]\ndelegates = {NODES}\nblock_bytes = 100000\n{more}");
         let scenario = scenario(&text);
         let seeds = SeedTree::new(7);
@@ -134,7 +140,8 @@ fn regions_decide_latency_bandwidth_and_processor_by_direction() {
                 // Rates of a million bytes per second, divided by 1, 2, 4, 5, 8, 10, 12.5, 16 and 20.
                 let slower = [1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 12.5, 16.0, 20.0][(3 * from + to) as usize];
                 let transfer = if with_rates { 100.0 * slower } else { 0.0 };
-                let work = if with_work { [3.0, 5.0, 0.0][to as usize] } else { 0.0 };
+                let class = if with_classes { node.0 / 3 } else { to };
+                let work = if with_work { [3.0, 5.0, 0.0][class as usize] } else { 0.0 };
                 let found = at.since(forged).as_secs_f64() * 1e3;
                 // Pings share the links, and one takes a few milliseconds on the slowest.
                 let late = found - latency - transfer - work;

@@ -180,6 +180,19 @@ fn clocks_of_a_network_are_drawn_evenly_and_keep_their_offset() {
     assert!(distance(offsets, uniform(900.0)) > 0.14);
 }
 
+#[test]
+fn each_class_of_nodes_has_clocks_of_its_own() {
+    let text = "rounds = 2\n[rules]\nnode.forging_poll_ms = 0\n[network]\ndelegates = 51\nlatency = { distribution = \"constant\", ms = 50 }\n\
+                classes = { shares = [1, 2] }\nclocks = [{}, { offset_ms = 600 }]\n";
+    let mut wrong = 0;
+    for (node, start, at) in forged(&scenario(text), 1).blocks {
+        let ahead = (start + INTO_SLOT) as i64 - (at.micros() - PING) as i64;
+        assert!(ahead.abs() <= if node.0 < 17 { 0 } else { 600_000 }, "{node}: {ahead}");
+        wrong += usize::from(ahead.abs() > 60_000);
+    }
+    assert!(wrong > 50, "{wrong} of 68 blocks, and nine tenths of an even draw are expected");
+}
+
 /// A delegate polls its relay every 200 ms from an instant of its own (consensus.md 2.1), so its blocks come anywhere in that
 /// time, drawn apart for each slot.
 #[test]

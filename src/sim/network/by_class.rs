@@ -1,4 +1,4 @@
-//! A value of all nodes, or one for the nodes of each region.
+//! A value of all nodes, or one for the nodes of each class.
 
 use schemars::JsonSchema;
 use serde::{
@@ -10,56 +10,56 @@ use serde::{
 };
 use std::{fmt, marker::PhantomData};
 
-/// A value of all nodes, or one for the nodes of each region, in the order of the rows of `regions.latency_ms`.
+/// A value of all nodes, or one for the nodes of each class. Without `network.classes`, regions are classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(untagged)]
-pub enum ByRegion<T> {
+pub enum ByClass<T> {
     All(T),
-    Regions(Vec<T>),
+    Each(Vec<T>),
 }
 
-/// A value that may differ by region.
-pub trait Regional: for<'de> Deserialize<'de> {
+/// A value that may differ by class.
+pub trait PerClass: for<'de> Deserialize<'de> {
     /// The forms that a file may have, after "expected".
     const FORMS: &'static str;
 }
 
-impl<T> ByRegion<T> {
-    /// The values in the order of the regions, or the only one.
+impl<T> ByClass<T> {
+    /// The values in the order of the classes, or the only one.
     pub fn named(&self) -> &[T] {
         match self {
             Self::All(value) => std::slice::from_ref(value),
-            Self::Regions(values) => values,
+            Self::Each(values) => values,
         }
     }
 
-    /// The value of a node in a region.
-    pub(in crate::sim) fn of(&self, region: Option<&u16>) -> &T {
-        match (self, region) {
+    /// The value of a node in a class.
+    pub(in crate::sim) fn of(&self, class: Option<&u16>) -> &T {
+        match (self, class) {
             (Self::All(value), _) => value,
-            (Self::Regions(values), region) => &values[usize::from(*region.expect("values of regions need regions"))],
+            (Self::Each(values), class) => &values[usize::from(*class.expect("values of classes need classes"))],
         }
     }
 }
 
-impl<T> From<T> for ByRegion<T> {
+impl<T> From<T> for ByClass<T> {
     fn from(value: T) -> Self {
         Self::All(value)
     }
 }
 
 /// The derived reader of an untagged enumeration does not name the value or the key that it refuses.
-impl<'de, T: Regional> Deserialize<'de> for ByRegion<T> {
+impl<'de, T: PerClass> Deserialize<'de> for ByClass<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ByRegionVisitor(PhantomData))
+        deserializer.deserialize_any(ByClassVisitor(PhantomData))
     }
 }
 
-struct ByRegionVisitor<T>(PhantomData<T>);
+struct ByClassVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Regional> Visitor<'de> for ByRegionVisitor<T> {
-    type Value = ByRegion<T>;
+impl<'de, T: PerClass> Visitor<'de> for ByClassVisitor<T> {
+    type Value = ByClass<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(T::FORMS)
@@ -67,19 +67,19 @@ impl<'de, T: Regional> Visitor<'de> for ByRegionVisitor<T> {
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
         let value = T::deserialize(U64Deserializer::<E>::new(number));
-        value.map(ByRegion::All).map_err(|_| E::invalid_type(Unexpected::Unsigned(number), &self))
+        value.map(ByClass::All).map_err(|_| E::invalid_type(Unexpected::Unsigned(number), &self))
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
         let value = T::deserialize(I64Deserializer::<E>::new(number));
-        value.map(ByRegion::All).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+        value.map(ByClass::All).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members)).map(ByRegion::All)
+        T::deserialize(MapAccessDeserializer::new(members)).map(ByClass::All)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ByRegion::Regions)
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ByClass::Each)
     }
 }
