@@ -104,6 +104,25 @@ fn assert_binomial(found: usize, of: usize, chance: f64) {
     );
 }
 
+/// The first rounds of the example of 28 days. Its length is that of 28 days to the round, and each policy has voted.
+#[test]
+fn the_example_of_28_days_has_10000_voters_of_all_policies() {
+    let text = std::fs::read_to_string(crate::support::root().join("examples/voters.toml")).expect("it is there");
+    let rounds = (28.0 * 86_400.0 / 8.0 / 51.0_f64).ceil();
+    let played = play(&text.replace(&format!("rounds = {rounds}\n"), "rounds = 4\n"), 1);
+    assert_eq!(
+        played.testnet.voters.iter().map(|of| of.len()).collect::<Vec<_>>(),
+        [4_000, 1_000, 1_000, 3_000, 1_000]
+    );
+    let last = played.last();
+    let voted: Vec<usize> = (0..5).map(|group| played.votes(group, &last).into_iter().flatten().count()).collect();
+    // All of them but those that have asked too high a price, and those that never vote. The best payers move slowly.
+    assert_eq!((voted[1], voted[4]), (1_000, 1_000));
+    assert_binomial(voted[2], 1_000, 0.5);
+    assert_binomial(voted[3], 3_000, 0.7);
+    assert!(voted[0] > 50, "{voted:?}");
+}
+
 /// Weights, ranks, turnover and both coefficients by the wallets alone, and by the definitions.
 #[test]
 fn the_figures_of_elections_are_those_of_the_wallets() {
