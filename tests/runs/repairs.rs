@@ -1,7 +1,7 @@
 //! Repairs and known answers: splits that a fork choice never ends, and dated faults of other protocols. The search or a directed
 //! scenario finds each fault where it is planted, and not where it is mended.
 
-use crate::support::{hold_part, root, run, search_rules};
+use crate::support::{hold_part, root, run, search_around, search_rules};
 use dposlab::{
     actors::{
         fork_choice::{Chain, Look, Stance, Strength, of},
@@ -271,6 +271,14 @@ fn a_forger_that_drops_a_transaction_drops_all_that_its_sender_has_after_it() {
 }
 
 /// The search found this scenario in run 248,149, where the checker took for added what a pool had held before.
+/// A node that downloaded from a peer on the chain that it had left broke this in 112 of the first 400 runs (23.8 to 32.6 %).
+#[test]
+fn a_node_downloads_the_stronger_chain() {
+    let ring = Scenario::load(&root().join("tests/data/known-answers/ring-of-27.toml")).expect("it is a scenario");
+    let broken = search_around(Some(ring), "base = \"repaired\"", 1, 20).broken();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
 #[test]
 fn a_pool_that_begins_anew_adds_nothing() {
     let line = asserted("pool-begins-anew.toml", 1, "repaired");
@@ -438,12 +446,10 @@ fn shown(row: &str) -> Option<(u64, &str)> {
     Some((cells.get(4)?.parse().ok()?, cells.get(6)?.split(':').next()?.trim_matches('`')))
 }
 
-/// The runs of each row of the table of changes.
-const CHANGE_RUNS: u64 = 1_000;
-
-/// The seed of the first run of a row. Of the first 8,000 runs none shows what nodes that stay behind lead to.
-fn first_of_row(key: &str) -> u64 {
-    if key == "node.stays_behind" { 8_001 } else { 1 }
+/// The network around which a row of the table of changes searches, and the number of its runs. Nodes that stay behind need a sparse network.
+fn around(key: &str) -> (Option<Scenario>, u64) {
+    let ring = || Scenario::load(&root().join("tests/data/known-answers/ring-of-27.toml")).expect("it is a scenario");
+    if key == "node.stays_behind" { (Some(ring()), 100) } else { (None, 1_000) }
 }
 
 /// The table of docs/repairs.md names for each change a run that breaks an invariant without it, and that breaks none with all of them.
@@ -457,7 +463,8 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
              |---|---|---|--:|--:|---|\n",
         );
         for (key, repaired, reference) in changes() {
-            let summary = search_rules(&without(&key, &reference), None, first_of_row(&key), CHANGE_RUNS);
+            let (base, runs) = around(&key);
+            let summary = search_around(base, &without(&key, &reference), 1, runs);
             let mut broken: Vec<(&str, u64)> = summary.broken().into_iter().collect();
             broken.sort_by_key(|(name, runs)| (std::cmp::Reverse(*runs), *name));
             let (most, _) = *broken.first().unwrap_or_else(|| panic!("{key} mends nothing"));
@@ -466,7 +473,7 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
             let mut seeds = SeedSet::default();
             summary.found.values().for_each(|found| seeds.extend(&found.seeds));
             let so = seeds.count();
-            let Interval { low, high } = of_share(so, CHANGE_RUNS);
+            let Interval { low, high } = of_share(so, runs);
             let words: Vec<String> = broken.iter().map(|(name, runs)| format!("`{name}`: {runs}")).collect();
             table.push_str(&format!(
                 "| `{key}` | `{repaired}` | `{reference}` | {seed} | {so} ({:.1} to {:.1} %) | {} |\n",
@@ -482,9 +489,9 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{key}` | ")));
         let row = row.unwrap_or_else(|| panic!("docs/repairs.md has a row for {key}"));
         let (seed, invariant) = shown(row).unwrap_or_else(|| panic!("{row}"));
-        let broken = search_rules(&without(&key, &reference), None, seed, 1).broken();
+        let broken = search_around(around(&key).0, &without(&key, &reference), seed, 1).broken();
         assert!(broken.contains_key(invariant), "{key} = {reference}, seed {seed}: {broken:?}");
-        let whole = search_rules("base = \"repaired\"", None, seed, 1).broken();
+        let whole = search_around(around(&key).0, "base = \"repaired\"", seed, 1).broken();
         assert!(whole.is_empty(), "seed {seed}: {whole:?}");
     }
 }

@@ -70,9 +70,18 @@ pub fn hold_part(page: &str, name: &str, table: &str, rewrite: &str) {
 /// Searches `runs` runs from a seed on, on networks with `delegates` delegates or a drawn number of them, under rules as a scenario file
 /// has them.
 pub fn search_rules(rules: &str, delegates: Option<u32>, seed: u64, runs: u64) -> Summary {
+    search(Frame { delegates, ..Frame::default() }, rules, seed, runs)
+}
+
+/// Searches around a scenario, or draws networks.
+pub fn search_around(base: Option<Scenario>, rules: &str, seed: u64, runs: u64) -> Summary {
+    search(Frame { base, ..Frame::default() }, rules, seed, runs)
+}
+
+fn search(frame: Frame, rules: &str, seed: u64, runs: u64) -> Summary {
     let rules = rules.parse().expect("the test writes TOML");
     let (crypto, behaviour) = (Some(CryptoMode::Modelled), Modelled::Never);
-    let frame = Frame { rules, crypto, behaviour, delegates, ..Frame::default() };
+    let frame = Frame { rules, crypto, behaviour, ..frame };
     Search { frame, runs, seed, part: None, jobs: 2 }.run(&Networks::default(), &AtomicBool::new(false), |_| {})
 }
 
