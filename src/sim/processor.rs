@@ -18,7 +18,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 /// The processor of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of a processor")]
 pub struct Processor {
     /// The number of blocks that a node works on at the same time.
     #[serde(default = "one")]

@@ -473,6 +473,16 @@ fn limits_of_a_node_are_refused_in_words_that_help() {
             &format!("downlink = []\n{regions}"),
             "found a list of 0, allowed is one number, or a list of 2, the number of 'network.regions'",
         ),
+        (
+            "network.clocks[0]",
+            &format!("clocks = [1, {{}}]\n{regions}"),
+            "invalid type: integer `1`, expected a table of errors of clocks",
+        ),
+        (
+            "network.processor[1]",
+            &format!("processor = [{{}}, 2]\n{regions}"),
+            "invalid type: integer `2`, expected a table of a processor",
+        ),
         ("network.uplink", "uplink = -1", "integer `-1`, expected a whole number of bytes per second"),
         ("network.uplink", "uplink = 1.5", "floating point `1.5`, expected a whole number of bytes per second"),
         ("network.uplink", "uplink = nan", "floating point `NaN`, expected a whole number of bytes per second"),

@@ -171,7 +171,7 @@ impl PerClass for Clocks {
 
 /// The errors of clocks: each node draws evenly between minus and plus the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a table of errors of clocks")]
 pub struct Clocks {
     /// In milliseconds.
     pub offset_ms: u32,
