@@ -89,7 +89,7 @@ fn a_pool_adds_no_second_registration_of_a_sender() {
         let mut watched = Watched::new(|rules| rules.pool.rollback_empties_pool = rollback_empties_pool);
         let account = &watched.testnet.accounts[0];
         let register = |nonce: u64| {
-            let builder = Transaction::delegate_registration(&format!("delegate_{nonce}"));
+            let builder = Transaction::delegate_registration(format!("delegate_{nonce}"));
             Arc::new(builder.network(0x17).nonce(Nonce(nonce)).sign(&account.keys))
         };
         let all: Vec<_> = (1..=2).map(register).collect();
