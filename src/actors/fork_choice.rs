@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The rule [`ForkChoiceRule`] names one. Each decides by numbers alone, so that a rule can be enumerated without a network. The
-//! messages, the verification of peers and the download are the reference's for all of them.
+//! messages, the verification of peers and the download are the reference's for all of them, but for the order in which peers are asked for
+//! blocks.
 
 mod ark4432;
 mod longest;

@@ -529,13 +529,13 @@ impl Builder {
         self
     }
 
-    /// The time that nodes take to validate, forge and serve blocks, of all alike or by region.
+    /// The time that nodes take to validate, forge and serve blocks, of all alike or by class.
     pub fn processor(mut self, processor: impl Into<ProcessorPlan>) -> Self {
         self.scenario.network.model.processor = Some(processor.into());
         self
     }
 
-    /// The errors of the nodes' clocks.
+    /// The errors of the nodes' clocks, of all alike or by class.
     pub fn clocks(mut self, clocks: impl Into<ByClass<Clocks>>) -> Self {
         self.scenario.network.model.clocks = Some(clocks.into());
         self

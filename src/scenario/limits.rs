@@ -167,6 +167,7 @@ impl Scenario {
         if model.bandwidth == Some(0) {
             return Err(Mistake::new("network.bandwidth", 0, "at least 1 byte a second"));
         }
+        self.check_classes()?;
         self.check_access()?;
         model.topology.check(nodes).map_err(|TopologyError { part, found, allowed }| {
             Mistake::new(format!("network.topology.{part}"), found, allowed)
@@ -181,11 +182,6 @@ impl Scenario {
         if model.regions.is_some() && model.latency != Latency::default() {
             return Err(Mistake::new("network.latency", "it beside 'network.regions'", "one or the other"));
         }
-        if let Some(classes) = &model.classes {
-            let wrong =
-                |ClassesError { part, found, allowed }| Mistake::new(format!("network.classes.{part}"), found, allowed);
-            classes.check(nodes).map_err(wrong)?;
-        }
         let Some(regions) = &model.regions else { return Ok(()) };
         if !regions.bandwidth.is_empty() && model.bandwidth.is_some() {
             return Err(Mistake::new("network.bandwidth", "it beside 'network.regions.bandwidth'", "one or the other"));
@@ -197,6 +193,22 @@ impl Scenario {
         regions.check(nodes).map_err(|ClassesError { part, found, allowed }| {
             Mistake::new(format!("network.regions.{part}"), found, allowed)
         })
+    }
+
+    /// Checks the classes of nodes, which a list has to use.
+    fn check_classes(&self) -> Checked {
+        let (model, nodes) = (&self.network.model, self.network.nodes());
+        let Some(classes) = &model.classes else { return Ok(()) };
+        let wrong =
+            |ClassesError { part, found, allowed }| Mistake::new(format!("network.classes.{part}"), found, allowed);
+        classes.check(nodes).map_err(wrong)?;
+        let rates = [&model.uplink, &model.downlink].into_iter().flatten().any(ByClass::is_list);
+        let times = model.processor.iter().any(ByClass::is_list) || model.clocks.iter().any(ByClass::is_list);
+        if !rates && !times {
+            let allowed = "it beside such a list of 'uplink', 'downlink', 'processor' or 'clocks'";
+            return Err(Mistake::new("network.classes", "it without a list that has an entry for each class", allowed));
+        }
+        Ok(())
     }
 
     /// Checks uplinks, downlinks and processors.

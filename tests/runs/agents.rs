@@ -109,7 +109,9 @@ fn assert_binomial(found: usize, of: usize, chance: f64) {
 fn the_example_of_28_days_has_10000_voters_of_all_policies() {
     let text = std::fs::read_to_string(crate::support::root().join("examples/voters.toml")).expect("it is there");
     let rounds = (28.0 * 86_400.0 / 8.0 / 51.0_f64).ceil();
-    let played = play(&text.replace(&format!("rounds = {rounds}\n"), "rounds = 4\n"), 1);
+    let length = format!("rounds = {rounds}\n");
+    assert!(text.contains(&length), "28 days are {length}");
+    let played = play(&text.replace(&length, "rounds = 4\n"), 1);
     assert_eq!(
         played.testnet.voters.iter().map(|of| of.len()).collect::<Vec<_>>(),
         [4_000, 1_000, 1_000, 3_000, 1_000]

@@ -270,7 +270,6 @@ fn a_forger_that_drops_a_transaction_drops_all_that_its_sender_has_after_it() {
     assert!(line.contains("without a gap: holds"), "{line}");
 }
 
-/// The search found this scenario in run 248,149, where the checker took for added what a pool had held before.
 /// A node that downloaded from a peer on the chain that it had left broke this in 112 of the first 400 runs (23.8 to 32.6 %).
 #[test]
 fn a_node_downloads_the_stronger_chain() {
@@ -279,6 +278,7 @@ fn a_node_downloads_the_stronger_chain() {
     assert!(broken.is_empty(), "{broken:?}");
 }
 
+/// The search found this scenario in run 248,149, where the checker took for added what a pool had held before.
 #[test]
 fn a_pool_that_begins_anew_adds_nothing() {
     let line = asserted("pool-begins-anew.toml", 1, "repaired");
@@ -452,6 +452,9 @@ fn around(key: &str) -> (Option<Scenario>, u64) {
     if key == "node.stays_behind" { (Some(ring()), 100) } else { (None, 1_000) }
 }
 
+/// The change without which no run of its row breaks an invariant, since nodes download the stronger chain.
+const NOT_SHOWN: &str = "node.second_block_rolls_back";
+
 /// The table of docs/repairs.md names for each change a run that breaks an invariant without it, and that breaks none with all of them.
 /// `REWRITE_REPAIRS` searches them anew.
 #[test]
@@ -467,9 +470,10 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
             let summary = search_around(base, &without(&key, &reference), 1, runs);
             let mut broken: Vec<(&str, u64)> = summary.broken().into_iter().collect();
             broken.sort_by_key(|(name, runs)| (std::cmp::Reverse(*runs), *name));
-            let (most, _) = *broken.first().unwrap_or_else(|| panic!("{key} mends nothing"));
-            let of_most = summary.found.values().filter(|found| found.finding.invariant == most);
-            let seed = of_most.filter_map(|found| found.seeds.first()).min().expect("a run broke it");
+            let most = broken.first().map(|(most, _)| *most);
+            let of_most = summary.found.values().filter(|found| Some(found.finding.invariant) == most);
+            let first = of_most.filter_map(|found| found.seeds.first()).min();
+            let seed = first.map_or_else(|| "-".to_owned(), |seed| seed.to_string());
             let mut seeds = SeedSet::default();
             summary.found.values().for_each(|found| seeds.extend(&found.seeds));
             let so = seeds.count();
@@ -488,6 +492,11 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
     for (key, _, reference) in changes() {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{key}` | ")));
         let row = row.unwrap_or_else(|| panic!("docs/repairs.md has a row for {key}"));
+        if key == NOT_SHOWN {
+            let broken = search_around(None, &without(&key, &reference), 1, 50).broken();
+            assert!(broken.is_empty() && shown(row).is_none(), "{row}: {broken:?}");
+            continue;
+        }
         let (seed, invariant) = shown(row).unwrap_or_else(|| panic!("{row}"));
         let broken = search_around(around(&key).0, &without(&key, &reference), seed, 1).broken();
         assert!(broken.contains_key(invariant), "{key} = {reference}, seed {seed}: {broken:?}");

@@ -88,15 +88,17 @@ impl Peer {
         fork_choice::of(self.node_rules().fork_choice)
     }
 
-    /// The tip on which a peer stands. A chain on which it stood earlier may be left by now.
+    /// The tip on which a peer stands. A chain on which one stood earlier may be left by now.
     fn tip_of(&self, now: SimTime, node: NodeId) -> Option<Arc<Link>> {
         let (tip, said) = self.watch.tips.get(&node)?;
         (now <= *said + self.fresh_time()).then(|| self.tree.link(tip)).flatten()
     }
 
-    /// The strength of the chain on which a peer stands, as far as it is known.
-    pub(super) fn strength_of(&self, now: SimTime, node: NodeId) -> Option<Strength> {
-        self.tip_of(now, node).map(|tip| Strength::of(&tip, &self.tree.applied(&tip).state))
+    /// The strength of the chain on which a peer said last that it stands, if that has more blocks than the own one.
+    pub(super) fn strength_above(&self, node: NodeId) -> Option<Strength> {
+        let (tip, _) = self.watch.tips.get(&node)?;
+        let tip = self.tree.link(tip).filter(|tip| tip.height() > self.tip.height())?;
+        Some(Strength::of(&tip, &self.tree.applied(&tip).state))
     }
 
     /// Where all peers stand.

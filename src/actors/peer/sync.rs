@@ -7,7 +7,8 @@
 //! 3. After more than five downloads in vain it gives up until the next wake-up. The fourth wake-up in a row to give up asks
 //!    for a health check instead (`fork.rs`). An accepted block or a fresh tip sets both counts to 0.
 //! 4. Otherwise it asks for chunks of 400 blocks above the tip, ten at once at most, each of another peer, in random order;
-//!    forked peers are left out. By a rule that reads chains, the peers on the strongest chains are asked first.
+//!    forked peers are left out. By a rule that goes to the stronger chain, it asks for one chunk at a time, the peers on the strongest
+//!    chain first.
 //! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
 //! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
 //!    it are kept for the next download.
@@ -255,20 +256,26 @@ impl Peer {
         let mut peers: Vec<NodeId> = friendly.map(|neighbour| neighbour.node).collect();
         let mut random = self.random.about(&self.tree, now, About::Download);
         peers.shuffle(&mut random);
-        let strength = |peer: &NodeId| self.strength_of(now, *peer);
-        peers.sort_by_cached_key(|peer| Reverse(strength(peer)));
+        let prefers_stronger = self.node_rules().fork_choice.goes_to_the_stronger();
+        if prefers_stronger {
+            peers.sort_by_cached_key(|peer| Reverse(self.strength_above(*peer)));
+        }
         if peers.is_empty() {
             return self.download_failed(now, effects);
         }
         let above = self.tip.height();
         let missing = self.neighbours.network_height().0.saturating_sub(above.0);
-        let wanted = missing.div_ceil(self.sync.chunk).clamp(1, PARALLEL) as usize;
+        // Chunks of several peers may be of several chains.
+        let most = if prefers_stronger { 1 } else { PARALLEL };
+        let wanted = missing.div_ceil(self.sync.chunk).clamp(1, most) as usize;
         let count = wanted.min(peers.len());
         let orders: Vec<Vec<NodeId>> = (0..count)
             .map(|index| {
                 let mut to_ask = peers[count..].to_vec();
-                to_ask.shuffle(&mut random);
-                to_ask.sort_by_cached_key(strength);
+                match prefers_stronger {
+                    true => to_ask.reverse(),
+                    false => to_ask.shuffle(&mut random),
+                }
                 to_ask.push(peers[index]);
                 to_ask
             })

@@ -126,7 +126,7 @@ mod tests {
         Scenario::parse(text, Path::new("s.toml")).map_err(|error| error.to_string())
     }
 
-    /// The derived readers would take the first as an offset of 100 ms and a drift of 200 ppm.
+    /// The derived readers would take the second as times of 2 and 10 ms.
     #[test]
     fn a_list_in_place_of_a_table_is_refused() {
         for (key, list) in [
@@ -134,6 +134,7 @@ mod tests {
             ("network.reordering", "[0.1, 100]"),
             ("network.topology.small-world", "[3, 0.1]"),
             ("network.processor.validate", "[1, 2, 3, 4]"),
+            ("network.clocks[0]", "[[100, 200], [0, 0]]"),
             ("rules.ledger.votes", "[101, \"full\"]"),
             ("assert[0]", "[\"height >= 1\"]"),
         ] {

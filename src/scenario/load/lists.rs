@@ -1,4 +1,4 @@
-//! Lists of a scenario in CSV files: links, vote weights of delegates, regions of nodes, matrices between regions. `{ file = NAME }` stands for the list.
+//! Lists of a scenario in CSV files: links, vote weights of delegates, regions and classes of nodes, matrices between regions. `{ file = NAME }` stands for the list.
 //!
 //! A file is read with the scenario file that names it, and its list takes the place of the name. So a scenario as a value holds the
 //! list, and its text is one of the scenario's texts, like that of an included file.

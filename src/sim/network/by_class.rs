@@ -34,6 +34,11 @@ impl<T> ByClass<T> {
         }
     }
 
+    /// Returns true if each class has a value of its own.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Self::Each(_))
+    }
+
     /// The value of a node in a class.
     pub(in crate::sim) fn of(&self, class: Option<&u16>) -> &T {
         match (self, class) {

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The greatest share, so that all shares of a list have a finite sum.
 pub const SHARE_LIMIT: f64 = 1e6;
 
+/// The largest number of classes.
+const CLASSES_LIMIT: usize = 1_000;
+
 /// Nodes in classes, counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +72,10 @@ impl Classes {
         }
         if let Some(share) = self.shares.iter().find(|share| !(**share > 0.0 && **share <= SHARE_LIMIT)) {
             return wrong("shares", share.to_string(), format!("numbers above 0, up to {SHARE_LIMIT}"));
+        }
+        if self.count() > CLASSES_LIMIT {
+            let part = if self.shares.is_empty() { "nodes" } else { "shares" };
+            return wrong(part, format!("{} of them", self.count()), format!("{CLASSES_LIMIT} at most"));
         }
         if !self.nodes.is_empty() && self.nodes.len() != nodes as usize {
             return wrong("nodes", format!("a list of {}", self.nodes.len()), format!("one of {nodes}, the nodes"));

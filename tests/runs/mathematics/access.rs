@@ -110,6 +110,22 @@ fn a_block_is_heard_when_it_is_validated_and_sent_when_it_is_forged() {
     arrive(&both, |number| LATENCY + 50.0 + 100.0 * number + 50.0);
 }
 
+/// A byte takes the nodes of the second class twice the time.
+#[test]
+fn uplinks_and_downlinks_differ_by_class() {
+    let by_class = |more: &str| times(&format!("classes = {{ shares = [1, 1] }}\n{more}"));
+    let first = |all: Vec<Vec<f64>>| all.into_iter().map(|of| of[0] - LATENCY).collect::<Vec<f64>>();
+    let (up, down) = (first(by_class("uplink = [1000000, 500000]")), by_class("downlink = [1000000, 500000]"));
+    for ms in &up {
+        assert!((ms - 100.0).abs() < 3.0 || (ms - 200.0).abs() < 3.0, "{up:?}");
+    }
+    assert!(up.iter().any(|ms| *ms < 150.0) && up.iter().any(|ms| *ms > 150.0), "{up:?}");
+    for of in &down {
+        let late = of.iter().filter(|ms| **ms > LATENCY + 150.0).count();
+        assert!((1..of.len()).contains(&late), "{of:?}");
+    }
+}
+
 /// Three regions by list: node 0, which forges first, is in region 0; its messages take what the row of its region says. Classes beside them
 /// decide processors, and regions go on deciding links.
 #[test]

@@ -1,11 +1,11 @@
 //! Catching up: starting late, being left behind, and health checks. Source: consensus.md 3.5, 6.
 
-use super::cluster::{Cluster, Lone, Setup, rules};
+use super::cluster::{Cluster, Lone, Setup, nobody, rules};
 use dposlab::{
     actors::{Effect, Event, Input, Message, RollbackCause, SimTime, Wake},
     ledger::{
         Link, Rules,
-        rules::{NodeRules, RollbackTarget},
+        rules::{ForkChoiceRule, Gossip, NodeRules, RollbackTarget},
     },
     protocol::{Height, Slot},
     sim::fault::Span,
@@ -57,6 +57,32 @@ fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
     let before = cluster.height(IDLE);
     cluster.run_for(80);
     assert!(cluster.height(IDLE) >= before + 8, "new blocks reach it");
+}
+
+/// One peer of four is on a longer chain than the others. A node that is behind both asks that one, whichever it is.
+#[test]
+fn the_peer_on_the_strongest_chain_is_asked_for_blocks_first() {
+    for strong in 1..=4 {
+        let mut rules = rules(Rules::corrected());
+        (rules.gossip, rules.node.fork_choice, rules.node.stays_behind) =
+            (Gossip::Once, ForkChoiceRule::LongestChain, false);
+        rules.node.rate_limits = false;
+        let mut cluster = Setup { rules, offline: nobody, ..Setup::default() }.build();
+        cluster.run_until(Cluster::at(8 * 50 + 1));
+        let genesis = cluster.tree.genesis().clone();
+        let (short, long) = (cluster.chain(&genesis, Slot(1), 3), cluster.chain(&genesis, Slot(10), 5));
+        for node in 1..=4 {
+            let chain = if node == strong { &long } else { &short };
+            chain.iter().for_each(|link| cluster.say(0, node, Message::Block(link.block().clone())));
+        }
+        let since = cluster.now;
+        let tip = long[4].clone();
+        cluster.say(strong, 0, Message::Block(tip.block().clone()));
+        cluster.run_for(20);
+        let asked = asked(&cluster, 0, since);
+        assert_eq!(asked.first().map(|(_, peer, above, _)| (*peer, *above)), Some((strong, 1)), "{asked:?}");
+        assert_eq!((cluster.tip(0).id(), cluster.rollbacks(0)), (tip.id(), Vec::new()));
+    }
 }
 
 #[test]
