@@ -125,7 +125,7 @@ impl Peer {
         effects: &mut Vec<Effect>,
     ) {
         match self.inquiries.close(inquiry, from) {
-            Some(Purpose::Chunk(index)) => self.chunk_answered(now, index, blocks, effects),
+            Some(Purpose::Chunk(index)) => self.chunk_answered(now, from, index, blocks, effects),
             Some(Purpose::Probe) => self.headers_answered(now, from, blocks, effects),
             Some(Purpose::Newcomer | Purpose::Body(_)) | None => {}
         }

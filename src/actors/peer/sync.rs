@@ -8,7 +8,7 @@
 //!    for a health check instead (`fork.rs`). An accepted block or a fresh tip sets both counts to 0.
 //! 4. Otherwise it asks for chunks of 400 blocks above the tip, ten at once at most, each of another peer, in random order;
 //!    forked peers are left out. By a rule that goes to the stronger chain, it asks for one chunk at a time, the peers on the strongest
-//!    chain first.
+//!    chain first. A peer whose blocks do not follow the tip is not believed to be there until it says so again.
 //! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
 //! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
 //!    it are kept for the next download.
@@ -321,11 +321,16 @@ impl Peer {
     pub(super) fn chunk_answered(
         &mut self,
         now: SimTime,
+        from: NodeId,
         index: usize,
         blocks: &[Arc<Block>],
         effects: &mut Vec<Effect>,
     ) {
         let size = self.sync.chunk as usize;
+        if index == 0 && !blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
+            // It does not have the chain that it said.
+            self.forget_tip(from);
+        }
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         let is_last = index + 1 == download.chunks.len();
         let Some(chunk) = download.chunks.get_mut(index) else { return };

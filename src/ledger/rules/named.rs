@@ -62,7 +62,6 @@ fn repaired() -> Rules {
         fork_choice: ForkChoiceRule::LongestChain,
         forges_on_another_tip: false,
         retry_dropped_peers: true,
-        second_block_rolls_back: false,
         stays_behind: false,
         verify_next_round_block: false,
         ..node

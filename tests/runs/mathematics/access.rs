@@ -1,12 +1,14 @@
 //! Uplinks, downlinks and processors in whole runs: blocks arrive when the fluid model says, a rate that is too high to be felt changes
 //! nothing, and a run continues from the bytes of any moment as it would have without them.
 
-use super::scenario;
+use super::{arrivals, scenario};
 use dposlab::{
     actors::{Event, Message, NodeId, SimTime, message::Inquiry},
     ledger::saved::Saver,
     scenario::{Scenario, StageKind},
-    sim::{Digest, NetworkEvent, Observer, SeedTree, TraceDigest, stage::inline::InlineStage, world::Moment},
+    sim::{
+        Digest, NetworkEvent, NetworkModel, Observer, SeedTree, TraceDigest, stage::inline::InlineStage, world::Moment,
+    },
 };
 use std::{
     collections::BTreeMap,
@@ -123,6 +125,41 @@ fn uplinks_and_downlinks_differ_by_class() {
     for of in &down {
         let late = of.iter().filter(|ms| **ms > LATENCY + 150.0).count();
         assert!((1..of.len()).contains(&late), "{of:?}");
+    }
+}
+
+/// A message takes 10 ms from a node of the first region and 30 ms from one of the second, and over 100 ms more by the uplink of the second
+/// class. The class of a node says nothing of its region, and neither says anything of the next node.
+#[test]
+fn drawn_classes_and_regions_are_independent() {
+    const NODES: u32 = 20_000;
+    let model: NetworkModel = toml::from_str(
+        "uplink = [1000000000, 1000]\nclasses = { shares = [1, 1], drawn = true }\n\
+         regions = { shares = [1, 1], drawn = true, latency_ms = [[10, 10], [30, 30]] }",
+    )
+    .expect("it is one");
+    let mut network = super::network(NODES, &model, 1);
+    let mut sent = |node| {
+        let at = arrivals(network.route(SimTime::default(), NodeId(node), NodeId(node ^ 1), &Message::StatusRequest));
+        at[0].micros() as f64 / 1e3
+    };
+    let times: Vec<f64> = (0..NODES).map(&mut sent).collect();
+    let slow = times.iter().copied().filter(|ms| *ms > 100.0).fold(f64::INFINITY, f64::min);
+    let drawn: Vec<[bool; 2]> = times
+        .iter()
+        .map(|ms| {
+            let is_slow = *ms > 100.0;
+            [is_slow, ms - if is_slow { slow } else { 10.0 } > 10.0]
+        })
+        .collect();
+    let share = |what: &str, is: &dyn Fn(usize) -> bool| {
+        let found = (1..drawn.len()).filter(|node| is(*node)).count() as f64 / drawn.len() as f64;
+        assert!((found - 0.25).abs() < 0.0123, "{what}: {found}, four standard errors are 0.0123");
+    };
+    for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+        share("class and region", &|node| drawn[node] == [a, b]);
+        share("the class of a node and of the one before", &|node| (drawn[node - 1][0], drawn[node][0]) == (a, b));
+        share("the region of a node and of the one before", &|node| (drawn[node - 1][1], drawn[node][1]) == (a, b));
     }
 }
 

@@ -7,7 +7,7 @@ use dposlab::{
         Link, Rules,
         rules::{ForkChoiceRule, Gossip, NodeRules, RollbackTarget},
     },
-    protocol::{Height, Slot},
+    protocol::{Block, Height, Slot},
     sim::fault::Span,
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -59,6 +59,74 @@ fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
     assert!(cluster.height(IDLE) >= before + 8, "new blocks reach it");
 }
 
+/// A node on the longest chain, at rest on genesis. Its peers 3 and 4 are on a chain of three blocks, 1 and 2 on five and four of another one.
+struct Behind {
+    lone: Lone,
+    tips: [Arc<Link>; 4],
+}
+
+impl Behind {
+    fn new() -> Self {
+        let mut rules = rules(Rules::corrected());
+        (rules.node.fork_choice, rules.node.stays_behind) = (ForkChoiceRule::LongestChain, false);
+        let cluster = Setup { rules, ..Setup::default() }.build();
+        let genesis = cluster.tree.genesis().clone();
+        let (weak, strong) = (cluster.chain(&genesis, Slot(1), 3), cluster.chain(&genesis, Slot(10), 5));
+        let tips = [&strong[4], &strong[3], &weak[2], &weak[2]].map(Arc::clone);
+        let lone = Lone::new(&cluster.tree, &genesis, 0, &[1, 2, 3, 4], Cluster::at(8 * 50));
+        let mut behind = Self { lone, tips };
+        // It catches up in vain, and is at rest then.
+        behind.lone.now = behind.lone.now + Duration::from_secs(60);
+        let mut effects = behind.lone.step(Input::Wake(Wake::WakeUp));
+        for _ in 0..30 {
+            effects = behind.answer(&effects, |_| Vec::new()).1;
+        }
+        assert!(behind.lone.peer.has_started() && effects.is_empty(), "{effects:?}");
+        behind
+    }
+
+    /// Answers questions, those for blocks with `blocks` of the peer, three seconds later. Returns the peers that were asked for blocks.
+    fn answer(&mut self, effects: &[Effect], blocks: impl Fn(u32) -> Vec<Arc<Block>>) -> (Vec<u32>, Vec<Effect>) {
+        let (mut asked, mut next) = (Vec::new(), Vec::new());
+        for effect in effects {
+            let Effect::Send { to, message } = effect else { continue };
+            let (peer, tip) = (to.node.0, self.tips[to.node.0 as usize - 1].clone());
+            next.extend(match message {
+                Message::PeersRequest => self.lone.hear(peer, Message::Peers(Arc::new([]))),
+                Message::StatusRequest => self.lone.hear(peer, Message::Status { tip: tip.block().clone() }),
+                Message::BlocksRequest { inquiry, .. } => {
+                    asked.push(peer);
+                    let (height, blocks) = (tip.height(), blocks(peer).into());
+                    self.lone.hear(peer, Message::Blocks { inquiry: *inquiry, height, blocks })
+                }
+                _ => continue,
+            });
+        }
+        self.lone.now = self.lone.now + Duration::from_secs(3);
+        next.extend(self.lone.step(Input::Wake(Wake::Throttled)));
+        (asked, next)
+    }
+}
+
+/// The node asks by the strength of the chains on which peers say that they stand. It does not believe those two any more that turn out not to
+/// have the blocks.
+#[test]
+fn peers_without_the_blocks_are_not_asked_first_again() {
+    let mut behind = Behind::new();
+    let genesis = behind.lone.peer.tip().id();
+    let tip = behind.tips[0].block().clone();
+    let mut effects = behind.lone.hear(1, Message::Block(tip.clone()));
+    let mut asked = Vec::new();
+    for _ in 0..12 {
+        let does_not_follow = |peer| if peer == 1 { Vec::new() } else { vec![tip.clone()] };
+        let (peers, next) = behind.answer(&effects, does_not_follow);
+        asked.extend(peers);
+        effects = next;
+    }
+    assert_eq!((&asked[..2], behind.lone.peer.tip().id()), (&[1, 2][..], genesis), "{asked:?}");
+    assert!([3, 4].contains(&asked[2]), "{asked:?}");
+}
+
 /// One peer of four is on a longer chain than the others. A node that is behind both asks that one, whichever it is.
 #[test]
 fn the_peer_on_the_strongest_chain_is_asked_for_blocks_first() {
@@ -80,6 +148,7 @@ fn the_peer_on_the_strongest_chain_is_asked_for_blocks_first() {
         cluster.say(strong, 0, Message::Block(tip.block().clone()));
         cluster.run_for(20);
         let asked = asked(&cluster, 0, since);
+        assert_eq!(asked.iter().filter(|one| one.0 == asked[0].0).count(), 1, "one chunk at a time: {asked:?}");
         assert_eq!(asked.first().map(|(_, peer, above, _)| (*peer, *above)), Some((strong, 1)), "{asked:?}");
         assert_eq!((cluster.tip(0).id(), cluster.rollbacks(0)), (tip.id(), Vec::new()));
     }
