@@ -17,6 +17,7 @@ pub mod database;
 pub mod exhaustive;
 pub mod explain;
 pub mod finding;
+pub mod guided;
 pub mod invariants;
 pub mod known;
 pub mod liveness;

@@ -213,7 +213,7 @@ impl Database {
                 );
                 return Err(DatabaseError::Content { path: folder.join(FILE), what });
             };
-            summary.found.insert(signature.clone(), Found { finding, seeds: seeds.clone() });
+            summary.found.insert(signature.clone(), Found { finding, seeds: seeds.clone(), scenario: None });
         }
         Ok(summary)
     }

@@ -2,11 +2,12 @@
 
 use super::{
     Finding, Signature, Sometimes,
+    guided::{self, Guide, Guided, StateNotes},
     liveness::liveness,
     seeds::SeedSet,
     swarm::{self, Frame},
     trial,
-    watchers::Outcome,
+    watchers::{OptionalWatchers, Outcome},
 };
 use crate::{
     scenario::{Scenario, Testnet},
@@ -16,8 +17,8 @@ use std::{
     collections::BTreeMap,
     ops::RangeInclusive,
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -59,6 +60,8 @@ pub struct Search {
     pub part: Option<(u64, u64)>,
     /// Threads, at least 1.
     pub jobs: usize,
+    /// Some runs branch from rare states of earlier ones.
+    pub guided: bool,
 }
 
 /// One thing that does not hold, over a whole search.
@@ -68,6 +71,8 @@ pub struct Found {
     pub finding: Finding,
     /// The seeds of the runs that showed it.
     pub seeds: SeedSet,
+    /// The scenario of the lowest seed, if it is not drawn from the seed alone.
+    pub scenario: Option<Arc<Scenario>>,
 }
 
 /// The result of a search.
@@ -87,6 +92,8 @@ pub struct SessionCounts {
     pub runs: u64,
     pub slots: u64,
     pub delivered: u64,
+    /// Runs that began as an earlier one.
+    pub branched: u64,
     pub sometimes: Sometimes,
 }
 
@@ -105,17 +112,18 @@ impl Summary {
         seeds.into_iter().map(|(invariant, seeds)| (invariant, seeds.count())).collect()
     }
 
-    fn add(&mut self, seed: u64, outcome: Outcome) {
+    fn add(&mut self, seed: u64, outcome: Outcome, scenario: Option<&Arc<Scenario>>) {
         self.done.insert(seed);
         self.session.runs += 1;
         self.session.slots += u64::from(outcome.slots);
         self.session.delivered += outcome.delivered;
         self.session.sometimes.add(&outcome.sometimes);
         for finding in outcome.findings {
-            let new = || Found { finding: finding.clone(), seeds: SeedSet::default() };
+            let scenario = || scenario.cloned();
+            let new = || Found { finding: finding.clone(), seeds: SeedSet::default(), scenario: scenario() };
             let found = self.found.entry(finding.signature()).or_insert_with(new);
             if found.seeds.first().is_some_and(|first| seed < first) {
-                found.finding = finding;
+                (found.finding, found.scenario) = (finding, scenario());
             }
             found.seeds.insert(seed);
         }
@@ -126,7 +134,47 @@ impl Search {
     /// Plays all runs, or those that were over before `stop` was set. `progress` receives each finished run. The result does not depend
     /// on the number of threads.
     pub fn run(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary) + Sync) -> Summary {
-        self.go_on(Summary::default(), networks, stop, progress)
+        match self.guided {
+            true => self.run_guided(networks, stop, progress),
+            false => self.go_on(Summary::default(), networks, stop, progress),
+        }
+    }
+
+    /// Plays runs of which some branch; none is held against the model of a node.
+    fn run_guided(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary)) -> Summary {
+        let (mut guide, mut summary) = (Guide::new(&self.frame), Summary::default());
+        for first in (0..self.runs).step_by(guided::BATCH as usize) {
+            let seeds: Vec<u64> =
+                (first..self.runs.min(first + guided::BATCH)).filter_map(|i| self.seed_of(i)).collect();
+            let drawn: Vec<Guided> = seeds.iter().map(|seed| guide.draw(*seed)).collect();
+            let played: Vec<OnceLock<(Outcome, StateNotes)>> = seeds.iter().map(|_| OnceLock::new()).collect();
+            let next = AtomicUsize::new(0);
+            thread::scope(|scope| {
+                for _ in 0..self.jobs.max(1) {
+                    scope.spawn(|| {
+                        while !stop.load(Ordering::Relaxed)
+                            && let index = next.fetch_add(1, Ordering::Relaxed)
+                            && let Some(run) = drawn.get(index)
+                        {
+                            let beside = OptionalWatchers { behaviour: false, states: Some(StateNotes::default()) };
+                            let outcome = play_beside(&run.scenario, networks, None, &beside, stop);
+                            played[index].get_or_init(|| (outcome, beside.states.unwrap_or_default()));
+                        }
+                    });
+                }
+            });
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            for ((seed, run), played) in seeds.into_iter().zip(drawn).zip(played) {
+                let (outcome, states) = played.into_inner().expect("all of the batch were played");
+                guide.learn(seed, &run.scenario, &states);
+                summary.session.branched += u64::from(run.from.is_some());
+                summary.add(seed, outcome, Some(&run.scenario));
+            }
+            progress(&summary);
+        }
+        summary
     }
 
     /// [`Search::run`] of those runs that have not been played yet; what came of those that have is counted in.
@@ -152,7 +200,7 @@ impl Search {
                             break;
                         }
                         let mut summary = summary.lock().expect("no one panics while holding it");
-                        summary.add(seed, outcome);
+                        summary.add(seed, outcome, None);
                         progress(&summary);
                     }
                 });
@@ -217,8 +265,18 @@ pub fn play(
     behaviour: bool,
     stop: &AtomicBool,
 ) -> Outcome {
+    play_beside(scenario, networks, until, &OptionalWatchers::model(behaviour), stop)
+}
+
+fn play_beside(
+    scenario: &Scenario,
+    networks: &Networks,
+    until: Option<&str>,
+    beside: &OptionalWatchers,
+    stop: &AtomicBool,
+) -> Outcome {
     let asked = liveness(scenario);
-    trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, behaviour, stop)
+    trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, beside, stop)
 }
 
 #[cfg(test)]
@@ -265,7 +323,7 @@ mod tests {
         };
         let mut summary = Summary::default();
         for seed in [9, 3, 5] {
-            summary.add(seed, outcome(&format!("seed {seed}")));
+            summary.add(seed, outcome(&format!("seed {seed}")), None);
         }
         let found = summary.found.values().next().expect("there is one");
         assert_eq!((summary.found.len(), found.finding.what.as_str()), (1, "seed 3"));

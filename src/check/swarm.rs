@@ -139,7 +139,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         scenario.network.milestones.retain(|change| change.delegates.is_none());
     }
     let seats = scenario.network.delegates;
-    let troubled = frame.rounds.unwrap_or_else(|| (TROUBLED_SLOTS / seats).clamp(3, 12));
+    let troubled = troubled_slots(frame, &scenario.network) / seats;
     scenario.faults.extend(faults::faults(draw, &scenario.network, troubled));
     if frame.behaviour == Modelled::Drawn && frame.is_modelled(seed) {
         if frame.base.is_none() {
@@ -150,14 +150,26 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     let deeds = *[0, 10, 30, 30, 60, 120].choose(draw).unwrap_or(&30);
     scenario.actions.extend(Actions::new(draw, &scenario.network, troubled * seats).draw(deeds));
     rare::add(seed, &mut scenario, troubled * seats, frame.base.is_none());
+    make_room(&mut scenario, troubled * seats);
+    scenario.crypto = frame.crypto.unwrap_or(scenario.crypto);
+    scenario
+}
+
+/// The slots in which things go wrong.
+pub(super) fn troubled_slots(frame: &Frame, network: &NetworkSection) -> u32 {
+    let seats = network.delegates;
+    seats * frame.rounds.unwrap_or_else(|| (TROUBLED_SLOTS / seats).clamp(3, 12))
+}
+
+/// Makes the run long enough for the network to come to one chain after `slots` slots in which things go wrong.
+pub(super) fn make_room(scenario: &mut Scenario, slots: u32) {
+    let seats = scenario.network.delegates;
     let more = if is_whole(&scenario.network.model) { rounds_to_converge(seats) + 1 } else { 2 };
-    scenario.rounds =
-        scenario.rounds.max(rounds_for(&scenario.network, (troubled + more) * seats, scenario.slots_a_turn()));
+    let height = slots + more * seats;
+    scenario.rounds = scenario.rounds.max(rounds_for(&scenario.network, height, scenario.slots_a_turn()));
     // The turn of an action above the last height never comes.
     let last = scenario.last_height().0;
     scenario.actions.retain(|action| action.height <= last);
-    scenario.crypto = frame.crypto.unwrap_or(scenario.crypto);
-    scenario
 }
 
 /// Returns true if nothing makes messages late, lost or doubled, clocks wrong, or forgers two.

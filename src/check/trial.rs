@@ -2,7 +2,7 @@
 
 use super::{
     liveness::{Alive, Liveness},
-    watchers::{Outcome, Watchers},
+    watchers::{OptionalWatchers, Outcome, Watchers},
 };
 use crate::{
     actors::SimTime,
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Ends with
 /// the slot in which liveness is decided, where it is asked for, an invariant of the name `until` is broken, if one is
-/// given, or `stop` is set. With `behaviour`, each node is held against the model of an honest one. A scenario that asserts
+/// given, or `stop` is set. Others may watch beside it. A scenario that asserts
 /// something is played as `dposlab run` plays it, to the end: what must hold by then may still come.
 pub fn play(
     scenario: &Scenario,
@@ -22,13 +22,14 @@ pub fn play(
     seeds: SeedTree,
     liveness: Option<Liveness>,
     until: Option<&str>,
-    behaviour: bool,
+    beside: &OptionalWatchers,
     stop: &AtomicBool,
 ) -> Outcome {
     let plan = scenario.plan(testnet, seeds);
     let asserts = !scenario.assertions.is_empty();
-    let watchers = Watchers::new(scenario, &plan, liveness, behaviour, asserts);
-    let watchers = watchers.expect("it was looked at when the search began");
+    let watchers = Watchers::new(scenario, &plan, liveness, beside.behaviour, asserts);
+    let mut watchers = watchers.expect("it was looked at when the search began");
+    beside.states.iter().for_each(|states| watchers.note(states, &plan));
     let goes_on = |watchers: &Watchers| {
         let found = until.is_some_and(|name| watchers.has_found(|finding| finding.invariant == name));
         !found && !stop.load(Ordering::Relaxed)

@@ -4,6 +4,7 @@ use super::{
     Behaviour, Certificate, Finding, Seen, Sometimes, Watch,
     assertions::judge,
     finding::{ASSERTED, interned},
+    guided::StateNotes,
     liveness::{Liveness, untimely},
 };
 use crate::{
@@ -35,9 +36,26 @@ pub struct Outcome {
     pub delivered: u64,
 }
 
+/// Watchers of a run beside those of its invariants.
+#[derive(Clone, Default)]
+pub struct OptionalWatchers {
+    /// Each node is held against the model of an honest one.
+    pub behaviour: bool,
+    /// Notes the states of nodes.
+    pub states: Option<StateNotes>,
+}
+
+impl OptionalWatchers {
+    /// None but those of the model of an honest node, if each node is held against it.
+    pub fn model(behaviour: bool) -> Self {
+        Self { behaviour, states: None }
+    }
+}
+
 /// All who watch one run.
 pub(super) struct Watchers {
     watch: Watch,
+    states: Option<StateNotes>,
     behaviour: Option<Behaviour>,
     asserted: Option<Asserted>,
 }
@@ -60,7 +78,13 @@ impl Watchers {
         let is_known = plan.tree.rules().is_of_the_reference();
         let behaviour = (behaviour && is_known).then(|| Behaviour::new(plan, &untimely(scenario)));
         let asserted = asserts.then(|| Asserted::new(scenario, plan, &watch)).transpose()?;
-        Ok(Self { watch, behaviour, asserted })
+        Ok(Self { watch, states: None, behaviour, asserted })
+    }
+
+    /// Notes the states of nodes, too, in a run that begins.
+    pub(super) fn note(&mut self, states: &StateNotes, plan: &Plan) {
+        states.begin(plan.start);
+        self.states = Some(states.clone());
     }
 
     /// Returns the watchers of a copy of this run that goes on from here: both know what was seen so far.
@@ -72,12 +96,13 @@ impl Watchers {
             watch: watch.clone(),
             ..*asserted
         });
-        Self { watch, behaviour, asserted }
+        Self { watch, states: None, behaviour, asserted }
     }
 
     /// Returns the observers for the stage.
     pub(super) fn observers(&self) -> Vec<Box<dyn Observer>> {
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(self.watch.clone())];
+        observers.extend(self.states.iter().map(|states| Box::new(states.clone()) as Box<dyn Observer>));
         observers.extend(self.behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
         observers.extend(self.asserted.as_ref().and_then(|asserted| asserted.judge.observer()));
         observers

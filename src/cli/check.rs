@@ -75,6 +75,12 @@ pub struct Check {
     /// time beyond it.
     #[arg(long = "for", value_name = "TIME")]
     time: Option<SearchTime>,
+    /// Let some runs begin as an earlier run did, up to a rare state of a node, and go on with other faults and clients.
+    ///
+    /// It finds faults sooner that need several conditions in order (docs/checking.md says how much). Its runs are not independent, so
+    /// a share of them is no rate. It holds no node against the model of an honest one.
+    #[arg(long, conflicts_with_all = ["time", "draw", "known", "record_known", "behaviour"])]
+    guided: bool,
     /// Play only one part of the seeds: I of N, such as 1/8, or 'auto' in an array of Slurm or Kubernetes.
     #[arg(long, value_name = "I/N", requires = "time", conflicts_with_all = ["draw", "record_known"])]
     shard: Option<Part>,
@@ -132,6 +138,7 @@ const EXAMPLES: &str = "\
 Examples:
   dposlab check                                      200 runs under the corrected rules
   dposlab check --rules reference --for 10m          as many as ten minutes take; the same again goes on from there
+  dposlab check --guided --runs 20000                runs that branch from rare states of earlier ones
   dposlab check scenarios/heal.toml --runs 1000      around a scenario, whose assertions must hold
   dposlab check --for 5m --known tests/data/known-causes.txt      only what is not known fails
   dposlab check --for forever --shard 1/2 --out out/one           until Ctrl-C; 'dposlab merge' joins the two folders
@@ -289,12 +296,12 @@ impl Check {
         Rules::from_toml(&rules).map_err(Failure::usage)?;
         // Rules are looked for and not curves: the model of a signature is refused where the signature would be.
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
-        let frame =
-            Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour: self.behaviour };
+        let behaviour = if self.guided { Modelled::Never } else { self.behaviour };
+        let frame = Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour };
         let jobs = super::jobs(self.jobs.map(usize::from));
         let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
         let part = self.shard.map(|Part(shard)| (shard.index, shard.of));
-        let search = Search { frame, runs, seed: self.seed, part, jobs };
+        let search = Search { frame, runs, seed: self.seed, part, jobs, guided: self.guided };
         if let (0, Some(Part(shard))) = (search.runs_of_part(), self.shard) {
             return Err(Failure::usage(format!(
                 "--shard {}: found no seeds of {runs} for this part, allowed are more runs or fewer parts: each has 64 seeds in turn",
@@ -414,7 +421,8 @@ impl Check {
         let mut found = summary.found.clone();
         for Replayed { signature, outcome, .. } in &searched.replayed {
             if let FileOutcome::Shown(finding) = outcome {
-                let only_its_file = || Found { finding: Finding::clone(finding), seeds: SeedSet::default() };
+                let only_its_file =
+                    || Found { finding: Finding::clone(finding), seeds: SeedSet::default(), scenario: None };
                 found.entry(signature.clone()).or_insert_with(only_its_file);
             }
         }
@@ -511,7 +519,8 @@ impl Check {
         // A finding without a file was shown by a run.
         let seed = found.seeds.first().unwrap_or(search.seed);
         let minimiser = Minimiser { networks, budget: self.budget, stop, base: search.frame.base.as_ref() };
-        let minimal = minimiser.minimise(&search.scenario(seed), &found.finding, |tried, best| {
+        let scenario = found.scenario.as_deref().cloned().unwrap_or_else(|| search.scenario(seed));
+        let minimal = minimiser.minimise(&scenario, &found.finding, |tried, best| {
             bar.set_position(tried as u64);
             let (faults, actions) = (best.faults.len(), best.actions.len());
             bar.set_message(format!("{} nodes, {faults} faults, {actions} actions", best.network.nodes()));

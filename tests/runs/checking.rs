@@ -86,7 +86,7 @@ fn a_search_that_is_interrupted_tells_what_it_has_seen() {
 fn a_search_finds_the_same_on_one_thread_and_on_three() {
     let frame = Frame { rules: rules("reference"), ..Frame::default() };
     let search = |jobs| {
-        let search = Search { frame: frame.clone(), runs: 24, seed: 5, part: None, jobs };
+        let search = Search { frame: frame.clone(), runs: 24, seed: 5, part: None, jobs, guided: false };
         search.run(&Networks::default(), &AtomicBool::new(false), |_| {})
     };
     let (one, three) = (search(1), search(3));
@@ -98,7 +98,7 @@ fn a_search_finds_the_same_on_one_thread_and_on_three() {
 #[test]
 fn a_search_that_is_stopped_ends_within_a_slot() {
     let stopped = AtomicBool::new(true);
-    let search = Search { frame: Frame::default(), runs: 5, seed: 1, part: None, jobs: 1 };
+    let search = Search { frame: Frame::default(), runs: 5, seed: 1, part: None, jobs: 1, guided: false };
     let networks = Networks::default();
     assert_eq!(play(&search.scenario(1), &networks, None, false, &stopped).slots, 1);
     let stop = AtomicBool::new(false);
@@ -112,7 +112,7 @@ fn a_search_that_is_stopped_ends_within_a_slot() {
 fn a_finding_is_made_small_and_its_file_shows_it() {
     let networks = Networks::default();
     let frame = Frame { rules: rules("reference"), ..Frame::default() };
-    let search = Search { frame, runs: 60, seed: 1, part: None, jobs: 2 };
+    let search = Search { frame, runs: 60, seed: 1, part: None, jobs: 2, guided: false };
     let summary = search.run(&networks, &AtomicBool::new(false), |_| {});
     let found = summary.found.values().min_by_key(|found| found.seeds.first()).expect("the reference has weaknesses");
     let start = search.scenario(found.seeds.first().expect("a run showed it"));

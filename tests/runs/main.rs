@@ -29,6 +29,7 @@ mod figures;
 mod folders;
 mod full_disk;
 mod fuzzed;
+mod guided;
 mod heard_once;
 mod honest;
 mod importing;

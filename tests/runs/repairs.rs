@@ -8,7 +8,7 @@ use dposlab::{
         message::{NetworkState, NetworkStatus},
         peer::Verified,
     },
-    check::{conduct, seeds::SeedSet, trial},
+    check::{conduct, seeds::SeedSet, trial, watchers::OptionalWatchers},
     ledger::{
         Rules,
         rules::{ForkChoiceRule, all},
@@ -300,6 +300,11 @@ fn runs_that_the_search_found_hold() {
         ("a node that restarted took an old answer for a newcomer's", repaired, 115_101),
         ("a pool that followed a download dropped a vote where it did not fit", repaired, 116_119),
         ("two faults had one node forge for another's delegate", repaired, 14851),
+        (
+            "a node asked for ever for a block that was early by its slow clock, on links that take no time",
+            repaired,
+            20871,
+        ),
     ] {
         let broken = search_rules(rules, None, seed, 1).broken();
         assert!(broken.is_empty(), "seed {seed}, {why}: {broken:?}");
@@ -353,7 +358,8 @@ fn a_final_block_that_is_left_names_what_the_rule_does_not_promise() {
         let scenario = Scenario::parse(text, Path::new("test")).unwrap_or_else(|error| panic!("{error}"));
         let seeds = SeedTree::new(1);
         let testnet = scenario.testnet(seeds);
-        let outcome = trial::play(&scenario, &testnet, seeds, None, None, false, &AtomicBool::new(false));
+        let outcome =
+            trial::play(&scenario, &testnet, seeds, None, None, &OptionalWatchers::default(), &AtomicBool::new(false));
         let left = outcome.findings.into_iter().filter(|finding| finding.invariant == conduct::FINAL.name);
         left.map(|finding| finding.cause).collect()
     };

@@ -82,7 +82,11 @@ fn search(frame: Frame, rules: &str, seed: u64, runs: u64) -> Summary {
     let rules = rules.parse().expect("the test writes TOML");
     let (crypto, behaviour) = (Some(CryptoMode::Modelled), Modelled::Never);
     let frame = Frame { rules, crypto, behaviour, ..frame };
-    Search { frame, runs, seed, part: None, jobs: 2 }.run(&Networks::default(), &AtomicBool::new(false), |_| {})
+    Search { frame, runs, seed, part: None, jobs: 2, guided: false }.run(
+        &Networks::default(),
+        &AtomicBool::new(false),
+        |_| {},
+    )
 }
 
 /// A recorded file's text. The file may be compressed, with `.gz` behind its name.

@@ -13,8 +13,8 @@
 //! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
 //!    it are kept for the next download.
 //! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. Where every peer is forked the
-//!    node asks none, and the chunks stay as they are. A download is in vain if its first block does not follow the tip. Then the next
-//!    step begins.
+//!    node asks none, and the chunks stay as they are. A download is in vain if its first block does not follow the tip, or, by a
+//!    rule that goes to the stronger chain, is refused. Then the next step begins.
 //! 8. After a rollback, and once the peers have said again where they stand, the next step begins, even without a peer to ask.
 //! 9. With `stays_behind` off, a node at rest downloads as soon as a health check shows that its peers have more of its chain.
 //!
@@ -374,19 +374,26 @@ impl Peer {
             self.sync.chunk = CHUNK;
             self.sync.cached.clear();
         }
-        if blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
-            self.makes_headway();
-            self.work_on_download(now, blocks, effects);
-        } else {
+        if !blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
             return self.download_failed(now, effects);
         }
+        let counts_refused = self.node_rules().fork_choice.goes_to_the_stronger();
+        if !counts_refused {
+            self.makes_headway();
+        }
+        let before = self.tip.height();
+        self.work_on_download(now, blocks, effects);
         // A block among them may have made the node leave its chain.
-        if !self.is_recovering() {
-            self.sync_step(now, effects);
+        if self.is_recovering() {
+            return;
+        }
+        match counts_refused && self.tip.height() == before {
+            true => self.download_failed(now, effects),
+            false => self.sync_step(now, effects),
         }
     }
 
-    /// A download brought nothing that follows the tip.
+    /// A download brought nothing.
     fn download_failed(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync.vain += 1;
         self.in_vain = true;

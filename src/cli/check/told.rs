@@ -89,8 +89,12 @@ impl Check {
             0 => String::new(),
             runs => format!(", {runs} with the model of a node"),
         };
+        let branched = match self.guided {
+            true => format!(", {} branched from earlier ones", session.branched),
+            false => String::new(),
+        };
         text + &format!(
-            "summary: {}{of} runs{time} from seed {}, {rules}{modelled}, {} slots, {} things do not hold{}",
+            "summary: {}{of} runs{time} from seed {}, {rules}{modelled}{branched}, {} slots, {} things do not hold{}",
             summary.runs(),
             self.seed,
             session.slots,
@@ -115,7 +119,9 @@ impl Check {
         let (summary, found, signature) = (&searched.summary, &told.found, &told.signature);
         let runs = runs_that_judge(search, summary, signature.invariant);
         let Interval { low, high } = interval::of_share(found.seeds.count(), runs);
-        let often = format!("in {} of {runs} runs ({} to {})", found.seeds.count(), percent(low), percent(high));
+        // Branches of one run are not independent.
+        let share = if self.guided { String::new() } else { format!(" ({} to {})", percent(low), percent(high)) };
+        let often = format!("in {} of {runs} runs{share}", found.seeds.count());
         let first = match found.seeds.first() {
             Some(seed) => format!("first in that of seed {seed}"),
             None => "shown by its file".to_owned(),
@@ -194,7 +200,7 @@ impl Check {
                     "recorded": known.recorded(&told.signature).map(|Count { so, of }| [so, of]),
                     "too_often": told.comes_too_often(),
                     "runs": found.seeds.count(),
-                    "share": [low, high],
+                    "share": (!self.guided).then_some([low, high]),
                     "seed": found.seeds.first(),
                     "builds": searched.builds_with(&told.signature),
                     "finding": found.finding,
@@ -220,6 +226,7 @@ impl Check {
             "runs_now": session.runs,
             "runs_asked": self.runs_asked(),
             "runs_modelled": modelled(search, summary),
+            "runs_branched": self.guided.then_some(session.branched),
             "seconds_asked": self.time.and_then(super::SearchTime::seconds),
             "interrupted": interrupted,
             "slots": session.slots,

@@ -63,6 +63,8 @@ fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
 struct Behind {
     lone: Lone,
     tips: [Arc<Link>; 4],
+    /// A block on genesis, of a slot that is far ahead.
+    early: Arc<Block>,
 }
 
 impl Behind {
@@ -74,7 +76,8 @@ impl Behind {
         let (weak, strong) = (cluster.chain(&genesis, Slot(1), 3), cluster.chain(&genesis, Slot(10), 5));
         let tips = [&strong[4], &strong[3], &weak[2], &weak[2]].map(Arc::clone);
         let lone = Lone::new(&cluster.tree, &genesis, 0, &[1, 2, 3, 4], Cluster::at(8 * 50));
-        let mut behind = Self { lone, tips };
+        let early = cluster.chain(&genesis, Slot(1_000), 1)[0].block().clone();
+        let mut behind = Self { lone, tips, early };
         // It catches up in vain, and is at rest then.
         behind.lone.now = behind.lone.now + Duration::from_secs(60);
         let mut effects = behind.lone.step(Input::Wake(Wake::WakeUp));
@@ -125,6 +128,23 @@ fn peers_without_the_blocks_are_not_asked_first_again() {
     }
     assert_eq!((&asked[..2], behind.lone.peer.tip().id()), (&[1, 2][..], genesis), "{asked:?}");
     assert!([3, 4].contains(&asked[2]), "{asked:?}");
+}
+
+/// By the node's clock the only block that its peers have is of a later slot. It asks six times, and then no more until it wakes up again: where
+/// messages take no time, it would ask for ever.
+#[test]
+fn a_block_of_a_later_slot_is_not_asked_for_again_and_again() {
+    let mut behind = Behind::new();
+    behind.lone.now = behind.lone.now + Duration::from_secs(60);
+    let early = behind.early.clone();
+    let mut effects = behind.lone.step(Input::Wake(Wake::WakeUp));
+    let mut asked = Vec::new();
+    for _ in 0..30 {
+        let (peers, next) = behind.answer(&effects, |_| vec![early.clone()]);
+        asked.extend(peers);
+        effects = next;
+    }
+    assert_eq!((asked.len(), effects.len()), (6, 0), "{asked:?}, {effects:?}");
 }
 
 /// One peer of four is on a longer chain than the others. A node that is behind both asks that one, whichever it is.

@@ -18,7 +18,7 @@ use std::time::Duration;
 fn proof(seed: u64, fault: Option<Planted>) -> Result<Shown, String> {
     let rules = toml::Table::from_iter([("base".to_owned(), "corrected".into())]);
     let frame = Frame { rules, crypto: Some(CryptoMode::Modelled), ..Frame::default() };
-    let scenario = Search { frame, runs: 1, seed, part: None, jobs: 1 }.scenario(seed);
+    let scenario = Search { frame, runs: 1, seed, part: None, jobs: 1, guided: false }.scenario(seed);
     let _sound = plant(None);
     let plan = scenario.plan(&Networks::default().of(&scenario), SeedTree::new(RUN_SEED));
     let asked = liveness(&scenario).expect("the network is whole in the end");

@@ -1,0 +1,95 @@
+//! A run up to a state, and its continuations.
+
+use super::states::Place;
+use crate::{
+    check::swarm::{self, Frame, Modelled},
+    scenario::Scenario,
+    sim::{Fault, Trigger},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A branch goes on for this part of the time in which a drawn run has its faults, at least.
+const SHORTEST: f64 = 0.5;
+/// The last fault of a branch is over before this multiple of that time.
+const LATEST: f64 = 2.0;
+
+/// A run that came to a state.
+pub(super) struct Branch {
+    pub scenario: Arc<Scenario>,
+    pub place: Place,
+    /// When each of its faults began, by its index. Seconds from the start of the run.
+    pub begun: Arc<BTreeMap<usize, f64>>,
+}
+
+impl Branch {
+    /// The run up to its state, followed by what is drawn for a seed. `None` if the state comes too late.
+    pub fn draw(&self, frame: &Frame, seed: u64) -> Option<Scenario> {
+        let slot = f64::from(self.scenario.network.block_time_s);
+        let (troubled, at) = (slot * f64::from(swarm::troubled_slots(frame, &self.scenario.network)), self.place.at);
+        let window = (troubled - at).max(SHORTEST * troubled);
+        if at + window > LATEST * troubled {
+            return None;
+        }
+        let beginning = self.beginning(frame);
+        let (faults, actions) = (beginning.faults.len(), beginning.actions.len());
+        // A run is held against the model of a node only if all of it was drawn to be.
+        let around = Frame { base: Some(beginning), behaviour: Modelled::Never, ..frame.clone() };
+        let mut scenario = swarm::draw(&around, seed);
+        let later = Later { at, height: self.place.height.0, window, scale: window / troubled, slot };
+        scenario.faults.iter_mut().skip(faults).for_each(|fault| later.shift(fault));
+        for action in scenario.actions.iter_mut().skip(actions) {
+            action.height = later.height(action.height);
+        }
+        swarm::make_room(&mut scenario, ((at + window) / slot).ceil() as u32);
+        Some(scenario)
+    }
+
+    /// The faults and actions that had begun by then. Everything of the scenario that is searched around stays, too.
+    fn beginning(&self, frame: &Frame) -> Scenario {
+        let mut scenario = Scenario::clone(&self.scenario);
+        let (faults, actions) = frame.base.as_ref().map_or((0, 0), |base| (base.faults.len(), base.actions.len()));
+        let mut index = 0..;
+        scenario.faults.retain(|_| {
+            let index = index.next().unwrap_or_default();
+            index < faults || self.begun.get(&index).is_some_and(|begun| *begun <= self.place.at)
+        });
+        let mut index = 0..;
+        scenario.actions.retain(|action| index.next().unwrap_or(0) < actions || action.height <= self.place.height.0);
+        scenario
+    }
+}
+
+/// Moves faults and actions that were drawn for a whole run behind a state.
+struct Later {
+    /// Seconds from the start of the run.
+    at: f64,
+    height: u32,
+    /// Seconds.
+    window: f64,
+    scale: f64,
+    /// Seconds.
+    slot: f64,
+}
+
+impl Later {
+    fn height(&self, drawn: u32) -> u32 {
+        self.height + 1 + (f64::from(drawn) * self.scale) as u32
+    }
+
+    fn shift(&self, fault: &mut Fault) {
+        // A height comes with its slot, as long as none is missed.
+        let drawn = match fault.from {
+            Trigger::HeightAtAny(height) => self.slot * f64::from(height.saturating_sub(1)),
+            Trigger::Seconds(from) => from,
+            _ => return,
+        };
+        let begins = self.at + 1.0 + drawn * self.scale;
+        match &mut fault.from {
+            Trigger::HeightAtAny(height) => *height = self.height(*height),
+            from => *from = Trigger::Seconds(begins),
+        }
+        if let Some(Trigger::Seconds(until)) = &mut fault.until {
+            *until = (begins + *until - drawn).min(self.at + self.window).max(begins + self.slot);
+        }
+    }
+}
