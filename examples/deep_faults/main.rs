@@ -19,7 +19,7 @@ mod words;
 
 use dposlab::{
     check::{
-        guided::{Guide, Guided, StateNotes},
+        guided::{BATCH, Guide, Guided, StateNotes},
         liveness::liveness,
         search::{Networks, RUN_SEED},
         swarm::{self, Frame, Modelled},
@@ -108,18 +108,21 @@ fn main() -> ExitCode {
     };
     let (networks, all, mut guide) = (Networks::default(), planted(), Guide::new(&frame));
     let mut fired: Vec<Vec<u64>> = vec![Vec::new(); all.len()];
-    for run in 0..runs {
-        let seed = seed + run;
-        let states = is_guided.then(StateNotes::default);
-        let Guided { scenario, .. } = match is_guided {
-            true => guide.draw(seed),
-            false => Guided { scenario: Arc::new(swarm::draw(&frame, seed)), from: None },
+    for first in (0..runs).step_by(BATCH) {
+        let batch = first..runs.min(first + BATCH as u64);
+        let draw = |run| match is_guided {
+            true => guide.draw(seed + run),
+            false => Guided { scenario: Arc::new(swarm::draw(&frame, seed + run)), from: None },
         };
-        let reached = play(&scenario, &networks, &all, states.as_ref());
-        states.iter().for_each(|states| guide.learn(seed, &scenario, states));
-        for ((planted, reached), fired) in all.iter().zip(reached).zip(&mut fired) {
-            if reached >= planted.conditions {
-                fired.push(run + 1);
+        let drawn: Vec<Guided> = batch.clone().map(draw).collect();
+        for (run, Guided { scenario, .. }) in batch.zip(drawn) {
+            let states = is_guided.then(StateNotes::default);
+            let reached = play(&scenario, &networks, &all, states.as_ref());
+            states.iter().for_each(|states| guide.learn(seed + run, &scenario, states));
+            for ((planted, reached), fired) in all.iter().zip(reached).zip(&mut fired) {
+                if reached >= planted.conditions {
+                    fired.push(run + 1);
+                }
             }
         }
     }

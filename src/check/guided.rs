@@ -3,7 +3,7 @@
 //!
 //! 1. While a run is played, [`StateNotes`] notes the state of each node, and when each state was first there.
 //! 2. [`Guide`] draws a few of the states of all runs so far, and picks the rarest of them and an earlier run that came to it.
-//! 3. Faults and actions that had begun in that run by then stay ([`Branch`]). Those that the swarm draws for a new seed begin later.
+//! 3. Faults and actions that had begun in that run by then stay. Those that the swarm draws for a new seed begin later.
 //!
 //! Runs are drawn in batches. Each batch learns from those before it, so the number of threads decides nothing.
 //! Source: the restarts at rare states of J. and M. Villén-Altamirano, RESTART (1991).
@@ -20,15 +20,17 @@ use states::{Notes, State};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Runs that are drawn from the same knowledge.
-pub(super) const BATCH: u64 = 64;
+pub const BATCH: usize = 64;
 /// The share of runs that branch, as soon as a state is known.
 const BRANCHED: f64 = 0.7;
-/// StateNotes of which the rarest is picked.
+/// States of which the rarest is picked.
 const PICKED: usize = 64;
 /// Branches kept of a state.
 const KEPT: usize = 4;
 /// A state of more runs than this keeps its branches.
 const SETTLED: u64 = 64;
+/// States kept at most, so that a long search has a bound on its memory. Later ones are no places to branch at.
+const STATES: usize = 10_000;
 
 /// Runs that came to a state.
 #[derive(Default)]
@@ -72,6 +74,7 @@ impl Guide {
             let state = &mut self.reached[rarest.unwrap_or_default()];
             state.branched += 1;
             let branch = &state.branches[random.random_range(0..state.branches.len())];
+            // A branch without a fault of its own would be its run again.
             if let Some(scenario) = branch.draw(&self.frame, seed) {
                 let from = Some((branch.scenario.clone(), branch.place.at));
                 return Guided { scenario: scenario.into(), from };
@@ -86,16 +89,20 @@ impl Guide {
         let Notes { first, begun, .. } = states.take();
         let begun = Arc::new(begun);
         for (state, place) in first {
+            let is_known = self.indices.contains_key(&state);
+            let branch = Branch { scenario: scenario.clone(), place, begun: begun.clone() };
+            if branch.is_too_late(&self.frame) || (!is_known && self.reached.len() >= STATES) {
+                continue;
+            }
             let index = *self.indices.entry(state).or_insert_with(|| {
                 self.reached.push(Reached::default());
                 self.reached.len() - 1
             });
             let reached = &mut self.reached[index];
             reached.runs += 1;
-            let branch = || Branch { scenario: scenario.clone(), place, begun: begun.clone() };
             match reached.branches.len() {
-                0..KEPT => reached.branches.push(branch()),
-                _ if reached.runs < SETTLED => reached.branches[random.random_range(0..KEPT)] = branch(),
+                0..KEPT => reached.branches.push(branch),
+                _ if reached.runs < SETTLED => reached.branches[random.random_range(0..KEPT)] = branch,
                 _ => {}
             }
         }

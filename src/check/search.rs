@@ -17,7 +17,7 @@ use std::{
     collections::BTreeMap,
     ops::RangeInclusive,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
@@ -45,7 +45,7 @@ impl Networks {
     }
 }
 
-/// SeedSet that one part of a search has in a row, so that the parts of a set of seeds stay few ranges.
+/// Seeds that one part of a search has in a row, so that the parts of a set of seeds stay few ranges.
 const BLOCK: u64 = 64;
 
 /// The parameters of a search.
@@ -141,40 +141,40 @@ impl Search {
     }
 
     /// Plays runs of which some branch; none is held against the model of a node.
-    fn run_guided(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary)) -> Summary {
-        let (mut guide, mut summary) = (Guide::new(&self.frame), Summary::default());
-        for first in (0..self.runs).step_by(guided::BATCH as usize) {
-            let seeds: Vec<u64> =
-                (first..self.runs.min(first + guided::BATCH)).filter_map(|i| self.seed_of(i)).collect();
-            let drawn: Vec<Guided> = seeds.iter().map(|seed| guide.draw(*seed)).collect();
-            let played: Vec<OnceLock<(Outcome, StateNotes)>> = seeds.iter().map(|_| OnceLock::new()).collect();
+    fn run_guided(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary) + Sync) -> Summary {
+        let (mut guide, summary) = (Guide::new(&self.frame), Mutex::new(Summary::default()));
+        for first in (0..self.runs).step_by(guided::BATCH) {
+            let batch = (first..self.runs).take(guided::BATCH).map_while(|index| self.seed_of(index));
+            let drawn: Vec<(u64, Guided)> = batch.map(|seed| (seed, guide.draw(seed))).collect();
+            if drawn.is_empty() || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let states: Vec<StateNotes> = drawn.iter().map(|_| StateNotes::default()).collect();
             let next = AtomicUsize::new(0);
             thread::scope(|scope| {
-                for _ in 0..self.jobs.max(1) {
+                for _ in 0..self.jobs.clamp(1, guided::BATCH) {
                     scope.spawn(|| {
-                        while !stop.load(Ordering::Relaxed)
-                            && let index = next.fetch_add(1, Ordering::Relaxed)
-                            && let Some(run) = drawn.get(index)
+                        while let index = next.fetch_add(1, Ordering::Relaxed)
+                            && let Some((seed, run)) = drawn.get(index)
                         {
-                            let beside = OptionalWatchers { behaviour: false, states: Some(StateNotes::default()) };
+                            let beside = OptionalWatchers { behaviour: false, states: Some(states[index].clone()) };
                             let outcome = play_beside(&run.scenario, networks, None, &beside, stop);
-                            played[index].get_or_init(|| (outcome, beside.states.unwrap_or_default()));
+                            if stop.load(Ordering::Relaxed) {
+                                break;
+                            }
+                            let mut summary = summary.lock().expect("no one panics while holding it");
+                            summary.session.branched += u64::from(run.from.is_some());
+                            summary.add(*seed, outcome, Some(&run.scenario));
+                            progress(&summary);
                         }
                     });
                 }
             });
-            if stop.load(Ordering::Relaxed) {
-                break;
+            for ((seed, run), states) in drawn.iter().zip(&states) {
+                guide.learn(*seed, &run.scenario, states);
             }
-            for ((seed, run), played) in seeds.into_iter().zip(drawn).zip(played) {
-                let (outcome, states) = played.into_inner().expect("all of the batch were played");
-                guide.learn(seed, &run.scenario, &states);
-                summary.session.branched += u64::from(run.from.is_some());
-                summary.add(seed, outcome, Some(&run.scenario));
-            }
-            progress(&summary);
         }
-        summary
+        summary.into_inner().expect("all threads have ended well")
     }
 
     /// [`Search::run`] of those runs that have not been played yet; what came of those that have is counted in.

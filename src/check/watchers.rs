@@ -62,8 +62,7 @@ pub(super) struct Watchers {
 
 impl Watchers {
     /// Starts to watch a run that begins. With `behaviour`, it compares each node with the model of an honest one, where that knows the
-    /// rules; with
-    /// `asserts`, it judges the scenario's assertions.
+    /// rules; with `asserts`, it judges the scenario's assertions.
     ///
     /// # Errors
     /// As [`judge`].

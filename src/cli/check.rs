@@ -75,7 +75,7 @@ pub struct Check {
     /// time beyond it.
     #[arg(long = "for", value_name = "TIME")]
     time: Option<SearchTime>,
-    /// Let some runs begin as an earlier run did, up to a rare state of a node, and go on with other faults and clients.
+    /// Let up to seven runs of ten begin as an earlier run did, up to a rare state of a node, and go on with other faults and clients.
     ///
     /// It finds faults sooner that need several conditions in order (docs/checking.md says how much). Its runs are not independent, so
     /// a share of them is no rate. It holds no node against the model of an honest one.

@@ -328,7 +328,7 @@ impl Peer {
     ) {
         let size = self.sync.chunk as usize;
         if index == 0 && !blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
-            // It does not have the chain that it said.
+            // It does not have the blocks that it is asked for.
             self.forget_tip(from);
         }
         let Phase::Downloading(download) = &mut self.sync.phase else { return };

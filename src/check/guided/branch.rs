@@ -4,7 +4,7 @@ use super::states::Place;
 use crate::{
     check::swarm::{self, Frame, Modelled},
     scenario::Scenario,
-    sim::{Fault, Trigger},
+    sim::{Fault, FaultKind, Trigger},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,26 +22,45 @@ pub(super) struct Branch {
 }
 
 impl Branch {
-    /// The run up to its state, followed by what is drawn for a seed. `None` if the state comes too late.
-    pub fn draw(&self, frame: &Frame, seed: u64) -> Option<Scenario> {
-        let slot = f64::from(self.scenario.network.block_time_s);
-        let (troubled, at) = (slot * f64::from(swarm::troubled_slots(frame, &self.scenario.network)), self.place.at);
+    /// Returns true if too little of a run is left behind the state.
+    pub(super) fn is_too_late(&self, frame: &Frame) -> bool {
+        self.place.at > (LATEST - SHORTEST) * self.troubled(frame)
+    }
+
+    /// The run up to its state, followed by what is drawn for a seed. `None` if no fault is.
+    pub(super) fn draw(&self, frame: &Frame, seed: u64) -> Option<Scenario> {
+        let (troubled, at) = (self.troubled(frame), self.place.at);
         let window = (troubled - at).max(SHORTEST * troubled);
-        if at + window > LATEST * troubled {
-            return None;
-        }
         let beginning = self.beginning(frame);
         let (faults, actions) = (beginning.faults.len(), beginning.actions.len());
         // A run is held against the model of a node only if all of it was drawn to be.
         let around = Frame { base: Some(beginning), behaviour: Modelled::Never, ..frame.clone() };
         let mut scenario = swarm::draw(&around, seed);
-        let later = Later { at, height: self.place.height.0, window, scale: window / troubled, slot };
+        if scenario.faults.len() == faults {
+            return None;
+        }
+        scenario.description =
+            format!("drawn from seed {seed} of a guided search, behind the first {at} s of an earlier run");
+        let later = Later {
+            at,
+            height: self.place.height.0,
+            window,
+            scale: window / troubled,
+            slot: f64::from(scenario.network.block_time_s),
+            seats: scenario.network.delegates,
+        };
         scenario.faults.iter_mut().skip(faults).for_each(|fault| later.shift(fault));
         for action in scenario.actions.iter_mut().skip(actions) {
             action.height = later.height(action.height);
         }
-        swarm::make_room(&mut scenario, ((at + window) / slot).ceil() as u32);
+        swarm::make_room(&mut scenario, ((at + window) / later.slot).ceil() as u32);
         Some(scenario)
+    }
+
+    /// Seconds in which a drawn run has its faults.
+    fn troubled(&self, frame: &Frame) -> f64 {
+        let network = &self.scenario.network;
+        f64::from(network.block_time_s * swarm::troubled_slots(frame, network))
     }
 
     /// The faults and actions that had begun by then. Everything of the scenario that is searched around stays, too.
@@ -69,11 +88,14 @@ struct Later {
     scale: f64,
     /// Seconds.
     slot: f64,
+    seats: u32,
 }
 
 impl Later {
+    /// A later height at the same place of a round, as long as the number of delegates stays.
     fn height(&self, drawn: u32) -> u32 {
-        self.height + 1 + (f64::from(drawn) * self.scale) as u32
+        let later = self.height + 1 + (f64::from(drawn) * self.scale) as u32;
+        later + (drawn % self.seats + self.seats - later % self.seats) % self.seats
     }
 
     fn shift(&self, fault: &mut Fault) {
@@ -84,6 +106,9 @@ impl Later {
             _ => return,
         };
         let begins = self.at + 1.0 + drawn * self.scale;
+        if let FaultKind::VoteSwing(swing) = &mut fault.kind {
+            swing.round += self.height / self.seats;
+        }
         match &mut fault.from {
             Trigger::HeightAtAny(height) => *height = self.height(*height),
             from => *from = Trigger::Seconds(begins),

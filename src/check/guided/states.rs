@@ -1,4 +1,4 @@
-//! StateNotes of nodes: the last three notable events of each that differ from the one before.
+//! States of nodes: the last three notable events of each that differ from the one before.
 
 use crate::{
     actors::{Event, NodeId, SimTime},

@@ -40,28 +40,30 @@ pub(super) fn faults(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> 
     let faults = (0..count).map(|_| {
         let kind = kind(draw, network, rounds);
         match boundaries.choose(draw) {
-            Some(height) => at_boundary(draw, kind, *height, network.delegates),
-            None => at_any_time(draw, kind, slots * 8),
+            Some(height) => at_boundary(draw, kind, *height, network),
+            None => at_any_time(draw, kind, slots, network.block_time_s),
         }
     });
     faults.collect()
 }
 
-/// Begins and ends at any time before this second.
-fn at_any_time(draw: &mut Draw, kind: FaultKind, over: u32) -> Fault {
+/// Begins and ends at any time in this number of slots.
+fn at_any_time(draw: &mut Draw, kind: FaultKind, slots: u32, slot_s: u32) -> Fault {
+    let over = slots * slot_s;
     let from = f64::from(draw.random_range(1..=over * 2 / 3));
-    let until = (from + f64::from(draw.random_range(8..=over))).min(f64::from(over));
+    let until = (from + f64::from(draw.random_range(slot_s..=over))).min(f64::from(over));
     fault(kind, Trigger::Seconds(from), until)
 }
 
 /// Begins when a chain is so high, at a time or with the block itself, and lasts up to two rounds.
-fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, delegates: u32) -> Fault {
+fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, network: &NetworkSection) -> Fault {
+    let slot_s = network.block_time_s;
     // As long as no slot is missed.
-    let seconds = (height - 1) * 8;
-    let until = f64::from(seconds + 8 * draw.random_range(2..=2 * delegates));
+    let seconds = (height - 1) * slot_s;
+    let until = f64::from(seconds + slot_s * draw.random_range(2..=2 * network.delegates));
     let at_time = kind.facts().is_over_at_once() || draw.random_ratio(1, 4);
     match at_time {
-        true => fault(kind, Trigger::Seconds(f64::from(seconds + draw.random_range(0..8))), until),
+        true => fault(kind, Trigger::Seconds(f64::from(seconds + draw.random_range(0..slot_s))), until),
         false => fault(kind, Trigger::HeightAtAny(height), until),
     }
 }

@@ -46,7 +46,7 @@ pub struct Asked {
     /// same state are played on as one. The file exhaustive.json in --out keeps each slot that is over: the same command goes on
     /// from there.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=8), help_heading = "Exhaustive search",
-          conflicts_with_all = ["runs", "time", "draw", "known", "record_known", "rounds", "behaviour", "seed"])]
+          conflicts_with_all = ["runs", "time", "draw", "known", "record_known", "rounds", "behaviour", "seed", "guided"])]
     exhaustive: Option<u32>,
     /// Slots from the start of the run on in which messages may be befallen.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000),
