@@ -52,7 +52,7 @@ test("the live view follows a partition, which a button begins, and its end", as
     await page.getByLabel("Cut off").fill("0-19");
     await press(page, "Begin");
     await outcome(page, "partition, is in force");
-    await until(page, () => document.querySelector("svg.nodes").getAttribute("aria-label").includes("cut into 2 parts of 20, 31"));
+    await until(page, () => document.querySelector("svg.nodes")?.getAttribute("aria-label").includes("cut into 2 parts of 20, 31"));
     assert.equal(await page.locator(".cut-count").textContent(), "620 links cut");
     await page.getByLabel("How many").fill("30");
     await press(page, "Advance");
@@ -94,7 +94,7 @@ test("pace, advance, snapshots, reorganisations, the faucet, crashes: the button
     await figure(page, "Height", before + 1);
 
     await press(page, "100×");
-    await until(page, () => document.querySelector('.pace[aria-pressed="true"]').textContent === "100×");
+    await until(page, () => document.querySelector('.pace[aria-pressed="true"]')?.textContent === "100×");
     assert.equal((await small.get("/lab/pace")).pace, 100);
     await press(page, "Manual");
     await outcome(page, "The pace is manual");
@@ -330,7 +330,7 @@ test("a search finds blocks, transactions, wallets and delegates, and says where
     ]) {
         await page.getByRole("searchbox").fill(text);
         await page.getByRole("searchbox").press("Enter");
-        await until(page, ([address, shown]) => location.hash === address && document.querySelector("main").textContent.includes(shown), [address, shown]);
+        await until(page, ([address, shown]) => location.hash === address && document.querySelector("main")?.textContent.includes(shown), [address, shown]);
     }
     // A beginning of a username leads to all that have it.
     await page.goto(`${small.origin}/#/search/genesis_`);
@@ -353,7 +353,7 @@ test("every page of the explorer shows what the API answers, and turns its pages
     await page.getByRole("link", { name: "Newer" }).click();
     await until(page, (height) => document.querySelector("main tbody a")?.textContent === height, (blocks[0].height + 25).toLocaleString("en"));
     await page.getByRole("link", { name: (blocks[0].height + 25).toLocaleString("en"), exact: true }).click();
-    await until(page, () => document.querySelector("main h2").textContent.startsWith("Block "));
+    await until(page, () => document.querySelector("main h2")?.textContent.startsWith("Block "));
     // A list that is shown follows the chain.
     await page.goto(`${wide.origin}/#/blocks`);
     await wide.advance(1);
@@ -378,7 +378,7 @@ test("text of others is text: usernames, notes and reasons never become elements
     const { id } = (await small.get("/api/transactions?limit=1"))[0];
     for (const address of ["#/", "#/blocks", "#/delegates", "#/delegates/genesis_1", "#/transactions", `#/transactions/${id}`, `#/search/${encodeURIComponent(evil)}`]) {
         await page.goto(`${small.origin}/${address}`);
-        await until(page, () => document.querySelector("main").textContent.includes("<img src=x")).catch(async (why) => { throw new Error(`${address}: ${await page.locator("main").innerText()}`, { cause: why }); });
+        await until(page, () => document.querySelector("main")?.textContent.includes("<img src=x")).catch(async (why) => { throw new Error(`${address}: ${await page.locator("main").innerText()}`, { cause: why }); });
     }
     assert.equal(await page.locator("main img, main script").count(), 0);
     assert.notEqual(await page.title(), "taken");
@@ -427,7 +427,7 @@ test("whoever may not steer a testnet sees its explorer first and its live pictu
         await until(page, (height) => document.querySelector(".tile dd").textContent !== height, height);
         await page.locator("svg.nodes").focus();
         await page.keyboard.press("Home");
-        await until(page, () => document.querySelector(".standing .read").textContent.includes("Node 0"));
+        await until(page, () => document.querySelector(".standing .read")?.textContent.includes("Node 0"));
         const controls = await page.locator("main button, main input, main select, #travel button").evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent));
         assert.deepEqual(controls, ["throughput", "pool", "Blocks", "Forks", "Faults and nodes", "Rounds", "Hold"], "only what chooses what is seen is left");
         assert.equal(await page.locator("#banner").textContent(), "");
@@ -484,7 +484,7 @@ test("an isolated chain has a page of its own", async () => {
     await figure(page, "Height", 6);
     await page.getByRole("link", { name: "Delegates" }).click();
     await until(page, () => document.querySelectorAll("main tbody tr").length === 3);
-    await until(page, () => document.querySelector("#origin").textContent.includes("it began with a genesis block of its own, with seed 4 and 3 delegates"));
+    await until(page, () => document.querySelector("#origin")?.textContent.includes("it began with a genesis block of its own, with seed 4 and 3 delegates"));
     assert.equal(await page.title(), `Delegates · chain ${id} · dposlab`);
     await page.getByRole("link", { name: "Back to the testnet" }).click();
     await page.waitForURL(`${small.origin}/#/`);
@@ -522,7 +522,7 @@ test("a chain that goes on says from which instant, leads back, and never names 
     await press(page, "Go on from here");
     await page.waitForURL(/\/chains\/1\/$/);
     await isTrue();
-    await until(page, (when) => document.querySelector("#origin").textContent.includes(`it went on from the testnet as it was at ${when}, height`), when);
+    await until(page, (when) => document.querySelector("#origin")?.textContent.includes(`it went on from the testnet as it was at ${when}, height`), when);
     await page.getByRole("link", { name: "The testnet at that instant" }).click();
     await page.waitForURL((url) => url.searchParams.get("at") === instant && url.pathname === "/");
     await until(page, () => document.querySelector(".when")?.textContent.startsWith("As it was at"));
@@ -675,7 +675,7 @@ test("a wide screen is used, nothing that is chosen is cut off, and figures say 
     // A pace without a button has one while it is in force.
     assert.deepEqual(await page.locator('.pace[aria-pressed="true"]').allTextContents(), ["20×"]);
     await press(page, "Manual");
-    await until(page, () => document.querySelector('.pace[aria-pressed="true"]').textContent === "Manual");
+    await until(page, () => document.querySelector('.pace[aria-pressed="true"]')?.textContent === "Manual");
     assert.equal(await page.locator(".pace:visible").count(), 6);
     // It is now, so the slider is at its end.
     assert.ok(await page.getByLabel("Instant shown").evaluate((slider) => slider.value === slider.max));
@@ -699,7 +699,7 @@ test("a wide screen is used, nothing that is chosen is cut off, and figures say 
     await page.setViewportSize({ width: 1440, height: 900 });
     await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 19 }] });
     await net.advance(30);
-    await until(page, () => /since \d\d:\d\d:\d\d,/.test(document.querySelector(".faults").textContent));
+    await until(page, () => /since \d\d:\d\d:\d\d,/.test(document.querySelector(".faults")?.textContent));
     // Beside another card the events go down to the end of their own.
     await page.setViewportSize({ width: 1280, height: 900 });
     await until(page, () => document.querySelector(".plot .span"));
@@ -709,7 +709,7 @@ test("a wide screen is used, nothing that is chosen is cut off, and figures say 
     const { slots } = await net.get("/lab/round");
     const count = (state) => slots.filter((slot) => slot.state === state).length;
     await figure(page, "Missed in round", `${count("missed")}, ${count("elsewhere")} elsewhere`);
-    await until(page, (count) => document.querySelector(".ringed").textContent.includes(`${count} on another branch`), count("elsewhere"));
+    await until(page, (count) => document.querySelector(".ringed")?.textContent.includes(`${count} on another branch`), count("elsewhere"));
     // An event has the colour of the branch its block is on.
     const looks = await page.locator(".events .sign path").evaluateAll((all) => all.map((path) => path.style.fill));
     assert.deepEqual(new Set(looks), new Set(["var(--good)", "var(--bad)"]));
@@ -726,12 +726,12 @@ test("a wide screen is used, nothing that is chosen is cut off, and figures say 
     }
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy the address" }).click();
-    await until(page, () => document.querySelector(".copy").textContent === "Copied");
+    await until(page, () => document.querySelector(".copy")?.textContent === "Copied");
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), sender);
     for (const [view, id] of [["transactions", paid], ["blocks", (await net.get("/api/blocks/1")).id]]) {
         await page.goto(`${net.origin}/#/${view}/${id}`);
         await page.getByRole("button", { name: "Copy the id" }).click();
-        await until(page, () => document.querySelector(".copy").textContent === "Copied");
+        await until(page, () => document.querySelector(".copy")?.textContent === "Copied");
         assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
     }
     assert.deepEqual(told, []);
@@ -797,7 +797,7 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
         await until(page, () => document.querySelectorAll("main tbody tr").length > 0 && !document.querySelector("#travel").hidden);
         assert.deepEqual(await table(), wanted(then), `at ${then.lab.now} s`);
         await page.getByRole("link", { name: "Pool" }).click();
-        await until(page, (count) => document.querySelector("main .card .more").textContent === `${count} in all`, then.pool.length);
+        await until(page, (count) => document.querySelector("main .card .more")?.textContent === `${count} in all`, then.pool.length);
     }
     // A page that begins in the past draws what was before, from the blocks, and the faults that were in force.
     const drawn = (name) => page.locator(`.plot [data-series="${name}"] path.line`).evaluate((path) => path.getTotalLength());
@@ -808,7 +808,7 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
     assert.equal(await page.locator(".plot .span").count(), 0);
     const fault = (await net.get("/lab")).faults[0].since;
     await page.goto(`${net.origin}/?at=${fault + 24_000_000}#/`);
-    await until(page, () => document.querySelector(".plot .span") && document.querySelector(".plot").textContent.includes("crash"));
+    await until(page, () => document.querySelector(".plot .span") && document.querySelector(".plot")?.textContent.includes("crash"));
     await page.goto(`${net.origin}/?at=${seen.at(-1).lab.nowMicros}#/pool`);
     await until(page, () => document.querySelector("main .card .more")?.textContent.endsWith(" in all"));
     // The live network goes on meanwhile, and the page stays where it is.
@@ -942,7 +942,7 @@ test("where not all nodes are linked, only links are drawn and counted as cut", 
     const links = new Set(nodes.flatMap(({ node, peers }) => peers.map((peer) => [node, peer].sort((one, other) => one - other).join())));
     assert.ok(links.size <= (24 * 6) / 2, `${links.size} links`);
     const drawn = (kind) => page.locator(kind).evaluate((path) => (path.getAttribute("d") ?? "").split("M").length - 1);
-    await until(page, (count) => document.querySelector("path.links:not(.cut)").getAttribute("d")?.split("M").length - 1 === count, links.size);
+    await until(page, (count) => document.querySelector("path.links:not(.cut)")?.getAttribute("d")?.split("M").length - 1 === count, links.size);
     await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 9 }] });
     const cut = [...links].filter((link) => { const [one, other] = link.split(",").map(Number); return one <= 9 !== other <= 9; }).length;
     assert.ok(cut > 3 && cut < 60, `${cut} links between the parts`);
@@ -1005,7 +1005,7 @@ test("every view, light and dark, wide and narrow: axe finds nothing serious, no
             await page.evaluate(() => document.querySelector("main").replaceChildren());
             await page.goto(`${small.origin}/?theme=${theme}${view}`);
             if (view.startsWith("&")) await until(page, () => document.querySelector("#travel.away:not([hidden])"));
-            await until(page, () => document.querySelector("main .card") && !/^…$/m.test(document.querySelector("main").innerText));
+            await until(page, () => document.querySelector("main .card") && !/^…$/m.test(document.querySelector("main")?.innerText));
             if (width === 360) assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360, `${view} is too wide`);
             if (view.endsWith(views[0])) await page.waitForSelector(".tile");
             if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
