@@ -60,7 +60,7 @@ impl Branch {
     /// Seconds in which a drawn run has its faults.
     fn troubled(&self, frame: &Frame) -> f64 {
         let network = &self.scenario.network;
-        f64::from(network.block_time_s * swarm::troubled_slots(frame, network))
+        f64::from(network.block_time_s) * f64::from(swarm::troubled_slots(frame, network))
     }
 
     /// The faults and actions that had begun by then. Everything of the scenario that is searched around stays, too.

@@ -49,8 +49,9 @@ pub(super) fn faults(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> 
 
 /// Begins and ends at any time in this number of slots.
 fn at_any_time(draw: &mut Draw, kind: FaultKind, slots: u32, slot_s: u32) -> Fault {
-    let over = slots * slot_s;
-    let from = f64::from(draw.random_range(1..=over * 2 / 3));
+    let over = slots.saturating_mul(slot_s);
+    let last_begin = (u64::from(over) * 2 / 3).max(1) as u32;
+    let from = f64::from(draw.random_range(1..=last_begin));
     let until = (from + f64::from(draw.random_range(slot_s..=over))).min(f64::from(over));
     fault(kind, Trigger::Seconds(from), until)
 }
@@ -59,11 +60,11 @@ fn at_any_time(draw: &mut Draw, kind: FaultKind, slots: u32, slot_s: u32) -> Fau
 fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, network: &NetworkSection) -> Fault {
     let slot_s = network.block_time_s;
     // As long as no slot is missed.
-    let seconds = (height - 1) * slot_s;
-    let until = f64::from(seconds + slot_s * draw.random_range(2..=2 * network.delegates));
+    let seconds = (height - 1).saturating_mul(slot_s);
+    let until = f64::from(seconds) + f64::from(slot_s) * f64::from(draw.random_range(2..=2 * network.delegates));
     let at_time = kind.facts().is_over_at_once() || draw.random_ratio(1, 4);
     match at_time {
-        true => fault(kind, Trigger::Seconds(f64::from(seconds + draw.random_range(0..slot_s))), until),
+        true => fault(kind, Trigger::Seconds(f64::from(seconds) + f64::from(draw.random_range(0..slot_s))), until),
         false => fault(kind, Trigger::HeightAtAny(height), until),
     }
 }
