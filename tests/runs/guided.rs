@@ -9,11 +9,14 @@ use dposlab::{
     },
     protocol::crypto::CryptoMode,
     scenario::Scenario,
-    sim::{Observer, SeedTree},
+    sim::{FaultKind, Observer, SeedTree, Trigger},
 };
 use std::{
     mem,
-    sync::{Arc, Mutex, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -84,4 +87,61 @@ fn a_guided_search_is_the_same_on_one_thread_and_on_three() {
         let again = search::play(scenario, &Networks::default(), None, false, &AtomicBool::new(false));
         assert!(again.findings.iter().any(|finding| finding.signature() == *signature), "{signature}");
     }
+}
+
+/// New faults and actions of a branch lie behind its state. All faults are over within twice the time of a drawn run, whatever the length of
+/// a slot, and the run has room to come to one chain after them.
+#[test]
+fn what_a_branch_adds_comes_behind_its_state() {
+    for (slot_s, delegates) in [(8_u32, 4_u32), (4, 5), (600, 4)] {
+        let text = format!("version = 1\nrounds = 1\n[network]\ndelegates = {delegates}\nblock_time_s = {slot_s}\n");
+        let base = Scenario::parse(&text, "base.toml".as_ref()).expect("it is a scenario");
+        let frame =
+            Frame { base: Some(base), crypto: Some(CryptoMode::Modelled), rounds: Some(10), ..Frame::default() };
+        let networks = Networks::default();
+        let (mut guide, mut faults, mut swings) = (Guide::new(&frame), 0, 0);
+        for seed in 1..=60 {
+            let run = guide.draw(seed);
+            if let Some((parent, at)) = &run.from {
+                let new = run.scenario.faults.iter().filter(|fault| !parent.faults.contains(fault));
+                for fault in new {
+                    faults += 1;
+                    let (latest, until) = (f64::from(2 * 10 * delegates * slot_s), fault.until.clone());
+                    if let Trigger::Seconds(from) = fault.from {
+                        assert!(from > *at && from < latest, "seed {seed}: {fault:?} behind {at} s, before {latest} s");
+                    }
+                    if let Some(Trigger::Seconds(until)) = until {
+                        assert!(until > *at && until <= latest + f64::from(slot_s), "seed {seed}: {fault:?} {latest}");
+                        let room = f64::from(run.scenario.last_height().0 * slot_s);
+                        assert!(room >= until + 1_800.0_f64.min(until), "seed {seed}: {fault:?}, {room} s");
+                    }
+                    swings += u32::from(matches!(fault.kind, FaultKind::VoteSwing(_)));
+                }
+            }
+            let states = StateNotes::default();
+            let plan = run.scenario.plan(&networks.of(&run.scenario), SeedTree::new(RUN_SEED));
+            states.begin(plan.start);
+            run.scenario.play_inline(&plan, vec![Box::new(states.clone())], |_| true);
+            guide.learn(seed, &run.scenario, &states);
+        }
+        assert!(faults > 20 && swings < faults, "slots of {slot_s} s: {faults} new faults");
+    }
+}
+
+/// A search that is interrupted has the runs that were over, with what they found.
+#[test]
+fn an_interrupted_guided_search_keeps_the_runs_that_were_over() {
+    let frame = Frame {
+        rules: "base = \"reference\"".parse().expect("they are rules"),
+        crypto: Some(CryptoMode::Modelled),
+        delegates: Some(4),
+        behaviour: Modelled::Never,
+        ..Frame::default()
+    };
+    let search = Search { frame, runs: 1_000, seed: 1, part: None, jobs: 1, guided: true };
+    let stop = AtomicBool::new(false);
+    let summary =
+        search.run(&Networks::default(), &stop, |summary| stop.store(summary.runs() == 50, Ordering::Relaxed));
+    assert_eq!(summary.runs(), 50);
+    assert!(!summary.found.is_empty() && summary.session.runs == 50);
 }
