@@ -118,3 +118,40 @@ impl Later {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::fault::{Boundary, VoteSwing};
+
+    /// The run has come to height 9 of rounds of four after 100 seconds.
+    const LATER: Later = Later { at: 100.0, height: 9, window: 60.0, scale: 0.5, slot: 8.0, seats: 4 };
+
+    #[test]
+    fn later_heights_keep_their_place_of_a_round() {
+        for drawn in 0..100 {
+            let later = LATER.height(drawn);
+            assert!(later > 9 && later % 4 == drawn % 4 && later < 9 + 1 + drawn / 2 + 4, "{drawn}: {later}");
+        }
+    }
+
+    #[test]
+    fn faults_keep_their_length_within_the_window_and_swings_come_in_later_rounds() {
+        let swing = VoteSwing { voters: 1, delegate: "genesis_1".to_owned(), round: 3, block: Boundary::First };
+        let shifted = |from, until| {
+            let until = Some(Trigger::Seconds(until));
+            let mut fault = Fault { kind: FaultKind::VoteSwing(swing.clone()), from, until };
+            LATER.shift(&mut fault);
+            let FaultKind::VoteSwing(swing) = fault.kind else { panic!("it is one") };
+            assert_eq!(swing.round, 3 + 2);
+            (fault.from, fault.until)
+        };
+        let seconds = |from, until| (Trigger::Seconds(from), Some(Trigger::Seconds(until)));
+        assert_eq!(shifted(Trigger::Seconds(40.0), 60.0), seconds(121.0, 141.0));
+        assert_eq!(shifted(Trigger::Seconds(40.0), 400.0), seconds(121.0, 160.0));
+        assert_eq!(shifted(Trigger::Seconds(112.0), 113.0), seconds(157.0, 165.0));
+        // Height 6 comes after 40 seconds.
+        let (from, until) = shifted(Trigger::HeightAtAny(6), 60.0);
+        assert_eq!((from, until), (Trigger::HeightAtAny(LATER.height(6)), Some(Trigger::Seconds(141.0))));
+    }
+}
