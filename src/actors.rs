@@ -46,7 +46,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// One event in, the wanted effects out, in order.
+    /// Handles one input. Appends the effects that the actor wants, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         match self {
             Self::Peer(peer) => peer.step(now, input, effects),
@@ -55,7 +55,7 @@ impl Actor {
         }
     }
 
-    /// Its node, and which actor of the node it is.
+    /// The actor's node and its role on that node.
     pub fn id(&self) -> ActorId {
         match self {
             Self::Peer(peer) => ActorId { node: peer.node(), role: Role::Peer },

@@ -6,7 +6,7 @@
 //!            invariants, step ◄────┤ every block, once          conduct ◄── every event of every node
 //! ```
 //!
-//! Each thing that must hold is a named value with its source, so that a failure can say which one broke and where.
+//! Each invariant is a named value with its source, so that a failure names the invariant and the place.
 
 pub mod assertions;
 pub mod behaviour;

@@ -1,4 +1,4 @@
-//! The commands, one file each. A mistake of the caller's ends with one line on standard error and exit code 2.
+//! The commands, one file each. A caller's mistake ends the program with one line on standard error and exit code 2.
 
 pub mod check;
 pub mod diff;
@@ -86,7 +86,7 @@ pub enum Failure {
     Usage(String),
     /// Not the caller's: exit code 1.
     Broken(String),
-    /// The answer is no, and standard output has told it: exit code 1.
+    /// A negative answer that is already on standard output: exit code 1.
     Told,
 }
 
@@ -102,8 +102,8 @@ impl Failure {
     }
 }
 
-/// Runs the command that the arguments of the process say: the whole program, for one that [registers](crate::sim::strategy::register)
-/// strategies of its own first.
+/// Runs the command that the arguments of the process name. A program that first [registers](crate::sim::strategy::register)
+/// strategies of its own calls this for all the rest.
 pub fn main() -> ExitCode {
     Cli::parse().run()
 }

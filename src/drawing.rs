@@ -26,7 +26,7 @@ pub const SCRIPTS: [&str; 5] = [
 const EXPORTS: &str = "export { Plot, SHAPES, duration, element, number, patternOf, percent, px, saveSvg, shortened, standalone, svg, \
                        table, textures };\n";
 
-/// All of it as one ES module.
+/// All scripts as one ES module.
 pub fn module() -> String {
     SCRIPTS.concat() + EXPORTS
 }

@@ -1,8 +1,8 @@
-//! Files of others: which are read, and how much of them.
+//! Files that users name: which of them are read, and how much of them.
 //!
-//! Every file that a user names is opened here. A pipe or a device could be endless or never answer, so only regular files
-//! are read, links to them included, and nothing is waited for. Traces and tables are written to whatever takes them. Every read has a limit. An error is an [`std::io::Error`]
-//! whose text says what was found and what is allowed; the caller puts the file's name before it.
+//! Every file that a user names is opened here. A pipe or a device could be endless or never answer, so only regular files and links to
+//! them are read, and reading never waits. Traces and tables are written to any kind of file. Every read has a limit. An error is an
+//! [`std::io::Error`] whose text names what was found and what is allowed; the caller puts the file's name before it.
 
 mod input;
 mod lines;
@@ -12,12 +12,12 @@ pub mod segments;
 pub use input::{Identity, check_own_folder, create, open, open_own, read, read_text};
 pub use lines::{LINE_LIMIT, Lines, read_line};
 
-/// Bytes of a file that a person writes: scenarios, secrets, lists, parts of a network.
+/// The largest size in bytes of a file that a person writes: scenarios, secrets, lists, parts of a network.
 pub const TEXT_LIMIT: u64 = 16 << 20;
-/// Bytes of a recorded chain whose transactions a workload hands in; they are kept in memory.
+/// The largest size in bytes of a recorded chain whose transactions a workload submits; they are kept in memory.
 pub const CHAIN_LIMIT: u64 = 256 << 20;
 
-/// A number of bytes in the largest unit that leaves no digit away, or with one digit behind the point.
+/// Formats a number of bytes in the largest unit it reaches: a whole number if that is exact, else with one decimal.
 pub fn in_words(bytes: u64) -> String {
     const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match UNITS.iter().find(|(_, bits)| bytes >> bits > 0) {
@@ -30,7 +30,7 @@ pub fn in_words(bytes: u64) -> String {
     }
 }
 
-/// A text of others without characters that a terminal would obey.
+/// Escapes the control characters of a text from outside, which a terminal would obey.
 pub fn printable(text: &str) -> String {
     let escaped =
         |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() };

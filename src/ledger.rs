@@ -1,7 +1,7 @@
 //! The meaning of a chain: wallets, vote weights, rounds, and the one way in which a block changes them.
 //!
 //! State is a function of the block: [`BlockTree::extend`] computes it once per process, however many simulated nodes
-//! apply the block, and every node's chain is a pointer ([`Link`]) into the tree. Leaves to others who sends a block
+//! apply the block, and every node's chain is a pointer ([`Link`]) into the tree. Other modules decide which node sends a block
 //! and when (`actors`, `sim`). Nothing under `ledger` knows a network, a time of day or a node. Source: consensus.md
 //! 1 and 4.
 

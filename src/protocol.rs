@@ -1,8 +1,8 @@
 //! The meaning of bytes: keys, amounts, transactions, blocks, milestones and slots as pure values.
 //!
-//! Owns every byte layout, hash and signature rule of the chain family (spec: protocol.md). Leaves to others what a
-//! value means for a balance or a vote (`ledger`), who sends it (`actors`) and when (`sim`). Nothing under `protocol`
-//! reads a clock, keeps state or draws an unseeded random number, and bytes from outside never panic.
+//! Owns every byte layout, hash and signature rule of the chain family (spec: protocol.md). Other modules decide what a
+//! value means for a balance or a vote (`ledger`), which node sends it (`actors`) and when (`sim`). Nothing under `protocol`
+//! reads a clock, keeps state or draws an unseeded random number, and bytes from outside never cause a panic.
 
 pub mod block;
 pub mod coercion;

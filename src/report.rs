@@ -1,5 +1,5 @@
-//! Reports: the figures, tables, traces and pages of one run and of many runs, and the replay of recorded sessions. It only
-//! looks: nothing here changes a run.
+//! Reports: the figures, tables, traces and pages of one run and of many runs, and the replay of recorded sessions. Nothing here
+//! changes a run.
 
 pub mod bundle;
 pub mod figures;

@@ -1,6 +1,6 @@
 //! Scenarios: from a scenario file to values, and the network that a run plays on.
 //!
-//! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
+//! Owns the file format and the generated test network. Leaves playing to `sim` and reporting to `report`.
 
 pub mod agents;
 pub mod assertion;

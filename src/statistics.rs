@@ -1,4 +1,4 @@
-//! Confidence intervals of shares and of means, whether two counts come of one share, points for studies, and indices of Sobol.
+//! Confidence intervals of shares and means, a test whether two counts come from one share, points for studies, and indices of Sobol.
 //!
 //! The one place of this arithmetic: reports of many runs and the search of the checker both use it. It knows numbers
 //! and nothing of runs.

@@ -1,15 +1,15 @@
 //! Memory that is fetched before it is needed.
 //!
 //! With thousands of nodes, waiting for memory takes longer than the work itself. The queue announces an event three times before it
-//! is due: while it is far, what says where the receiver lies is fetched; when it is near, what holds the receiver; when it is next,
-//! what the receiver leads to. Fetching
+//! is due. While the event is far, the stage's entry for its receiver is fetched. When it is near, the receiver itself is fetched, and
+//! when it is next, the memory that the receiver points to. Fetching
 //! changes nothing of a run: without [`line()`] every implementation here does nothing, and the digests are the same.
-//! `docs/benchmarks.md` says what it gains.
+//! `docs/benchmarks.md` reports the gain.
 
 use super::NodeId;
 use prefetch_index::prefetch_index;
 
-/// Has the processor fetch the memory that something to come will need.
+/// Prefetches the memory that a coming event will need into the processor's cache.
 pub trait Ahead<What> {
     /// Fetches what `what` will need.
     fn fetch(&self, what: What);
@@ -18,9 +18,9 @@ pub trait Ahead<What> {
 /// An input that its receiver will soon hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
-    /// First: a message, or a wake-up.
+    /// The first announcement: whether the input is a wake-up or a message.
     Near { is_wake: bool },
-    /// Then: a message from this node.
+    /// The second announcement, for messages only: the sender's node.
     Next { from: NodeId },
 }
 

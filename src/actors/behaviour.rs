@@ -4,8 +4,8 @@
 //!   input ─► behaviour ─► behaviour ─► the honest actor ─► effect ─► behaviour ─► behaviour ─► the world
 //! ```
 //!
-//! An honest actor knows nothing of this. Each [`Behaviour`] sees what its actor hears first, and what its actor wants done before
-//! the world does. Those that began earlier see it first, both ways. Source: consensus.md 7.2.
+//! An honest actor knows nothing of this. Each [`Behaviour`] sees an input before its actor does, and an effect before the world carries
+//! it out. In both directions, behaviours that began earlier come first. Source: consensus.md 7.2.
 
 use super::{Actor, ActorId, Effect, Input, Message, NodeId, Role, SimTime, Wake};
 use crate::{
@@ -24,15 +24,15 @@ use std::{
 /// It is a value: a copy of the run copies it, so it shares no mutable state. The common knowledge of a coalition is its
 /// [memory](Step::share).
 pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
-    /// Begins, and begins again when its delegate, which was switched off, is on again.
+    /// Runs when the behaviour begins, and whenever its delegate is switched on again.
     fn begins(&mut self, _actor: &Actor, _step: &mut Step<'_>) {}
 
-    /// Returns what the actor hears in place of an input; `None` if it hears nothing.
+    /// Returns the input that the actor receives in place of `input`, or `None` if it receives none.
     fn hears(&mut self, _actor: &Actor, _step: &mut Step<'_>, input: Input) -> Option<Input> {
         Some(input)
     }
 
-    /// Returns what is done in place of an effect that the actor wants; `None` if nothing is.
+    /// Returns the effect that replaces `effect`, or `None` to suppress it.
     fn does(&mut self, _actor: &Actor, _step: &mut Step<'_>, effect: Effect) -> Option<Effect> {
         Some(effect)
     }
@@ -43,24 +43,24 @@ pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Ends. Returns what the actor hears now, such as what was kept from it.
+    /// Runs when the behaviour ends. Returns an input that the actor receives now, such as one that was withheld from it.
     fn ends(&mut self, _actor: &Actor, _step: &mut Step<'_>) -> Option<Input> {
         None
     }
 
-    /// Another member of its coalition has [written](Step::share) the memory.
+    /// Runs when another member of its coalition has [written](Step::share) the memory.
     fn learns(&mut self, _actor: &Actor, _step: &mut Step<'_>) {}
 
-    /// The number of the wake-up at which the actor hears what is kept from it, if something is. Until then it hears none of its own
-    /// wake-ups.
+    /// The number of the wake-up at which the actor receives the input that is withheld from it, or `None` if none is. Until then it
+    /// receives none of its own wake-ups.
     fn keeps(&self) -> Option<u64> {
         None
     }
 
-    /// Draws from another seed from now on, if it holds something that draws.
+    /// Reseeds the parts of the behaviour that draw random numbers, if it has any.
     fn draws_anew(&mut self, _seed: u64) {}
 
-    /// The key that it forges with by the rules, beside the node's own delegate and even while that is switched off.
+    /// The key with which it forges by the rules, beside the node's own delegate and even while that delegate is switched off.
     fn spare_key(&self) -> Option<&PublicKey> {
         None
     }
@@ -70,7 +70,7 @@ pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
 pub trait Copied {
     /// Returns a copy.
     fn boxed(&self) -> Box<dyn Behaviour>;
-    /// Appends it.
+    /// Appends the saved behaviour to `out`.
     fn save_into(&self, out: &mut Saver);
 }
 
@@ -90,7 +90,7 @@ impl Clone for Box<dyn Behaviour> {
     }
 }
 
-/// The surroundings of a behaviour during its turn.
+/// The context in which a behaviour runs once.
 #[derive(Debug)]
 pub struct Step<'a> {
     /// The instant on the node's clock.
@@ -107,7 +107,7 @@ pub struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// The world does this at once. Behaviours that began later do not see it.
+    /// Has the world carry out an effect at once. Behaviours that began later do not see it.
     pub fn put(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
@@ -127,13 +127,13 @@ impl Step<'_> {
         ActorId { node: self.me.node, role: Role::Peer }
     }
 
-    /// Wakes up at an instant of the node's clock, and hears this number then.
+    /// Schedules a wake-up at an instant of the node's clock. The behaviour receives `number` then.
     pub fn wake_at(&mut self, at: SimTime, number: u64) {
         let wake = Wake::Behaviour { layer: self.layer, number };
         self.put(Effect::WakeAt { at, wake });
     }
 
-    /// Returns a number below `count`, drawn for this actor, fault, instant and purpose. The same again gives the same number.
+    /// Returns a number below `count`, drawn for this actor, fault, instant and purpose. The same call returns the same number again.
     pub fn below(&self, purpose: &str, count: u64) -> u64 {
         let numbers = [self.seed, self.name, u64::from(self.me.node.0), self.now.micros()];
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -143,7 +143,7 @@ impl Step<'_> {
         ((u128::from(drawn) * u128::from(count)) >> 64) as u64
     }
 
-    /// The seed of something of its own, by that of its actor: each behaviour has another one.
+    /// Derives a seed for a part of this behaviour from a seed of its actor. Each behaviour derives a different one.
     pub fn seed_for(&self, of_actor: u64) -> u64 {
         of_actor ^ self.name
     }
@@ -160,13 +160,13 @@ impl Step<'_> {
         self.put(Effect::Share { layer, value });
     }
 
-    /// Reads the memory of the coalition; `None` if nothing was written, or something of another shape.
+    /// Reads the memory of the coalition. Returns `None` if nothing was written, or a value of another shape.
     pub fn recall<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_slice(self.memory.as_ref()?).ok()
     }
 }
 
-/// A behaviour of one actor, and what belongs to it.
+/// A behaviour of one actor, with its seed and the memory of its coalition.
 #[derive(Clone)]
 pub struct Layer {
     /// Its number in the run.
@@ -174,22 +174,22 @@ pub struct Layer {
     /// The name of its kind.
     pub kind: &'static str,
     pub behaviour: Box<dyn Behaviour>,
-    /// The seed of what it draws.
+    /// The seed of its random draws.
     pub seed: u64,
-    /// The name of its fault in what it draws.
+    /// The number that names its fault in its random draws.
     pub name: u64,
     /// The memory that its coalition has written.
     pub memory: Option<Arc<[u8]>>,
 }
 
 impl Layer {
-    /// Draws from another seed of its actor's from now on.
+    /// Replaces the seed by `of_actor`, another seed of its actor.
     pub fn draw_anew(&mut self, of_actor: u64) {
         self.seed = of_actor;
         self.behaviour.draws_anew(of_actor ^ self.name);
     }
 
-    /// It takes its turn: what it wants done goes to `effects`.
+    /// Runs `turn` on the behaviour. Its effects go to `effects`.
     pub(super) fn turn<T>(
         &mut self,
         now: SimTime,
@@ -213,10 +213,10 @@ impl fmt::Debug for Layer {
 /// Reads a behaviour of one kind.
 type Read = fn(&mut Loader) -> Result<Box<dyn Behaviour>, LoadError>;
 
-/// The kinds that can be read again, by name.
+/// The kinds of behaviour that can be loaded, by name.
 static KINDS: LazyLock<RwLock<BTreeMap<&'static str, Read>>> = LazyLock::new(RwLock::default);
 
-/// Makes it possible to read behaviours of a kind again.
+/// Registers a kind of behaviour, so that saved ones can be loaded.
 pub fn learn<B: Behaviour + Saved + 'static>(kind: &'static str) {
     let read: Read = |from| Ok(Box::new(B::load(from)?));
     KINDS.write().expect("nobody panics while holding it").insert(kind, read);

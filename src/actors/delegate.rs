@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The reference polls its relay every 200 ms, from some instant of its own; this delegate computes the instant at which that
-//! poll would first succeed and sleeps until then, so an idle delegate costs nothing. Where the polls of a slot lie is drawn
-//! for each slot. A relay that does not answer costs it the slot and
+//! poll would first succeed and sleeps until then, so an idle delegate costs nothing. The phase of the polls is drawn for each
+//! slot. If the relay does not answer, the delegate loses the slot and
 //! nothing more.
 
 mod waits;
@@ -46,16 +46,16 @@ pub struct Delegate {
     polls: u64,
     /// Rounds in which the forger is switched off.
     offline: Vec<RangeInclusive<RoundNumber>>,
-    /// Number of the last wake-up asked for, and what it is for.
+    /// Number of the last wake-up that was scheduled. `due` is its task.
     plan: u64,
     due: Due,
     /// The slot in work, with what it still waits for.
     work: Option<Work>,
     /// The last slot that was worked on.
     done: Option<Slot>,
-    /// The greatest height at which it forged; 0 where no rule of finality asks.
+    /// The greatest height at which it forged. Stays 0 if the rule of finality does not ask for it.
     forged_up_to: Height,
-    /// It has heard of a round.
+    /// True once the relay has reported a round.
     started: bool,
 }
 
@@ -79,7 +79,7 @@ struct Work {
 }
 
 impl Ahead<()> for Delegate {
-    /// Whether it forges at all: most do not, where there are many.
+    /// Fetches the keys, which show whether it forges at all. On a large network most delegates do not.
     fn fetch(&self, _: ()) {
         ahead::ends(&self.keys);
     }
@@ -126,8 +126,8 @@ impl Delegate {
         &self.tree
     }
 
-    /// It is off in these rounds from now on, or no longer. One that was off in all rounds, and no longer is, asks where the
-    /// chain is, as one that starts; the slot it worked on is long over.
+    /// Switches the delegate off in `rounds`, or on again. A delegate that was off in all rounds and is switched on asks for the round,
+    /// as at its start: the slot it worked on is long over.
     pub(super) fn switch(
         &mut self,
         now: SimTime,
@@ -143,7 +143,7 @@ impl Delegate {
         }
     }
 
-    /// Adds rounds to those in which it is off, or takes them away once.
+    /// Adds `rounds` to the rounds in which it is off, or removes each of them once.
     fn offline_in(&mut self, rounds: &[RangeInclusive<RoundNumber>], off: bool) {
         for span in rounds {
             match (off, self.offline.iter().position(|one| one == span)) {
@@ -159,17 +159,17 @@ impl Delegate {
         self.offline.iter().cloned()
     }
 
-    /// It is switched off in all rounds, and hears nothing.
+    /// Returns true if it is switched off in all rounds. It ignores all inputs then.
     pub(super) fn is_off(&self) -> bool {
         self.offline.contains(&ALL_ROUNDS)
     }
 
-    /// It has begun a slot and neither finished nor given it up.
+    /// Returns true if it has begun a slot, and has neither finished it nor given it up.
     pub fn is_at_work(&self) -> bool {
         self.work.is_some()
     }
 
-    /// One event in, the wanted effects out, in order.
+    /// Handles one input. Appends the effects that the delegate wants, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         if self.keys.is_none() || self.is_off() {
             return;
@@ -184,7 +184,7 @@ impl Delegate {
                 self.forge(now, &transactions, effects);
             }
             Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
-            // An outdated plan, or what no relay sends to its delegate.
+            // An outdated plan, or a message that no relay sends to its delegate.
             Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Reorganise(_) => {}
         }
     }
@@ -205,8 +205,8 @@ impl Delegate {
         self.ask(now, Message::RoundRequest, effects);
     }
 
-    /// The relay says nothing. Without the network's state there is no forging in this slot; anything else is tried
-    /// again soon.
+    /// Handles a relay that did not answer in time. Without the network's state the delegate does not forge in this slot. It
+    /// repeats any other request soon.
     fn relay_late(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         match self.work.take() {
             Some(Work { slot, network: None, .. }) => {
@@ -218,7 +218,7 @@ impl Delegate {
         }
     }
 
-    /// Something other than silence went wrong. Source: consensus.md 2.5.
+    /// Handles an error that the relay reports. Source: consensus.md 2.5.
     fn relay_failed(&mut self, now: SimTime, error: &str, effects: &mut Vec<Effect>) {
         self.work = None;
         effects.push(Effect::Observe(Event::ForgerFailed { error: error.to_owned() }));
@@ -254,7 +254,7 @@ impl Delegate {
         }
     }
 
-    /// A slot in work is finished first, and then the round is asked for anyway.
+    /// Plans the next slot, unless a slot is in work. At the end of that slot the delegate asks for the round anyway.
     fn round_changed(&mut self, now: SimTime, round: &RoundView, effects: &mut Vec<Effect>) {
         if self.work.is_none() {
             self.plan_next(now, round, effects);
@@ -280,8 +280,8 @@ impl Delegate {
         }
     }
 
-    /// The block stands on what the relay said with the state of the network, be that another tip than that of the
-    /// round: then it may well be refused. Source: consensus.md 2.1 step E, 2.4.
+    /// Forges on the tip that the relay reported with the state of the network. If the round was reported for another tip, the block
+    /// may well be rejected. Source: consensus.md 2.1 step E, 2.4.
     fn forge(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let Some(Work { slot, round, network: Some(network) }) = &self.work else { return };
         let Some(keys) = &self.keys else { return };
@@ -299,7 +299,7 @@ impl Delegate {
             if self.tree.rules().ledger.finality.asks_forgers() {
                 self.forged_up_to = self.forged_up_to.max(block.header.height);
             }
-            // Q18: whatever becomes of it.
+            // Q18: whether or not the relay accepts it.
             if self.tree.rules().node.forged_before_accepted {
                 effects.push(Effect::Observe(Event::BlockForged(block.clone())));
             }
@@ -308,7 +308,7 @@ impl Delegate {
         self.finish(now, effects);
     }
 
-    /// Leaves the slot in work for good, and asks anew where the chain is: it may have entered another round meanwhile.
+    /// Ends the work on a slot and asks for the round: the chain may have entered another one meanwhile.
     fn finish(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if let Some(work) = self.work.take() {
             self.done = Some(work.slot);
@@ -328,7 +328,7 @@ impl Delegate {
         let next = self.public_key().and_then(|key| round.round.next_slot_of(key, Slot(slot.0.saturating_add(1))));
         // Past the last second that a timestamp can hold there are no slots.
         let Some(next) = next.filter(|next| slots.slot(slots.start(*next)) == *next) else {
-            // Not active in this round: the relay tells when the next one begins.
+            // Not active in this round: the relay reports when the next one begins.
             self.plan += 1;
             return;
         };
@@ -343,7 +343,7 @@ impl Delegate {
         Duration::from_secs(self.tree.rules().node.settling_s.into())
     }
 
-    /// The first poll of the relay from so long into a slot on. Source: consensus.md 2.1.
+    /// The first poll of the relay that is at least `into` after the start of a slot. Source: consensus.md 2.1.
     fn poll_in(&self, slot: Slot, into: Duration) -> SimTime {
         let from = SimTime::from_seconds(self.tree.slots().start(slot)) + into;
         let every = u64::from(self.tree.rules().node.forging_poll_ms) * 1_000;
@@ -368,7 +368,7 @@ impl Delegate {
         self.offline.iter().any(|rounds| rounds.contains(&round.round.number()))
     }
 
-    /// Asks the relay something, and gives it its time to answer.
+    /// Sends the relay a request, and schedules the end of the time it has to answer.
     fn ask(&mut self, now: SimTime, message: Message, effects: &mut Vec<Effect>) {
         self.tell(message, effects);
         self.wake_at(now + ANSWER_TIME, Due::RelayLate, effects);

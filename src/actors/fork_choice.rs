@@ -6,9 +6,9 @@
 //!   the delegate's turn ─► where do all peers stand? ─► ForkChoice::may_forge ─► block
 //! ```
 //!
-//! The rule [`ForkChoiceRule`] names one. Each decides by numbers alone, so that a rule can be enumerated without a network. The
-//! messages, the verification of peers and the download are the reference's for all of them, but for the order in which peers are asked for
-//! blocks.
+//! [`ForkChoiceRule`] selects a rule. Each rule decides by numbers alone, so that it can be enumerated without a network. All rules
+//! use the reference's messages, verification of peers and download. Only the order in which a node asks its peers for blocks depends
+//! on the rule.
 
 mod ark4432;
 mod longest;
@@ -27,38 +27,38 @@ use crate::{
 };
 use std::{cmp::Ordering, sync::Arc};
 
-/// A rule for which chain a node is on.
+/// A rule by which a node chooses its chain.
 pub trait ForkChoice: Send + Sync {
-    /// The height that a node goes back to, given where its peers stand; `None` if it stays. Its own height asks for a rollback
+    /// The height to which a node rolls back, given where its peers stand, or `None` if it stays. Its own height asks for a rollback
     /// of no block (consensus.md 8 Q17).
     fn goes_back_to(&self, look: &Look<'_>) -> Option<Height>;
 
     /// Returns true if a delegate may forge on its relay's tip, in a round of `delegates` active delegates.
     fn may_forge(&self, seen: &NetworkState, delegates: u32, rules: &Rules) -> bool;
 
-    /// A pushed block that does not follow the tip makes the node look where its peers stand, once in a slot's time at most.
+    /// Returns true if a pushed block that does not follow the tip causes a health check, at most one in the time of a slot.
     fn doubts_for_a_block(&self) -> bool {
         false
     }
 
-    /// After a rollback the node downloads what its peers have above it, however young its tip is.
+    /// Returns true if a node downloads its peers' blocks right after a rollback, however recent its tip is.
     fn catches_up_at_once(&self) -> bool {
         false
     }
 
-    /// It looks at the peers' chains, and not at the heights of their tips alone.
+    /// Returns true if the rule compares the chains of the peers, and not only the heights of their tips.
     fn reads_chains(&self) -> bool {
         false
     }
 }
 
-/// All that a node knows when it looks at its chain.
+/// The information from which a rule decides.
 pub struct Look<'a> {
-    /// The strength of its chain, as far as a peer has it.
+    /// The strength of the own chain, including blocks on top of it that only peers have yet.
     pub own: Strength,
     /// The last final block of the own chain.
     pub last_final: Height,
-    /// In the order in which they are stored.
+    /// The peers, in the order in which they are stored.
     pub peers: Vec<Stance>,
     pub rules: &'a NodeRules,
 }
@@ -67,7 +67,7 @@ pub struct Look<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Stance {
     pub verified: Verified,
-    /// Its chain, where the rule reads chains and this is another one.
+    /// The peer's chain, if the rule reads chains and it is not the own one.
     pub chain: Option<Chain>,
 }
 
@@ -75,7 +75,7 @@ pub struct Stance {
 #[derive(Clone, Copy, Debug)]
 pub struct Chain {
     pub strength: Strength,
-    /// The blocks above the common one: the own and his.
+    /// The first block above the common one: on the own chain, and on the peer's.
     pub parting: (BlockId, BlockId),
 }
 
@@ -97,7 +97,8 @@ impl Strength {
     }
 }
 
-/// The stronger one has the more agreed on, or else the more blocks, or else the smaller id where ids decide.
+/// The chain with the greater agreed height is stronger. At equal agreed heights the higher chain is, and at equal heights the one
+/// with the smaller id, where ids decide.
 impl Ord for Strength {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_blocks = (self.agreed, self.height).cmp(&(other.agreed, other.height));
@@ -112,7 +113,7 @@ impl PartialOrd for Strength {
 }
 
 impl Chain {
-    /// The chain of a peer's tip beside the own one; `None` unless they part above this height.
+    /// Compares the chain of a peer's tip with the own one. Returns `None` unless the two split right above the height `common`.
     pub fn beside(own: &Arc<Link>, his: &Arc<Link>, common: Height, state: &State) -> Option<Self> {
         let at = |height: Height| Some((own.ancestor(height)?.id(), his.ancestor(height)?.id()));
         let (below, parting) = (at(common)?, at(common.next())?);
@@ -121,7 +122,7 @@ impl Chain {
     }
 }
 
-/// The rule of a name.
+/// Returns the implementation of a rule.
 pub fn of(rule: ForkChoiceRule) -> &'static dyn ForkChoice {
     match rule {
         ForkChoiceRule::Reference => &reference::Reference,

@@ -17,15 +17,15 @@ pub type Spells = Arc<[RangeInclusive<RoundNumber>]>;
 /// A change that the world makes to an actor.
 #[derive(Clone)]
 pub enum Stimulus {
-    /// It hears something.
+    /// The actor receives an input.
     Input(Input),
-    /// It behaves so from now on; its node is connected to these.
+    /// A behaviour begins. The actor's node is connected to `peers`.
     Behave { layer: Layer, peers: Arc<[NodeId]> },
-    /// It no longer behaves so, and no longer forges with this key, if it did.
+    /// A behaviour ends. If the actor forged with the key `spare`, it no longer does.
     Cease { layer: u32, spare: Option<PublicKey> },
-    /// The memory of the coalition to which one of its behaviours belongs was written by a behaviour.
+    /// The behaviour `by` has written the memory of the coalition to which the actor's behaviour `layer` belongs.
     Share { layer: u32, by: u32, value: Arc<[u8]> },
-    /// Delegate: it is off in these rounds from now on, or no longer.
+    /// Delegate: it is switched off in these rounds, or on again.
     Switch { rounds: Spells, off: bool },
     /// Its node comes back after a crash: this actor takes its place and starts.
     Begin(Actor),
@@ -38,14 +38,14 @@ pub struct Hosted {
     bent: Option<Box<Bent>>,
 }
 
-/// The behaviours of an actor, those that began first in front.
+/// The behaviours of an actor, the oldest first.
 #[derive(Clone)]
 struct Bent {
     id: ActorId,
     /// The nodes its node is connected to, ascending.
     peers: Arc<[NodeId]>,
     layers: Vec<Layer>,
-    /// Room for the effects of one step.
+    /// A buffer for the effects of one step, reused.
     effects: Vec<Effect>,
 }
 
@@ -67,7 +67,7 @@ impl Ahead<Announced> for Hosted {
 }
 
 impl Hosted {
-    /// One event in, the wanted effects out, in order.
+    /// Handles one stimulus. Appends the effects that the actor wants, in order.
     pub fn take(&mut self, now: SimTime, stimulus: Stimulus, effects: &mut Vec<Effect>) {
         match stimulus {
             Stimulus::Input(input) => match &mut self.bent {
@@ -99,7 +99,7 @@ impl Hosted {
         }
     }
 
-    /// The actor, if it is one that reads messages where they lie.
+    /// Returns the actor if it is a peer without behaviours, which can read messages by reference.
     pub fn reader(&mut self) -> Option<&mut Peer> {
         match (&mut self.actor, &self.bent) {
             (Actor::Peer(peer), None) => Some(peer),
@@ -107,8 +107,8 @@ impl Hosted {
         }
     }
 
-    /// A peer draws other numbers from now on, a delegate from another seed; a pool does not draw. Behaviours draw from the
-    /// seed of the node's delegate, too.
+    /// Replaces the random numbers of the actor: a peer draws from `choices`, a delegate from `seed`. A pool does not draw. Behaviours,
+    /// too, draw from `seed`, that of the node's delegate.
     pub fn draw_anew(&mut self, choices: impl FnOnce() -> Choices, seed: impl FnOnce() -> u64) {
         let mut seed = Some(seed);
         let mut drawn = || seed.take().map(|seed| seed());
@@ -154,7 +154,7 @@ impl Hosted {
         self.actor.delegate()
     }
 
-    /// The wake-up at which it hears what a behaviour keeps from it. Until then it hears none of its own.
+    /// The wake-up at which the actor receives the input that a behaviour withholds from it. Until then it receives none of its own.
     pub fn release(&self) -> Option<Wake> {
         let layers = self.bent.iter().flat_map(|bent| &bent.layers);
         let mut keep = layers.filter_map(|layer| {
@@ -164,7 +164,7 @@ impl Hosted {
         keep.next()
     }
 
-    /// Bytes it takes beside what others share with it: an estimate.
+    /// An estimate of the bytes it takes, without data that it shares with others.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + match &self.actor {
@@ -202,8 +202,8 @@ impl Hosted {
         }
     }
 
-    /// Switches a delegate off in these rounds, or on again. One that was off in all rounds heard neither its wake-ups nor the
-    /// answers to what it had asked.
+    /// Switches a delegate off in these rounds, or on again. One that was off in all rounds has missed its wake-ups and the answers to
+    /// its requests, so its behaviours begin again.
     fn switch(&mut self, now: SimTime, rounds: &[RangeInclusive<RoundNumber>], off: bool, effects: &mut Vec<Effect>) {
         let was_off = self.actor.is_off();
         if let Actor::Delegate(delegate) = &mut self.actor {
@@ -220,7 +220,7 @@ impl Hosted {
 }
 
 impl Bent {
-    /// One event in, the effects out: those of the honest actor, as far as the behaviours let them be.
+    /// Handles one input. Appends the effects of the honest actor, as its behaviours change them.
     fn step(&mut self, actor: &mut Actor, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         let Input::Wake(Wake::Behaviour { layer, number }) = input else {
             return self.hear(actor, now, 0, input, effects);
@@ -235,13 +235,13 @@ impl Bent {
         }
     }
 
-    /// The behaviours from a place on hear an input, and then the actor, if they let it.
+    /// Passes an input through the behaviours from the index `from` on, and then to the actor, unless one of them withholds it.
     fn hear(&mut self, actor: &mut Actor, now: SimTime, from: usize, input: Input, effects: &mut Vec<Effect>) {
         let mut heard = Some(input);
         let is_off = actor.is_off();
         for at in from..self.layers.len() {
             let Some(input) = heard.take() else { return };
-            // A delegate that is switched off hears nothing, and who forges beside it does.
+            // While the delegate is switched off, only a behaviour that forges with a key of its own receives inputs.
             if is_off && self.layers[at].behaviour.spare_key().is_none() {
                 heard = Some(input);
                 continue;
@@ -257,7 +257,7 @@ impl Bent {
         self.effects = wanted;
     }
 
-    /// Does an effect, or something else instead.
+    /// Appends an effect of the actor, unless a behaviour replaces or suppresses it.
     fn bend(&mut self, actor: &Actor, now: SimTime, effect: Effect, effects: &mut Vec<Effect>) {
         let mut effect = Some(effect);
         for at in 0..self.layers.len() {

@@ -17,9 +17,9 @@ use std::{fmt, iter, mem, sync::Arc};
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// The simulated address of the node, of the range that is set aside for measuring networks (RFC 2544), where no
-    /// machine of the world is. The first 2,560 nodes lie five to a /24 network, which is as many as a peer takes
-    /// (consensus.md 6); further ones fill these networks up. Different for the first 128,000 nodes.
+    /// The node's simulated address, from the range that RFC 2544 reserves for measuring networks: no real machine has it. The first
+    /// 2,560 nodes lie five to a /24 network, which is as many as a peer accepts from one (consensus.md 6). Further nodes fill these
+    /// networks up. The first 128,000 addresses differ from each other.
     pub const fn address(self) -> [u8; 4] {
         let (group, layer) = (self.0 / 5 % 512, self.0 / 2_560 % 50);
         [198, 18 + (group / 256) as u8, (group % 256) as u8, (1 + layer * 5 + self.0 % 5) as u8]
@@ -54,7 +54,7 @@ pub struct RequestId(pub u64);
 /// Transactions as they travel: shared, never copied.
 pub type Transactions = Arc<[Arc<SignedTransaction>]>;
 
-/// Which request of a peer an answer is for; numbered by the peer that asks.
+/// The number of a peer's request, given by the peer that asks. The answer repeats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Inquiry(pub u64);
 
@@ -62,11 +62,11 @@ pub struct Inquiry(pub u64);
 #[derive(Clone, Debug)]
 pub enum Message {
     // Between peers, through the network. Source: consensus.md 6.
-    /// Opens a connection to a node that is no peer yet: this of its round trips, counted from 1.
+    /// One of the round trips that open a connection to a node that is no peer yet, counted from 1.
     Connect {
         trip: u8,
     },
-    /// The end of that round trip.
+    /// The reply that ends this round trip.
     Connected {
         trip: u8,
     },
@@ -85,11 +85,11 @@ pub enum Message {
         block: Arc<Block>,
         part: BodyPart,
     },
-    /// Transactions a pool found worth sending on (`postTransactions`).
+    /// Transactions that the sender's pool relays (`postTransactions`).
     Transactions(Transactions),
     /// Asks for [`Message::Status`] (`getStatus`).
     StatusRequest,
-    /// The block the sender stands on.
+    /// The sender's tip.
     Status {
         tip: Arc<Block>,
     },
@@ -100,7 +100,7 @@ pub enum Message {
         limit: u32,
         headers_only: bool,
     },
-    /// Consecutive blocks of the sender's chain, which is so high.
+    /// Consecutive blocks of the sender's chain, and the height of that chain.
     Blocks {
         inquiry: Inquiry,
         height: Height,
@@ -111,7 +111,7 @@ pub enum Message {
         inquiry: Inquiry,
         ids: Arc<[BlockId]>,
     },
-    /// The highest of them, if any.
+    /// The highest of these blocks on the sender's chain, if there is one, and the height of that chain.
     CommonBlocks {
         inquiry: Inquiry,
         height: Height,
@@ -121,7 +121,7 @@ pub enum Message {
     PeersRequest,
     /// The peers the sender has.
     Peers(Arc<[NodeId]>),
-    /// The sender refuses to go on: its caller broke a limit. Stands for a connection that is cut.
+    /// The sender closes the connection, because its caller broke a limit.
     HungUp,
 
     // Between a delegate and the peer it trusts, its relay.
@@ -140,7 +140,7 @@ pub enum Message {
     Forged(Arc<Block>),
     /// The delegate forges in the next slot; the relay should see that its chain is fresh.
     WakeUp,
-    /// The relay could not do what it was asked to, and says why.
+    /// An error that kept the relay from answering a request.
     RelayFailed {
         error: Arc<str>,
     },
@@ -162,12 +162,12 @@ pub enum Message {
         tip: Arc<Link>,
         dropped: Arc<[TransactionId]>,
     },
-    /// A block that held everything a block alone can hold turned out not to apply (consensus.md 3.3 row 8).
+    /// A block that passed all checks of the block alone could not be applied (consensus.md 3.3 row 8).
     BlockNotApplied {
         tip: Arc<Link>,
         block: Arc<Block>,
     },
-    /// These pending transactions stand on the chain already (consensus.md 3.3 row 7).
+    /// These pending transactions are on the chain already (consensus.md 3.3 row 7).
     AlreadyForged {
         tip: Arc<Link>,
         ids: Arc<[TransactionId]>,
@@ -175,7 +175,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Takes a transaction out of those that it carries. Returns false if it is none of them.
+    /// Removes a transaction from the message. Returns false if the message does not carry it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> bool {
         match self {
             Self::Transactions(all) | Self::Broadcast(all) | Self::ForgingTransactions(all) => drop_out_of(all, id),
@@ -184,12 +184,12 @@ impl Message {
         }
     }
 
-    /// Takes the message out; what is left says next to nothing.
+    /// Moves the message out, and leaves a placeholder.
     pub fn take(&mut self) -> Self {
         mem::replace(self, Self::StatusRequest)
     }
 
-    /// Returns true if both say the same, as far as that is seen at once: many peers say the same to one that asks them all.
+    /// Returns true if both are equal and a cheap comparison shows it. Many peers send the same answer to a peer that asks them all.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Status { tip }, Self::Status { tip: other }) => Arc::ptr_eq(tip, other),
@@ -214,7 +214,7 @@ pub enum BodyPart {
 pub struct AddTransactions {
     pub tip: Arc<Link>,
     pub transactions: Transactions,
-    /// The request to answer, if it is a client that hands them in.
+    /// The request to answer, if a client submitted the transactions.
     pub request: Option<RequestId>,
 }
 
@@ -239,18 +239,18 @@ pub struct NetworkState {
     pub in_quorum: u32,
     /// The number of peers at exactly this height.
     pub level: u32,
-    /// Those that are above it.
+    /// The number of peers above this height.
     pub over_height: u32,
     /// The number of peers on other chains, and not above.
     pub forked: u32,
 }
 
-/// The relay's status, which decides about forging or leaves that to the numbers. Source: consensus.md 2.2.
+/// The relay's status. It decides about forging, or leaves that to the counts of peers. Source: consensus.md 2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkStatus {
     /// The first question after the relay started a new network.
     ColdStart,
-    /// Everybody may forge without peers.
+    /// Every delegate may forge without peers.
     Test,
     BelowMinimumPeers,
     Default,
@@ -277,7 +277,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Takes a transaction out of those that it carries. Returns false if it is none of them.
+    /// Removes a transaction from the input. Returns false if the input does not carry it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> bool {
         match self {
             Self::Message { message, .. } => message.drop_transaction(id),
@@ -340,7 +340,7 @@ pub enum Effect {
         to: ActorId,
         message: Message,
     },
-    /// The same to the peers of other nodes, one after the other.
+    /// Sends a message to the peers of other nodes, one after the other.
     SendToPeers {
         to: Vec<NodeId>,
         message: Message,
@@ -370,7 +370,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Adds an effect that is made where it will lie. [`Vec::push`] moves it there, which takes longer than to make it.
+    /// Appends an effect that `make` constructs in place. [`Vec::push`] would move it there, which takes longer than to construct it.
     #[inline]
     pub fn put(effects: &mut Vec<Self>, make: impl FnOnce() -> Self) {
         effects.extend(iter::once_with(make));

@@ -8,7 +8,7 @@ use crate::{
 use serde::Serialize;
 use std::{fmt, sync::Arc};
 
-/// Something that happened on a node. Names in the documentation are those of the node's own events.
+/// An event of a node. Names in code font are those of the reference node's own events.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// `block.forged`, and `transaction.forged` for each of its transactions: the delegate made it, whatever its relay
@@ -19,7 +19,7 @@ pub enum Event {
     /// `block.applied`, with all that consensus.md 1.5 puts before it: `forger.missing` and the round's events, which the
     /// link knows ([`Link::notable`]), `transaction.applied` and the typed ones.
     BlockApplied(Arc<Link>),
-    /// Not accepted; the reference's node writes it to its log only.
+    /// A block that the node rejected. The reference's node only writes it to its log.
     BlockRefused(Box<BlockRejected>),
     /// The delegate owned the slot and did not forge, because its relay lacks peers or quorum.
     ForgingSuspended { reached: u32, in_quorum: u32 },
@@ -31,18 +31,18 @@ pub enum Event {
     PoolRemoved(TransactionId),
     /// `transaction.expired`.
     PoolExpired(Arc<SignedTransaction>),
-    /// It gave way to a dearer one in a full pool; the reference passes over it in silence (consensus.md 8 Q25).
+    /// Evicted from a full pool by a transaction with a higher fee. The reference emits no event for it (consensus.md 8 Q25).
     PoolEvicted(Arc<SignedTransaction>),
     /// `transaction.pool.removed` with the whole transaction: a milestone has made it invalid (consensus.md 5.6).
     PoolPurged(Arc<SignedTransaction>),
-    /// A rollback has emptied the pool, and it holds these now, in the order of arrival; the reference passes over it
-    /// in silence (consensus.md 5.7).
+    /// The content of the pool after a rollback emptied it, in the order of arrival. The reference emits no event for it
+    /// (consensus.md 5.7).
     PoolReplaced(Vec<Arc<SignedTransaction>>),
     /// `block.disregarded`: pushed while the node was not ready for it (consensus.md 3.1 step 6).
     BlockDisregarded(Arc<Block>),
     /// `transaction.reverted` for each of the block's transactions, last to first, then `block.reverted`.
     BlockReverted(Arc<Link>),
-    /// The node has left `from` and stands on `to`, an ancestor; a [`Event::BlockReverted`] for each block came before.
+    /// The node has rolled back from `from` to `to`, an ancestor; a [`Event::BlockReverted`] for each block came before.
     RolledBack { from: Arc<Link>, to: Arc<Link>, cause: RollbackCause },
     /// The node asked all its peers whether they are on its chain (consensus.md 3.5).
     HealthChecked { peers: u32, forked: u32 },
@@ -50,7 +50,7 @@ pub enum Event {
     PeerAdded(NodeId),
     /// `peer.removed`.
     PeerRemoved(NodeId),
-    /// `forger.started`: the first round the forger heard of; once.
+    /// `forger.started`: the forger has received its first round. It is emitted once.
     ForgerStarted { delegate: PublicKey },
     /// `forger.failed`.
     ForgerFailed { error: String },
@@ -66,7 +66,7 @@ pub enum RollbackCause {
     DoubleForging,
     /// The same block was too far ahead more than five times.
     NeverReady,
-    /// A block that the node keeps makes a chain stronger than its own.
+    /// A retained block makes another chain stronger than the node's own.
     Stronger,
     /// A client that controls the run requested it.
     Asked,

@@ -1,4 +1,4 @@
-//! A peer: keeps its node's chain, takes blocks in, passes them on, talks to other peers, and serves its delegate as
+//! A peer: maintains its node's chain, accepts and relays blocks, exchanges messages with other peers, and serves its delegate as
 //! relay. Source: consensus.md 2.2, 3 and 6.
 //!
 //! ```text
@@ -64,19 +64,19 @@ const TABLED: u32 = 128;
 #[repr(C, align(64))]
 pub struct Peer {
     node: NodeId,
-    /// The relay has to say once that the network starts cold.
+    /// True if the relay must still report, once, that the network starts cold.
     cold: bool,
-    /// Some callers are not answered, as the limits know.
+    /// True while `limits` may hold blocked callers.
     blocks_callers: bool,
     /// Has caught up with the network since it started.
     started: bool,
-    /// Downloads in vain are counted, as sync knows.
+    /// True while `sync` counts downloads in vain.
     in_vain: bool,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
     /// The block that is being passed around, and how often it was seen.
     passing: Option<Passing>,
-    /// The beginning of the wake-up timer.
+    /// The instant at which the wake-up timer was last started.
     timed_from: SimTime,
     neighbours: Neighbours,
     /// Discoveries so far; here, so that what follows begins a line.
@@ -103,15 +103,15 @@ pub struct Peer {
     inquiries: Inquiries,
     newcomers: Newcomers,
     discovery: Option<Discovery>,
-    /// Transactions to be sent on together; `None` where the next ones may go out at once.
+    /// Transactions collected for one message; `None` where the next ones may go out at once.
     bundle: Option<Vec<Arc<SignedTransaction>>>,
     /// The last blocks that it has heard of by an announcement, or announced itself, the latest last.
     announced: Vec<Announced>,
 }
 
 impl Peer {
-    /// A peer on `tip` of a network that is running: it is connected to `given`, who all stood on `tip` when it last
-    /// heard of them (its own number among them does no harm), and draws by `choices`, which are its own.
+    /// A peer on `tip` of a running network. It is connected to the nodes `given`, which were all on `tip` when last verified; its own
+    /// number among them does no harm. It draws from `choices`, which no other actor uses.
     pub fn new(
         node: NodeId,
         tree: Arc<BlockTree>,
@@ -154,8 +154,8 @@ impl Peer {
         }
     }
 
-    /// A peer of a node that starts late, or again, on the chain it has kept: it knows the addresses it was given, has no connection,
-    /// and disregards pushed blocks until it has caught up.
+    /// The peer of a node that starts late or restarts, on the chain that it has retained. It knows the addresses `given`, has no
+    /// connection, and disregards pushed blocks until it has caught up.
     pub fn starting(
         node: NodeId,
         tree: Arc<BlockTree>,
@@ -172,7 +172,7 @@ impl Peer {
         }
     }
 
-    /// Draws other numbers from now on, which are its own.
+    /// Replaces the source of its random numbers by `choices`.
     pub fn draw_anew(&mut self, choices: Choices) {
         self.random = Decisions::new(choices);
     }
@@ -187,12 +187,12 @@ impl Peer {
         &self.tree
     }
 
-    /// Bytes it takes beside its own and beside what others share with it: an estimate.
+    /// An estimate of the bytes it takes beside its own size, without data that it shares with others.
     pub fn bytes(&self) -> usize {
         self.neighbours.bytes() + self.limits.bytes() + self.sent.bytes()
     }
 
-    /// The block the node stands on.
+    /// The tip of the node's chain.
     pub fn tip(&self) -> &Arc<Link> {
         &self.tip
     }
@@ -207,12 +207,12 @@ impl Peer {
         self.neighbours.numbers().iter().copied()
     }
 
-    /// Returns its knowledge of the tips of these nodes.
+    /// Returns the connected nodes, each with the last verification of its tip.
     pub fn records(&self) -> impl Iterator<Item = (NodeId, Verified)> {
         self.neighbours.all().iter().map(|neighbour| (neighbour.node, neighbour.verified))
     }
 
-    /// One event in, the wanted effects out, in order.
+    /// Handles one input. Appends the effects that the peer wants, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         match input {
             Input::Start => self.start(now, effects),
@@ -223,7 +223,7 @@ impl Peer {
         }
     }
 
-    /// [`Peer::step`] of a message, which stays where it lies: hardly anything is kept of most of them.
+    /// Handles a message as [`Peer::step`] does, but by reference: of most messages the peer retains hardly anything.
     pub fn read(&mut self, now: SimTime, from: ActorId, message: &Message, effects: &mut Vec<Effect>) {
         match from.node == self.node {
             true => self.told(now, message, effects),
@@ -263,7 +263,7 @@ impl Peer {
         }
     }
 
-    /// An actor of the same node speaks.
+    /// Handles a message from an actor of the same node.
     fn told(&mut self, now: SimTime, message: &Message, effects: &mut Vec<Effect>) {
         match message {
             Message::RoundRequest => self.tell(Role::Delegate, Message::Round(self.round_view().into()), effects),
@@ -282,7 +282,7 @@ impl Peer {
         }
     }
 
-    /// Another node's peer speaks: it asks for something, within its limits, or answers.
+    /// Handles a message from another node's peer: a request, if its limits allow it, or an answer.
     fn called(&mut self, now: SimTime, from: NodeId, message: &Message, effects: &mut Vec<Effect>) {
         if let Some(endpoint) = Endpoint::of(message)
             && !self.lets_in(now, from, endpoint, effects)
@@ -345,14 +345,14 @@ impl Peer {
     }
 }
 
-/// Says something to another node's peer.
+/// Sends a message to another node's peer.
 fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
 }
 
 impl Ahead<ahead::Announced> for Peer {
-    /// First a line at each place that messages, or wake-ups, are held against; then the record of the node that a message
-    /// comes from.
+    /// Fetches first the cache lines with the fields that messages, or wake-ups, are compared with. Then it fetches the record of the
+    /// node that sends the message.
     fn fetch(&self, what: ahead::Announced) {
         match what {
             ahead::Announced::Near { is_wake } => {

@@ -1,4 +1,4 @@
-//! A transaction pool: takes, keeps, orders and drops pending transactions of one node. Source: consensus.md 5.
+//! A transaction pool: accepts, retains, orders and drops pending transactions of one node. Source: consensus.md 5.
 //!
 //! A pending transaction is applied to its sender only, in a wallet of the pool's own, so unconfirmed income cannot be
 //! spent and pending nonces are contiguous. The pool has no chain of its own: its peer sends the tip along, and the
@@ -33,10 +33,10 @@ const PAYLOAD_MARGIN: usize = 10_240;
 pub struct TransactionPool {
     node: NodeId,
     tree: Arc<BlockTree>,
-    /// The tip the pool's wallets stand on.
+    /// The tip on whose state the pool's wallets are based.
     tip: Arc<Link>,
     store: Store,
-    /// Ids handed in since the last block, refused ones too.
+    /// The ids submitted since the last block, those of rejected transactions included.
     recent: RecentIds,
     /// Transactions of peers, to be accepted later.
     held: Held,
@@ -66,7 +66,7 @@ impl TransactionPool {
         self.store.by_arrival()
     }
 
-    /// Bytes it takes beside its own and beside what others share with it: an estimate.
+    /// An estimate of the bytes it takes beside its own size, without data that it shares with others.
     pub fn bytes(&self) -> usize {
         self.store.bytes()
     }
@@ -76,7 +76,7 @@ impl TransactionPool {
         &self.tip
     }
 
-    /// One event in, the wanted effects out, in order.
+    /// Handles one input. Appends the effects that the pool wants, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         self.now = now;
         let Input::Message { message, .. } = input else { return };
@@ -178,7 +178,7 @@ impl TransactionPool {
                 gone.push(transaction.id());
             }
         }
-        // Without one of its sender's, no later one fits: those that were not looked at go, too.
+        // If a transaction leaves, no later one of its sender fits. So those that the loop did not reach leave, too.
         failed.extend(gone.iter().flat_map(|id| self.store.with_later(id)));
         for id in failed {
             self.remove(&id, effects);

@@ -1,5 +1,5 @@
-//! Random numbers of a decision: those that belong to its name. So a decision draws the same numbers whatever else was drawn
-//! before it, and two runs that differ in one thing share all other draws.
+//! Random numbers by the name of a decision. A decision draws the same numbers whatever was drawn before it, so two runs that
+//! differ in one thing share all other draws.
 
 use crate::ledger::saved::saved;
 use rand::{RngCore, SeedableRng};
@@ -17,7 +17,7 @@ impl Choices {
         Self { seed }
     }
 
-    /// The numbers of the decision of a name. Equal names have equal numbers; names of different lengths are different.
+    /// Returns the random numbers of a named decision. Equal names give equal numbers; names of different lengths are different.
     pub fn at(self, name: &[u64]) -> SplitMix64 {
         // Each part passes through the generator's mixing function, so that near names have numbers far apart.
         SplitMix64::seed_from_u64(name.iter().fold(self.seed, |state, part| mix(state ^ part)))
@@ -28,14 +28,14 @@ impl Choices {
         self.of_name(&[part])
     }
 
-    /// The same, of a part whose name is longer.
+    /// Returns the draws of one part, whose name consists of several numbers.
     pub fn of_name(self, name: &[u64]) -> Self {
         Self { seed: self.at(name).next_u64() }
     }
 }
 
-/// The first number of a [`SplitMix64`] of this seed. Each message asks for some, and to make a generator takes longer than this
-/// where dependencies are not optimised.
+/// The first number of a [`SplitMix64`] of this seed. Each message needs some of these. Where dependencies are not optimised, it takes
+/// longer to make a generator.
 fn mix(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

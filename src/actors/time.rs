@@ -41,13 +41,13 @@ impl SimTime {
         Timestamp(if seconds > u32::MAX as u64 { u32::MAX } else { seconds as u32 })
     }
 
-    /// The time since an earlier instant; nothing if it is later.
+    /// The time since an earlier instant; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
-    /// The same in seconds: the number nearest to the microseconds, so that it prints with six digits at most.
-    /// `Duration::as_secs_f64` rounds twice.
+    /// The time since an earlier instant in seconds: the float nearest to the microseconds, so that it prints with six decimals at
+    /// most. `Duration::as_secs_f64` rounds twice.
     pub fn seconds_since(self, earlier: Self) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
     }

@@ -1,6 +1,6 @@
 //! The phases of an actor that only an event ends.
 //!
-//! An actor computes nothing between two inputs. A phase that nothing to come can end is therefore there for good. Each actor names the
+//! An actor computes nothing between two inputs. A phase that no future event can end therefore lasts forever. Each actor names the
 //! phases that it is in, and for each the events that end it (`peer/waits.rs`, `delegate/waits.rs`). It does not know whether they will
 //! come. The caller looks into the queue of the run.
 //!
@@ -16,7 +16,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     pub phase: Phase,
-    /// Any one of these ends the phase. There are none in a phase that nothing ends.
+    /// Any one of these ends the phase. The list is empty if nothing ends it.
     pub ends: SmallVec<[End; 3]>,
 }
 
@@ -45,7 +45,7 @@ pub enum Phase {
     BetweenDiscoveries,
     /// Looks for peers.
     Discovery,
-    /// Looks at a node that is no peer yet.
+    /// Connects to this node, which is no peer yet, or verifies it.
     Newcomer(NodeId),
     /// Has asked all peers where they stand, for a reason, and waits for this one.
     Ping(Reason, NodeId),
@@ -67,7 +67,7 @@ pub enum Phase {
     /// Waits for its turn, or for a round in which it has one.
     OffTurn,
     // Phases of a node.
-    /// Is slow, or stood still, and has inputs that it has not heard.
+    /// Is slow, or stood still, and has inputs that it has not handled.
     Behind,
 }
 
@@ -95,13 +95,13 @@ pub enum Asked {
 /// An event that ends a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A wake-up, due by then on the clock of the node, where that is given.
+    /// A wake-up, and the latest time on the node's clock at which it is due, where that is known.
     Wake(Wake, Option<SimTime>),
     /// The end of another phase of the same actor, which is waited for by itself.
     Phase(Phase),
     /// A message of another actor of the same node.
     Told,
-    /// The next round: the delegate has no turn in that of its relay's chain, and the relay tells when another one begins.
+    /// The next round. The delegate has no turn in the round of its relay's chain, and the relay reports when another one begins.
     NextRound,
 }
 

@@ -1,4 +1,4 @@
-//! A webhook dispatcher: what happens at a node goes to those who asked for it. Source: api.md 6.
+//! A webhook dispatcher: delivers the events of a node to their subscribers. Source: api.md 6.
 //!
 //! ```text
 //!   observations ──► which events of the catalogue ──► which hooks ──► deliveries, in the hooks' order
@@ -31,22 +31,22 @@ pub const WEBHOOKS_MAX: usize = 1_024;
 pub const PATTERNS_MAX: usize = 256;
 /// The largest number of conditions of a webhook.
 pub const CONDITIONS_MAX: usize = 64;
-/// A condition's value is nested so deep at most.
+/// The largest nesting depth of a condition's value.
 pub const VALUE_DEPTH_MAX: usize = 32;
-/// Characters of a token that the node keeps; the other half never comes back to it. Source: api.md 6.1.
+/// The number of characters of a token that the node stores. It never receives the other half again. Source: api.md 6.1.
 pub const SECRET_LENGTH: usize = 32;
 
-/// A webhook as it is kept.
+/// A webhook as the node stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
     /// A version 4 UUID.
     pub id: String,
-    /// The events it is for; any names, those that never happen included.
+    /// The events that it subscribes to. Any names are allowed, also those of events that never happen.
     pub event: EventNames,
     /// The absolute URI that is posted to.
     pub target: String,
-    /// The first half of its token, by which the receiver knows the node.
+    /// The first half of its token, by which the receiver recognises the node.
     pub secret: String,
     pub enabled: bool,
     /// It fires if one of them holds, or if there are none.
@@ -54,7 +54,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Returns true if a payload makes it fire. A condition that cannot be asked does not hold; without payload none does.
+    /// Returns true if a payload makes it fire. A condition that cannot be evaluated does not hold; without a payload none does.
     pub fn is_met_by(&self, payload: Option<&Value>) -> bool {
         let holds = |condition: &Condition| payload.is_some_and(|payload| condition.holds(payload) == Ok(true));
         self.conditions.is_empty() || self.conditions.iter().any(holds)
@@ -79,15 +79,15 @@ pub enum WebhookInput {
     Observed(Box<Observation>),
 }
 
-/// Something that happened, with what the event itself leaves out.
+/// An event, with data that the event itself leaves out.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// The number of the event among those of its node, if they are numbered.
     pub number: Option<u64>,
     pub event: Event,
-    /// With a block that was applied: the states around it. They are looked up if they are not given.
+    /// The states around a block that was applied. The dispatcher looks them up if they are missing.
     pub states: Option<States>,
-    /// With a peer that came or went: who that is. Without, the event has no payload.
+    /// The peer that was added or removed. Without it, the event has no payload.
     pub peer: Option<PeerState>,
 }
 
@@ -119,13 +119,13 @@ pub enum WebhookEffect {
     Deliver(Delivery),
 }
 
-/// The place of what a post tells among all that its node tells, to compare by: the greater one came later. Posts of different
-/// webhooks that tell the same have the same one.
+/// The position of a post's content in everything that its node posts: the greater one came later. Posts of the same content to
+/// different webhooks have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Sequence {
     /// The number of the event among those of its node.
     pub event: u64,
-    /// The place among all that the event causes, which does not depend on the webhooks that there are.
+    /// The position among all posts that the event can cause. It does not depend on the webhooks that exist.
     pub post: u32,
 }
 
@@ -145,12 +145,12 @@ pub struct Delivery {
     pub body: Arc<[u8]>,
 }
 
-/// The members of a body that a node reads again.
+/// The members of a body that the node itself reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Head {
-    /// The one event of those that the webhook is for.
+    /// The event that fired, one of those that the webhook subscribes to.
     pub event: String,
-    /// Missing for what is no numbered event of the node, such as its start.
+    /// Missing if the cause is not a numbered event of the node, such as its start.
     pub sequence: Option<Sequence>,
 }
 
@@ -163,7 +163,7 @@ impl Delivery {
     }
 }
 
-/// There are as many webhooks, or patterns in them, as may be.
+/// The limit on the webhooks of a node, or on the patterns in them, is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooManyWebhooks {
     #[error("this node has {WEBHOOKS_MAX} webhooks, which is as many as it takes; delete one first")]
@@ -180,7 +180,7 @@ pub struct WebhookDispatcher {
 }
 
 impl WebhookDispatcher {
-    /// A dispatcher with the webhooks that were kept.
+    /// A dispatcher with stored webhooks.
     pub fn new(tree: Arc<BlockTree>, hooks: Vec<Webhook>) -> Self {
         Self { tree, hooks: hooks.into_iter().map(Arc::new).collect() }
     }
@@ -204,7 +204,7 @@ impl WebhookDispatcher {
         &self.hooks
     }
 
-    /// One of them.
+    /// The webhook with this id.
     pub fn get(&self, id: &str) -> Option<&Arc<Webhook>> {
         self.hooks.iter().find(|hook| hook.id == id)
     }
@@ -222,7 +222,7 @@ impl WebhookDispatcher {
         Ok(())
     }
 
-    /// Changes one, and says whether it is there.
+    /// Changes a webhook. Returns false if it does not exist.
     ///
     /// # Errors
     /// There would be too many patterns.
@@ -249,7 +249,7 @@ impl WebhookDispatcher {
         }
     }
 
-    /// Deletes one, and says whether it was there.
+    /// Deletes a webhook. Returns false if it does not exist.
     pub fn delete(&mut self, id: &str) -> bool {
         let count = self.hooks.len();
         self.hooks.retain(|hook| hook.id != id);

@@ -43,49 +43,49 @@ use std::{
 pub struct ApiContext {
     /// The observed node.
     pub view: View,
-    /// The run: takes transactions, and is steered under `/lab`.
+    /// The handle of the run, for submitted transactions and for `/lab`.
     pub live: LiveHandle,
     pub ports: Ports,
-    /// By node, the addresses of the APIs of this network's nodes: those of the first nodes.
+    /// The address of each served node's API, by node number. The first nodes of the network are served.
     pub served: Arc<[SocketAddr]>,
     /// The address the server listens on.
     pub host: IpAddr,
     pub settings: Settings,
-    /// The end of the node's log, if it is kept.
+    /// The last lines of the node's log, if they are retained.
     pub log: Option<LogTail>,
     /// The node's webhooks, if it has any to offer.
     pub webhooks: Option<Webhooks>,
     /// The accounts that pay for `/lab/faucet`, if there are any.
     pub funds: Option<Arc<Funds>>,
-    /// Takes faults for the run, if it takes any.
+    /// Checks new faults for the run. `None` if the run accepts none.
     pub desk: Option<FaultDesk>,
-    /// Takes lines for the log, about what goes wrong.
+    /// Writes a line about a failure to the log.
     pub report: Report,
     /// Writes a snapshot as a file with its earlier inputs. `None` where the network has no snapshots.
     pub write_state: Option<WriteState>,
     /// Gives all inputs of the run so far. `None` where they are not recorded.
     pub recording: Option<Recording>,
-    /// Counts what each client asks.
+    /// Counts the requests of each client.
     pub limiter: Arc<Limiter>,
-    /// Counts what is being received.
+    /// Counts the bytes of request bodies that are being received.
     pub receiving: Arc<UnderWay>,
-    /// Counts what is being sent.
+    /// Counts the bytes of answers that are being sent.
     pub sending: Arc<UnderWay>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
-    /// Views of this network's past, if it is kept.
+    /// Views of this network's past. `None` if no past is retained.
     pub views: Option<Views>,
     /// The tips of all nodes of the network.
     pub board: LabBoard,
-    /// The events of the network, for those who listen.
+    /// The events of the network, for clients that read the stream.
     pub feed: EventFeed,
-    /// Counts how long requests take.
+    /// Counts the requests of each route by the time they took.
     pub requests: Arc<Requests>,
     /// Counts the open connections.
     pub connections: Arc<Connections>,
     /// The rules of chaos between the node and its clients.
     pub chaos: Chaos,
-    /// Counts what the faucet for everybody pays.
+    /// Counts the payments of the public faucet.
     pub faucet: Arc<FaucetCounts>,
     /// The transactions that clients submitted to the nodes of this network.
     pub submissions: Submissions,
@@ -180,14 +180,14 @@ pub type Chains = chains::Chains<ApiContext>;
 /// The views of the past.
 pub type Views = views::Views<ApiContext>;
 
-/// Writes a snapshot as a file, by all that came in before it. It may read much, so it has a thread of its own.
+/// Writes a snapshot as a file that contains all inputs before it. The call may read much and needs a thread of its own.
 pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &Inputs) -> Result<Vec<u8>, ApiError> + Send + Sync>;
 
 /// Takes the inputs of the run up to an instant and a number of inputs delivered to actors. Returns a writer of a file that repeats
 /// them, or the reason why it cannot.
 pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<WriteRecording, ApiError> + Send + Sync>;
 
-/// Writes the file. It may read much, so it has a thread of its own.
+/// Writes the file of a recording. The call may read much and needs a thread of its own.
 pub type WriteRecording = Box<dyn FnOnce() -> Result<Vec<u8>, ApiError> + Send>;
 
 /// The settings of the API.
@@ -198,20 +198,22 @@ pub struct Settings {
     pub whitelist: Whitelist,
     /// The limit of requests; none if requests are not limited.
     pub rate_limit: Option<RateLimit>,
-    /// The clients of those that may use webhooks, by which a node can be made to call others.
+    /// The clients, among those of `whitelist`, that may use webhooks. Through a webhook a client makes the node send requests to
+    /// others.
     pub webhook_whitelist: Whitelist,
     /// The clients that `/lab` answers.
     pub lab: LabAccess,
-    /// The faucet that everybody may use, if there is one.
+    /// The public faucet, if there is one.
     pub public_faucet: Option<PublicFaucet>,
-    /// The limits of what clients may hold of the server.
+    /// The limits on connections, waiting times and buffered bytes.
     pub limits: Limits,
     /// The proxies in front of the server, if there are any.
     pub proxies: Option<Proxies>,
 }
 
 impl Default for Settings {
-    /// Returns the documented defaults: everybody may ask, without limit, but about webhooks this machine only. Source: api.md 1.1.
+    /// Returns the documented defaults: any client may send any number of requests, but only this machine may use webhooks. Source:
+    /// api.md 1.1.
     fn default() -> Self {
         let (dialect, whitelist, rate_limit) = (Dialect::default(), Whitelist::default(), None);
         Self {

@@ -39,7 +39,7 @@ use std::{
 };
 use warp::http::{Method, StatusCode, header};
 
-/// Answers a request. Its body is awaited only where a route wants it, and is refused as an error if it cannot be had.
+/// Answers a request. Awaits its body only if the route needs one, and answers with an error if the body cannot be read.
 pub async fn answer(
     context: &ApiContext,
     request: &Request,
@@ -110,7 +110,7 @@ async fn answer_within(
     within: &str,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
-    // A page's relative addresses lead beside it, so the page of a chain stands below the chain's path.
+    // A page's relative addresses resolve against its folder, so the address of a chain's page ends with a slash.
     if within == "/" && !request.path.ends_with('/') && home::shows_html(request) {
         return Reply::moved(format!("{prefix}/"));
     }
@@ -127,7 +127,7 @@ async fn answer_within(
     Reply { location, ..reply }
 }
 
-/// Answers a client that may ask, unless chaos has it otherwise. That leaves `/lab` alone.
+/// Answers a client that the whitelist allows. Chaos rules may change the answer, except on the operator's routes such as `/lab`.
 async fn answer_found(
     context: &ApiContext,
     request: &Request,
@@ -139,14 +139,14 @@ async fn answer_found(
     let strike = of_public.map(|route| context.chaos.request(route.path, &request.method)).unwrap_or_default();
     let reply = match strike == Strike::default() {
         true => answer_path(context, request, path, found, body).await,
-        // Boxed, so that requests that nothing happens to are not larger for it.
+        // Boxed, so that the future of an unaffected request stays small.
         false => Box::pin(answer_struck(strike, context, request, path, found, body)).await,
     };
-    // A page of another origin never reads what it may not change.
+    // A page of another origin must not read the answers of guarded routes.
     if routes::is_guarded(path) { reply.for_own_pages() } else { reply }
 }
 
-/// Answers as chaos has it.
+/// Applies the effect of the chaos rules that strike a request.
 async fn answer_struck(
     strike: Strike,
     context: &ApiContext,
@@ -174,8 +174,8 @@ async fn answer_struck(
     Reply { tampering, ..reply }
 }
 
-/// The answer of a rule with this status. It has the text that the API gives for this error. 429 has its usual headers, with the limit
-/// that is set or else the reference's.
+/// The answer of a chaos rule that gives `status`, with the API's text for this error. 429 has its usual headers, with the configured
+/// limit or else the reference's.
 fn struck(status: u16, limit: Option<RateLimit>) -> Reply {
     match StatusCode::from_u16(status) {
         Ok(StatusCode::TOO_MANY_REQUESTS) => {
@@ -207,7 +207,7 @@ async fn answer_path(
     outcome.unwrap_or_else(|error| failed(context, request, &error))
 }
 
-/// The answer to a request that failed. A cause that the client is not told goes to the log.
+/// The answer to a request that failed. An internal cause goes to the log and not to the client.
 fn failed(context: &ApiContext, request: &Request, error: &ApiError) -> Reply {
     if let ApiError::Internal(cause) = error {
         (context.report)(&format!("{} {} failed: {cause}", request.method, request.path));
@@ -215,19 +215,20 @@ fn failed(context: &ApiContext, request: &Request, error: &ApiError) -> Reply {
     Reply::error(error)
 }
 
-/// The key under which the answer to a request is remembered.
+/// The key of an answer in the head's memo.
 fn memo_key(dialect: Dialect, path: &str, query: &str) -> String {
     let dialect = if dialect == Dialect::Documented { "d" } else { "c" };
     [dialect, path, "?", query].concat()
 }
 
-/// Counts a request, if requests are counted.
+/// Counts a request against its client's limit. `None` without a limit or without the client's address.
 fn quota(context: &ApiContext, request: &Request) -> Option<Quota> {
     let (limit, client) = context.settings.rate_limit.zip(request.remote)?;
     Some(context.limiter.take(limit, client.ip()))
 }
 
-/// From here on the client's requests are counted, but for pages and their files, and every answer tells how many are left.
+/// Checks the access and the rate limit, and answers. The answer reports the client's remaining requests. Pages, their files and the
+/// operator's routes do not count.
 async fn handle(
     context: &ApiContext,
     request: &Request,
@@ -304,7 +305,7 @@ async fn respond(
     })
 }
 
-/// An answer that waits, and may read settled blocks between.
+/// Awaits an answer. Each poll may read settled blocks, and one that cannot be read becomes an error.
 async fn reading(mut answer: Answer<'_>) -> Result<Reply, ApiError> {
     poll_fn(|context| {
         let poll = panic::catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
@@ -313,7 +314,7 @@ async fn reading(mut answer: Answer<'_>) -> Result<Reply, ApiError> {
     .await
 }
 
-/// Settled blocks that could not be read unwind to here; nothing else does.
+/// Turns the panic of a settled block that cannot be read into an error. Resumes every other panic.
 fn unread(unwound: Box<dyn Any + Send>) -> Result<Reply, ApiError> {
     match unwound.downcast::<SettledError>() {
         Ok(why) => Err(ApiError::Internal(why.to_string())),
@@ -346,7 +347,7 @@ fn check_query(context: &ApiContext, route: &Route, query: &Map<String, Value>) 
     }
 }
 
-/// Checks the body of a search; a search by GET may do without.
+/// Checks the members of a body. A search by GET and an operator's route need no body.
 fn check_body(
     context: &ApiContext,
     route: &Route,
@@ -354,7 +355,7 @@ fn check_body(
     body: &Value,
 ) -> Result<Parameters, ApiError> {
     let read = body.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
-    // As in the reference, the JSON text of an object is one.
+    // As in the reference, a JSON string that contains an object counts as the object.
     match (read.as_ref().unwrap_or(body), route.verb) {
         (Value::Object(values), _) => Parameters::check(tables, values, context.settings.dialect),
         (Value::Null, Verb::Get) => Ok(Parameters::default()),
@@ -365,12 +366,12 @@ fn check_body(
     }
 }
 
-/// The answer to a browser that asks whether it may: the headers say yes. The body is the reference's.
+/// The answer to a CORS preflight. Its headers, added later, allow the request. Its body is the reference's.
 fn preflight() -> Reply {
     Reply::json(ApiError::NO_ROUTE.body())
 }
 
-/// 301 for a path that leads nowhere because of slashes at its end.
+/// 301 to the path without its trailing slashes, if a GET of that path succeeds.
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
     let found = routes::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;

@@ -1,4 +1,4 @@
-//! HTTP without routes: what a request and an answer are, who may ask, and how much clients may hold of the server.
+//! HTTP below the routes: requests, answers, access control, and limits on the resources that clients use.
 
 pub mod access;
 pub mod body;

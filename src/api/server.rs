@@ -58,14 +58,14 @@ const GRACE: Duration = Duration::from_secs(1);
 const STREAM_GRACE: Duration = Duration::from_millis(100);
 /// The time between two lines of the log about connections that were closed or refused.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
-/// The head of a request may be so long [bytes]; twice as much is never kept.
+/// The largest size of a request's head [bytes]. A connection never buffers twice as much.
 const HEAD_MAX: usize = 32 * 1_024;
-/// Connections that wait to be accepted.
+/// The largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 4_096;
 /// The pause after the system refused to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A port that is ours. Connections wait until a server serves them.
+/// A bound port. Connections wait until a server accepts them.
 pub struct Listener {
     socket: std::net::TcpListener,
     address: SocketAddr,
@@ -78,7 +78,7 @@ impl Listener {
     }
 }
 
-/// A server that has its port.
+/// A server with a bound port.
 pub struct Server {
     listener: Listener,
     context: ApiContext,
@@ -102,7 +102,7 @@ fn reason(source: &io::Error) -> String {
 }
 
 impl Server {
-    /// Takes a port, before there is anything to serve; 0 takes any free one.
+    /// Binds a port, before there is anything to serve. Port 0 chooses a free one.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -110,7 +110,8 @@ impl Server {
         let error = |source| BindError { address, source };
         let socket = std::net::TcpListener::bind(address).map_err(error)?;
         socket.set_nonblocking(true).map_err(error)?;
-        // Connections inherit it: without, the last part of an answer may wait for the client's delayed acknowledgement.
+        // Connections inherit this option. Without it the last part of an answer may wait for the client's delayed
+        // acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true).map_err(error)?;
         // More than the usual 128, because a client without room tries again only after a second.
         SockRef::from(&socket).listen(BACKLOG).map_err(error)?;
@@ -118,7 +119,7 @@ impl Server {
         Ok(Listener { socket, address })
     }
 
-    /// A server on a port. The node says that this is its API's port.
+    /// A server on a port. The node reports this port as that of its API.
     pub fn new(listener: Listener, context: ApiContext) -> Self {
         let ports = Ports { api: listener.address.port(), ..context.ports };
         let (host, limits) = (listener.address.ip(), context.settings.limits);
@@ -143,7 +144,7 @@ impl Server {
     /// Answers requests until `shutdown` is ready, then finishes those in hand. Runs on any tokio runtime with IO.
     ///
     /// # Errors
-    /// The runtime does not take the socket.
+    /// The runtime cannot register the socket.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.socket)?;
         let connections = self.context.connections.clone();
@@ -167,7 +168,7 @@ impl Server {
                             open.spawn(converse(context.clone(), stream, remote, admitted, stopped.clone()));
                         }
                     }
-                    // No file is left for it, or it was gone before it was taken: others may do better.
+                    // The process has no free file descriptor, or the client left before. Another connection may succeed.
                     Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 },
             }
@@ -175,7 +176,7 @@ impl Server {
         // There is no receiver if no connection is open.
         let _all_closed = stopping.send(true);
         let all_over = async { while open.join_next().await.is_some() {} };
-        // Connections that are not done by then are cut off.
+        // The server closes the connections that are still open.
         let _in_time = tokio::time::timeout(GRACE, all_over).await;
         Ok(())
     }
@@ -200,7 +201,7 @@ async fn converse(
         }
         let answered = checked(request, proxies, Remote(remote, work.clone()))
             .map(|request| hyper::service::Service::call(&answering, request));
-        // An idle connection reserves room for such a future. Boxed, that is a word.
+        // An idle connection reserves memory for this future. Boxed, it is a pointer.
         Box::pin(async move {
             let mut response = match answered {
                 Ok(answer) => answer.await.unwrap_or_else(|never| match never {}),
@@ -229,13 +230,13 @@ async fn converse(
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(stream)), service));
     let stopped = async { stopped.wait_for(|stopped| *stopped).await.is_ok() };
     tokio::select! {
-        // The way in which a client leaves does not matter.
+        // The result does not matter: the client has left.
         _left = connection.as_mut() => return,
         () = admitted.closed() => return,
         _stopped = stopped => {}
     }
     connection.as_mut().graceful_shutdown();
-    // A stream has ended. A client that has not read its last part by then has stopped reading.
+    // Streams end at once. A client that has not read the last part within this time has stopped reading.
     let patience = if has_stream.load(Ordering::Relaxed) { STREAM_GRACE } else { GRACE };
     let _left = tokio::time::timeout(patience, connection).await;
 }
@@ -249,7 +250,7 @@ pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
     let (client, server) = tokio::io::duplex(1 << 16);
     let (mut answers, mut requests) = tokio::io::split(client);
     let ask = async {
-        // The server may have had enough before the end.
+        // The server may close the connection before it has read all bytes.
         let _hung_up = requests.write_all(bytes).await;
         let _hung_up = requests.shutdown().await;
         let mut answered = Vec::new();
@@ -261,7 +262,7 @@ pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
     answered
 }
 
-/// A request that HTTP allows, with the client's address; otherwise what is answered to it.
+/// Checks a request against HTTP and adds the client's address. Returns the answer to send if the request is invalid.
 fn checked(
     mut request: hyper::Request<Incoming>,
     proxies: Option<&Proxies>,
@@ -281,7 +282,7 @@ fn checked(
         0 => return Err(wrong("the header Host is missing")),
         _ => return Err(wrong("the header Host is there more than once")),
     }
-    // A request that names the whole address means that one, whatever Host says.
+    // An absolute address in the request has precedence over `Host`.
     if let Some(authority) = request.uri().authority().map(ToString::to_string)
         && let Ok(host) = HeaderValue::try_from(authority)
     {
@@ -297,7 +298,7 @@ fn checked(
 #[derive(Clone)]
 struct Remote(SocketAddr, Arc<AtWork>);
 
-/// Any request, to its answer.
+/// The warp filter that answers every request.
 fn filter(
     context: Arc<ApiContext>,
 ) -> impl Filter<Extract = (Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
@@ -350,7 +351,7 @@ impl AsRef<[u8]> for Sent {
 }
 
 impl Sent {
-    /// Counts the body of an answer, if it may be sent.
+    /// Counts the body of an answer. Returns false if the limit does not allow to send it.
     fn count(mut on_way: OnWay, response: &mut Response<bytes::Bytes>) -> bool {
         let body = std::mem::take(response.body_mut());
         let is_free = on_way.add(body.len()).is_ok();

@@ -1,4 +1,4 @@
-//! Tables: the rows by which requests are checked, resources are shown, filtered and ordered, and the API is described.
+//! Tables. Their rows check requests, show, filter and order resources, and generate the description of the API.
 
 pub mod dialect;
 pub mod field;
@@ -17,7 +17,7 @@ pub mod select;
 pub mod shape;
 pub mod version;
 
-// For those above. The modules here name each other, so that no import goes in a circle.
+// For modules outside this folder. The modules in it import each other directly, so that no import is circular.
 pub use dialect::{Dialect, Spoken};
 pub use frame::Frame;
 pub use page::{Estimate, Listing};

@@ -1,9 +1,9 @@
 //! The data that the API reads: the observed node's chain as of one head, and its pool.
 //!
-//! [`View`] watches one node. Each block it applies or takes back makes a new [`Head`], swapped in atomically; a request takes one head
-//! and reads everything from it, so a page is always of one chain and no reader ever stops the simulation. A head's [`Chain`] says
-//! where blocks and transactions lie, its state what wallets and delegates are; both share what has not changed with the head before.
-//! Settled blocks are read from an [`Older`] part, if there is one.
+//! [`View`] observes one node. Each block that the node applies or reverts makes a new [`Head`], which is swapped in atomically. A
+//! request takes one head and reads everything from it, so a page never mixes two chains and no reader ever stops the simulation. A
+//! head's [`Chain`] indexes blocks and transactions, and its state has wallets and delegates. Both share the unchanged part with the
+//! head before. Settled blocks are read from an [`Older`] part, if there is one.
 
 mod chain;
 mod entry;
@@ -43,19 +43,19 @@ struct Shared {
     tree: Arc<BlockTree>,
     head: ArcSwap<Head>,
     neighbours: Neighbours,
-    /// The virtual instant of the last event seen, or that the clock rested at since [µs].
+    /// The virtual instant of the last event or of a later clock reading [µs].
     now: AtomicU64,
 }
 
-/// One head with the pool beside it.
+/// One head of the chain, with the pool at that time.
 #[derive(Clone)]
 pub struct Head {
     tip: Arc<Link>,
     applied: Arc<Applied>,
     chain: Chain,
-    /// Since when this is the chain [Unix s]: when its newest block was made, but always later than the head before.
+    /// The time of the chain's last change [Unix s]: the timestamp of its newest block, but always later than that of the head before.
     modified: i64,
-    /// Orders of wallets and delegates, made when first asked for.
+    /// Sorted lists of wallets and delegates, computed on first use.
     lists: Arc<Lists>,
     /// Answers that were given on this chain.
     memo: Arc<Memo>,
@@ -68,7 +68,7 @@ impl View {
         Self::with_older(node, tree, tip, now, None)
     }
 
-    /// The same, which reads from `older` what has settled.
+    /// The same, which reads settled blocks from `older`.
     pub fn with_older(
         node: NodeId,
         tree: Arc<BlockTree>,
@@ -90,8 +90,7 @@ impl View {
         }))
     }
 
-    /// The same view, which knows from the start who else is on the network. Without, a node is known from its first
-    /// block on.
+    /// The same view, which knows the network's nodes from the start. Otherwise it knows a node from that node's first block on.
     #[must_use]
     pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         for node in nodes.into_iter().filter(|node| *node != self.0.node) {
@@ -100,7 +99,7 @@ impl View {
         self
     }
 
-    /// The same view, which knows how far away the nodes it knows are.
+    /// The same view with the round-trip times to the nodes that it knows.
     #[must_use]
     pub fn with_latencies(self, network: &MessageNetwork) -> Self {
         self.0.neighbours.measure(self.0.node, network);
@@ -130,13 +129,13 @@ impl View {
         &self.0.tree
     }
 
-    /// The newest head; everything of one answer is read from one head.
+    /// The newest head. An answer reads everything from one head.
     pub fn head(&self) -> Arc<Head> {
         self.0.head.load_full()
     }
 
-    /// The newest head of a node that is `blocks` blocks behind, at the lowest block in memory at the least. The transactions of these
-    /// blocks are pending there.
+    /// The head of a node that is `blocks` blocks behind, but not below the lowest block in memory. The transactions of these blocks
+    /// are pending there.
     pub fn older(&self, blocks: u32) -> Arc<Head> {
         let newest = self.head();
         let lowest = newest.chain.base().0 + 1;
@@ -155,7 +154,7 @@ impl View {
         Arc::new(older)
     }
 
-    /// The virtual instant of the last event seen on the network, or that the clock rested at since.
+    /// The virtual instant of the network's last event or of a later clock reading.
     pub fn now(&self) -> SimTime {
         SimTime::from_micros(self.0.now.load(Ordering::Relaxed))
     }
@@ -217,7 +216,7 @@ impl Head {
         &self.chain
     }
 
-    /// Since when this is the chain [Unix s].
+    /// The time of the chain's last change [Unix s].
     pub fn modified(&self) -> i64 {
         self.modified
     }
@@ -267,7 +266,7 @@ impl Observer for View {
                 let applied = self.0.tree.applied(link);
                 self.update(|head| {
                     head.stand_on(link, &applied, unix(&self.0.tree, &applied));
-                    // The pool says so too, an instant later; no page shows a transaction as both.
+                    // The pool reports the removal an instant later. So no page shows a transaction as both pending and confirmed.
                     for transaction in &link.block().transactions {
                         head.pending.remove(&transaction.id());
                     }
@@ -306,7 +305,7 @@ impl Observer for View {
         self.0.now.store(now.micros(), Ordering::Relaxed);
     }
 
-    /// A node that crashed and is back without its pool has nothing pending; one that went back stands elsewhere.
+    /// Follows the loss of a pool in a crash, and a node that a revert moved to another block.
     fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
         match event {
             NetworkEvent::PoolLost { node } if *node == self.0.node => {
@@ -317,7 +316,7 @@ impl Observer for View {
                 self.update(|head| {
                     head.stand_on(to, &applied, unix(&self.0.tree, &applied));
                     if let Some(pending) = pending {
-                        // The pool may not have heard of the newest block yet.
+                        // The pool may not have processed the newest block yet.
                         let waits = |one: &&Arc<SignedTransaction>| self.0.tree.block_of(to, &one.id()).is_none();
                         let pending: Vec<_> = pending.iter().filter(waits).cloned().collect();
                         head.pending = Pending::default();

@@ -7,7 +7,7 @@
 //!   API's threads ─── requests ─────┘
 //! ```
 //!
-//! Nothing that happens here comes back to the simulation: a receiver that hangs slows neither the node nor another
+//! Nothing here affects the simulation: a receiver that hangs slows neither the node nor another
 //! receiver, and a run is the same with webhooks and without. Source: api.md 6.
 
 mod actor;
@@ -55,9 +55,9 @@ use tokio::runtime::{Handle, Runtime};
 
 /// The longest time that a receiver may take. Source: api.md 6.2.
 pub const TIMEOUT: Duration = Duration::from_millis(1_500);
-/// Events on their way to a dispatcher at most; what happens on top is overlooked, and counted.
+/// The largest number of events that wait for a dispatcher. Further events are dropped and counted.
 const INBOX_MAX: u64 = 16_384;
-/// Threads that look names up.
+/// The largest number of threads for name lookups.
 const LOOKUPS_MAX: usize = 16;
 
 /// The settings of a node's webhooks.
@@ -67,7 +67,7 @@ pub struct WebhookSettings {
     pub targets: Targets,
     /// The longest time that a receiver may take.
     pub timeout: Duration,
-    /// The folder that keeps them; without it, they are gone with the process.
+    /// The folder that stores the webhooks. Without it they end with the process.
     pub data: Option<DataDir>,
     /// The node's log.
     pub report: Report,
@@ -77,7 +77,7 @@ pub struct WebhookSettings {
     pub chaos: Option<Chaos>,
     /// The numbers of its node's events.
     pub numbers: EventNumbers,
-    /// The deliveries of events that no webhook had heard of when the process was killed.
+    /// The deliveries of events that no webhook had received when the process was killed.
     pub unheard: Vec<Fired>,
 }
 
@@ -87,7 +87,7 @@ pub struct Totals {
     pub delivered: u64,
     pub failed: u64,
     pub dropped: u64,
-    /// Events no webhook heard of.
+    /// Events that were dropped before they reached a dispatcher.
     pub overlooked: u64,
 }
 
@@ -108,9 +108,9 @@ impl Default for WebhookSettings {
     }
 }
 
-/// The thread that webhooks live on. Dropped, it takes all of them down.
+/// The thread of the webhooks. Its drop ends all of them.
 pub struct WebhookThread {
-    /// There until it is dropped.
+    /// The runtime, until the drop.
     runtime: Option<Runtime>,
     hosted: Vec<Webhooks>,
 }
@@ -123,7 +123,7 @@ impl WebhookThread {
     /// An idle thread.
     ///
     /// # Errors
-    /// The machine has no more.
+    /// The machine cannot start another thread.
     pub fn start() -> Result<Self, WebhookError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -134,7 +134,7 @@ impl WebhookThread {
         Ok(Self { runtime: Some(runtime), hosted: Vec::new() })
     }
 
-    /// Hosts the webhooks of a node until the thread ends, which delivers what still waits.
+    /// Hosts the webhooks of a node until the thread ends. [`WebhookThread::stop`] delivers waiting posts.
     ///
     /// # Errors
     /// As [`WebhookHosts::host`].
@@ -149,7 +149,7 @@ impl WebhookThread {
         WebhookHosts(self.runtime().handle().clone())
     }
 
-    /// Delivers what waits, for a second at most, and ends.
+    /// Delivers waiting posts for at most a second, and ends.
     pub fn stop(self) {
         self.runtime().block_on(async {
             let finish = |webhooks: &Webhooks| {
@@ -157,7 +157,7 @@ impl WebhookThread {
                 tokio::spawn(async move { webhooks.ask(WebhookMessage::Finish).await })
             };
             for finished in self.hosted.iter().map(finish).collect::<Vec<_>>() {
-                // One that has died has nothing left to deliver.
+                // A dispatcher that has died delivers nothing.
                 let _died = finished.await;
             }
         });
@@ -207,7 +207,7 @@ impl WebhookHosts {
 
 impl Drop for WebhookThread {
     fn drop(&mut self) {
-        // Without waiting, which a runtime that this may be dropped on forbids.
+        // In the background, because the drop may happen on a runtime, which forbids blocking.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
@@ -223,7 +223,7 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// The observer that tells the dispatcher of its node's events. It never waits.
+    /// The observer that sends the node's events to the dispatcher. It never waits.
     pub fn observer(&self) -> WebhookObserver {
         WebhookObserver(self.clone())
     }
@@ -236,7 +236,7 @@ impl Webhooks {
         self.ask(WebhookMessage::List).await
     }
 
-    /// One of them.
+    /// The webhook with an id.
     ///
     /// # Errors
     /// The dispatcher has died.
@@ -244,26 +244,26 @@ impl Webhooks {
         self.ask(|reply| WebhookMessage::Get(id.to_owned(), reply)).await
     }
 
-    /// Adds one.
+    /// Adds a webhook.
     ///
     /// # Errors
-    /// There are too many, or it cannot be kept.
+    /// There are too many webhooks, or it cannot be stored.
     pub async fn create(&self, hook: Webhook) -> Result<(), ApiError> {
         Ok(self.ask(|reply| WebhookMessage::Create(Box::new(hook), reply)).await??)
     }
 
-    /// Changes one, and says whether it is there.
+    /// Changes a webhook. Returns true if there is one.
     ///
     /// # Errors
-    /// It cannot be kept.
+    /// The change cannot be stored.
     pub async fn update(&self, id: &str, change: WebhookChange) -> Result<bool, ApiError> {
         Ok(self.ask(|reply| WebhookMessage::Update(id.to_owned(), Box::new(change), reply)).await??)
     }
 
-    /// Deletes one with what still waits, and says whether it was there.
+    /// Deletes a webhook with its waiting posts. Returns true if there was one.
     ///
     /// # Errors
-    /// It cannot be kept that it is gone.
+    /// The deletion cannot be stored.
     pub async fn delete(&self, id: &str) -> Result<bool, ApiError> {
         Ok(self.ask(|reply| WebhookMessage::Delete(id.to_owned(), reply)).await??)
     }
@@ -311,7 +311,7 @@ impl Webhooks {
     }
 
     fn hear(&self, now: SimTime, input: WebhookInput) {
-        // The supervisor has written down that it died; the node goes on.
+        // The supervisor has reported the dispatcher's death. The node continues.
         let _died = self.actor.cast(WebhookMessage::Hear { now, input });
     }
 
@@ -327,7 +327,7 @@ impl Webhooks {
         self.inbox.waiting.fetch_add(1, Ordering::Relaxed);
         let mut observation = Observation { number: Some(number), ..Observation::from(event.clone()) };
         match event {
-            // At hand now, and perhaps not any more when the dispatcher comes to it.
+            // The states are in memory now, and perhaps not when the dispatcher reads the event.
             Event::BlockApplied(link) => observation.states = Some(States::around(self.view.tree(), link)),
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
@@ -341,7 +341,7 @@ impl Webhooks {
     }
 }
 
-/// Tells a dispatcher of its node's events.
+/// The observer that sends a node's events to its dispatcher.
 pub struct WebhookObserver(Webhooks);
 
 impl Observer for WebhookObserver {
@@ -351,8 +351,8 @@ impl Observer for WebhookObserver {
         }
     }
 
-    /// A node that goes back to a snapshot leaves blocks and takes others, and its webhooks hear of each, newest first and
-    /// oldest first.
+    /// A node that goes back to a snapshot reverts blocks and applies others. Its webhooks receive each: reverted blocks newest
+    /// first, then applied blocks oldest first.
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         if let Some((node, events)) = numbers::moved(event)
             && node == self.0.view.node()

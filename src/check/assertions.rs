@@ -14,12 +14,12 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The judge of a scenario's run under a plan. `invariants` stands for all that must hold of every chain; how a node
-/// conducts itself is asked for by name.
+/// The judge of a scenario's run under a plan. The assertion `invariants` covers all invariants of chains and steps.
+/// An invariant of a node's conduct must be asserted by its name.
 ///
 /// # Errors
-/// An assertion names an invariant that there is not: which one, and which there are. Or it asks for liveness once all
-/// faults are over, and nothing says when that is.
+/// An assertion names an unknown invariant; the error lists the known ones. Or it asserts liveness, and a fault of the
+/// scenario has no known end.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
     let (mut asked, mut asked_conduct, mut looks) = (false, false, false);
     for (index, assertion) in scenario.assertions.iter().enumerate() {
@@ -59,12 +59,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     chain.chain(step).chain(CONDUCT.iter().map(|conduct| conduct.name))
 }
 
-/// The tips seen, and the invariants of whole chains that have been held against the last block.
+/// The watchers of a run, and the last result of each asserted invariant of whole chains.
 struct Witness {
     watch: Watch,
     /// The model of nodes, if an assertion is about conduct.
     behaviour: Option<Behaviour>,
-    /// An assertion is about what nodes wait for.
+    /// True if an assertion names the invariant of missing wake-ups, which needs the outlook of the world.
     looks: bool,
     checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
 }

@@ -14,7 +14,7 @@
 //! that the node's own limits may hold back, a call at the edge of a limit. Deadlines do not apply to nodes that a fault makes slow or
 //! stops, or whose clocks a fault sets.
 //!
-//! An actor that a fault makes deviate is not judged while it does; the other actors of its node are.
+//! While a fault makes an actor deviate, the model does not judge that actor. It still judges the other actors of the node.
 
 mod admission;
 mod answers;
@@ -55,7 +55,7 @@ use std::{
 };
 use step::{ActorStep, Cause, Did, Left};
 
-/// Watches the conduct of all nodes of one run. Clones share what was seen.
+/// Watches the conduct of all nodes of one run. Clones share their observations.
 #[derive(Clone)]
 pub struct Behaviour(Arc<Mutex<Model>>);
 
@@ -73,11 +73,11 @@ pub struct Breach {
 #[derive(Clone)]
 pub(super) struct Known {
     tree: Arc<BlockTree>,
-    /// By node: nothing delays it or its clock, so what is due by a time is asked of it.
+    /// By node: true if no fault delays the node or sets its clock, so that deadlines apply to it.
     timely: Vec<bool>,
     /// By transaction: the blocks that hold it, of all forks.
     holders: IndexMap<TransactionId, Vec<Arc<Link>>, IdHash>,
-    /// The blocks that any node has taken in.
+    /// The blocks that at least one node has applied.
     taken: IndexSet<BlockId, IdHash>,
 }
 
@@ -86,7 +86,7 @@ impl Known {
         self.tree.rules()
     }
 
-    /// A node has taken a block in.
+    /// Records a block that a node has applied.
     fn note(&mut self, link: &Arc<Link>) {
         if self.taken.insert(link.id()) {
             for one in &link.block().transactions {
@@ -95,7 +95,7 @@ impl Known {
         }
     }
 
-    /// Returns true if a transaction stands on the chain that ends in a block.
+    /// Returns true if the chain that ends in `tip` contains a transaction.
     fn is_forged(&self, tip: &Arc<Link>, id: &TransactionId) -> bool {
         self.holders.get(id).is_some_and(|holders| holders.iter().any(|holder| tip.descends_from(holder)))
     }
@@ -105,18 +105,18 @@ impl Known {
 #[derive(Clone)]
 pub(super) struct Report {
     breaches: Vec<Breach>,
-    /// By the rule's place in the list.
+    /// The number of judgements, by the rule's place in `CONDUCT`.
     judged: [u64; CONDUCT.len()],
     /// The number of times that the model lost track of a node's downloads.
     lost: u64,
     at: SimTime,
     node: Option<NodeId>,
-    /// The actor deviates: its state is followed and its conduct not judged.
+    /// True if the actor deviates or its rules are outside the model. The model then follows its state and does not judge its conduct.
     muted: bool,
 }
 
 impl Report {
-    /// Judges a rule once; `what` says what breaks it.
+    /// Judges a rule once, and records its first breach, which `what` describes.
     fn judge(&mut self, conduct: &'static Conduct, holds: bool, what: impl FnOnce() -> String) {
         if self.muted {
             return;
@@ -128,13 +128,13 @@ impl Report {
         }
     }
 
-    /// A breach.
+    /// Records a breach of a rule.
     fn breach(&mut self, conduct: &'static Conduct, what: impl FnOnce() -> String) {
         self.judge(conduct, false, what);
     }
 }
 
-/// A step in hand: what the model may look up, what of the step is not accounted for yet, and where it notes what it finds.
+/// A step under judgement: the facts that the model may look up, the deeds not accounted for yet, and the report.
 pub(super) struct Case<'a> {
     known: &'a Known,
     report: &'a mut Report,
@@ -147,7 +147,7 @@ struct Model {
     known: Known,
     nodes: Vec<Node>,
     step: Option<ActorStep>,
-    /// Memory for what the next step does.
+    /// An empty buffer for the deeds of the next step.
     spare: Vec<Did>,
     report: Report,
 }
@@ -200,7 +200,7 @@ impl Behaviour {
         })))
     }
 
-    /// A watch over a run that goes on from here beside this one: what was seen so far is known to both.
+    /// Returns an independent copy, for a copy of the run that continues from this instant.
     pub fn apart(&self) -> Self {
         Self(Arc::new(Mutex::new(self.model().clone())))
     }
@@ -214,7 +214,7 @@ impl Behaviour {
         self.model().report.breaches.clone()
     }
 
-    /// Tells what was found to who watches the run.
+    /// Reports the breaches to the watch of the run.
     pub fn tell(&self, seen: &mut Seen) {
         for breach in &self.model().report.breaches {
             seen.find(breach.conduct, breach.at, Some(breach.node), None, breach.what.clone());
@@ -253,7 +253,7 @@ impl Model {
         if matches!(step.cause, Cause::Begins) {
             node.deviating[actor.role as usize] = 0;
         }
-        // The model is of the reference, which neither bundles transactions nor keeps any for later.
+        // The model covers the reference, which neither bundles transactions nor retains any for later.
         let unknown = self.known.rules().node.transactions_in_order && actor.role != Role::Delegate;
         report.muted = unknown || node.deviating[actor.role as usize] > 0 || matches!(step.cause, Cause::Deviates(_));
         let honest = node.deviating.iter().all(|count| *count == 0);

@@ -3,9 +3,9 @@
 //! A cause is a name, and a name proves nothing: a fault may break an invariant in a way that looks like a known one. So a
 //! finding counts as known only with a certificate, which the checker computes anew from the run that shows the finding:
 //!
-//! - of what a node does, from the node's events and the blocks (`watch/proofs.rs`, `watch/losses.rs`);
-//! - of a network that stays split, from the world at the end of the run: the records of each node, where the others really
-//!   stand, and what is under way (`certificate/network.rs`).
+//! - for a cause in a node's conduct, from the node's events and the blocks (`watch/proofs.rs`, `watch/losses.rs`);
+//! - for a network that stays split, from the world at the end of the run: each node's records, the real tips of the
+//!   others, and the messages under way (`certificate/network.rs`).
 //!
 //! A finding whose cause has no certificate is never known.
 
@@ -20,12 +20,12 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certificate {
-    /// None was searched for: the cause has no certificate.
+    /// No proof was tried, since none exists for this cause.
     #[default]
     None,
     /// The facts of the run that prove the cause, in words.
     Shown(String),
-    /// The fact that is missing, and the node that it is missing of, in words.
+    /// The missing fact, and the node that it concerns, in words.
     Missing(String),
 }
 

@@ -13,7 +13,7 @@ pub(super) enum Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Nothing chosen yet.
+    /// Begins with an empty choice.
     pub(super) fn new(state: &'a State, rules: &'a PoolRules) -> Self {
         let overlooks = rules.resignations_counted_on_chain
             || rules.ipfs_hashes_seen_of_delegates

@@ -13,7 +13,7 @@ pub struct Conduct {
     pub place: usize,
 }
 
-/// Declares the rules of conduct, so that the list of all is whole.
+/// Declares the rules of conduct, so that the list contains them all.
 macro_rules! conduct {
     ($($(#[$doc:meta])* $constant:ident: $name:literal, $source:literal;)*) => {
         #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the rules are")]
@@ -46,25 +46,25 @@ conduct! {
     ENOUGH: "resignations leave enough delegates for the next milestone", "consensus.md 1.2, 4.5 type 7";
     /// An honest delegate's own relay accepts its block.
     RELAY: "a forger's own relay takes its block", "consensus.md 2.4, 8 Q18";
-    /// The same, where resignations are miscounted.
+    /// An honest delegate's own relay does not refuse its block for miscounted resignations.
     RELAY_RESIGNATION: "a forger counts pending resignations", "consensus.md 8 Q2";
-    /// The same, where a registered hash is overlooked.
+    /// An honest delegate's own relay does not refuse its block for an overlooked registered hash.
     RELAY_IPFS: "a forger sees registered hashes", "consensus.md 8 Q3";
     /// A rollback ends where the node's chain and that of most others part.
     COMMON: "a rollback ends at the common block", "consensus.md 3.5, 8 Q17";
     /// A rollback is no deeper than a round.
     SHALLOW: "a rollback is no deeper than a round", "consensus.md 3.5, 7.2";
-    /// A pool gives up nothing that could still be forged.
+    /// A pool drops no transaction that could still be forged.
     KEPT: "a pool keeps what can still be forged", "consensus.md 8 Q4";
-    /// A rollback gives up nothing that could still be forged.
+    /// A rollback drops no pending transaction that could still be forged.
     KEPT_IN_ROLLBACK: "a rollback keeps what is pending", "consensus.md 5.7";
     /// Transactions of a rolled-back block are pending again, if they can still be forged.
     RETURNED: "what a rollback takes off the chain is pending again", "consensus.md 5.7";
     /// A pool holds the next nonces of each sender without a gap.
     POOL_NONCES: "pending nonces follow the chain's without a gap", "consensus.md 7.1 I13";
-    /// A pool holds no more than it may.
+    /// A pool holds no more transactions than its limit.
     POOL_SIZE: "a pool holds no more than its limit", "consensus.md 5.7, 7.1 I13";
-    /// A pool holds nothing that its chain holds.
+    /// A pool holds no transaction that is on its chain.
     POOL_FORGED: "a pool holds nothing that is on its chain", "consensus.md 7.1 I13";
     /// One pending transaction of a kind for a sender, where the pool allows one.
     POOL_ONE_OF_A_KIND: "a pool holds one vote or registration of a sender", "consensus.md 5.2, 8 Q15";
@@ -81,15 +81,15 @@ conduct! {
     WAKER: "no wait without a waker", "consensus.md 2.1, 3.5, 6";
 
     // Acts of a node after each input, judged by a model of its own (`behaviour`).
-    /// A question gets one answer of its kind, and the node's chain and peers decide what it says.
+    /// A request gets one answer of its kind, with the content that the node's chain and peers require.
     ANSWERED: "a question gets one answer, and the right one", "consensus.md 6";
-    /// Answers are to questions.
+    /// A node sends answers only to requests.
     UNASKED: "nobody is answered who has not asked", "consensus.md 6";
     /// Callers within their limits are heard; beyond them there are no answers.
     LIMITED: "callers are heard within the limits and not beyond", "consensus.md 6";
-    /// A block that fits is taken in, one that does not is not.
+    /// A node accepts a block if and only if it fits.
     TAKEN: "a block that fits is taken, and no other", "consensus.md 3.1, 3.3";
-    /// A block goes to as many peers as it should, when it should.
+    /// A node relays a block to the required number of peers, in time.
     PASSED_ON: "a block is passed on to as many as it should, when it should", "consensus.md 3.2, 6";
     /// Transactions go from peers and clients to the pool.
     TO_POOL: "what comes in goes to the pool as it is", "consensus.md 5.1, 6";
@@ -99,7 +99,7 @@ conduct! {
     ROUND_TOLD: "a relay tells the round of its tip", "consensus.md 2.1";
     /// All peers are pinged before forging and after a rollback.
     PINGED: "all peers are pinged, and once", "consensus.md 2.2, 3.5";
-    /// The numbers on which a delegate decides.
+    /// A relay reports the right counts of peers to its delegate.
     COUNTED: "a relay counts its peers right", "consensus.md 2.2";
     /// A peer that fails a ping or its verification is dropped.
     DROPPED: "peers that fail are dropped, and no others", "consensus.md 2.2, 6";
@@ -107,7 +107,7 @@ conduct! {
     ADDED: "peers that pass are added, and no others", "consensus.md 6";
     /// Callers that are no peers are pinged back.
     MET: "a caller that is no peer is pinged back", "consensus.md 6";
-    /// Peers are looked for in time, and dropped ones tried again.
+    /// A node looks for peers in time, and tries dropped ones again.
     DISCOVERED: "peers are looked for every ten minutes", "consensus.md 6";
     /// Downloads ask the right peers for the right blocks.
     ASKED: "a download asks peers of this chain for what comes next", "consensus.md 3.5, 6";
@@ -123,13 +123,13 @@ conduct! {
     DEPTH: "a rollback is as deep as its cause allows", "consensus.md 3.5, 3.6";
     /// The search for the highest common block.
     SEARCHED: "a verification finds the highest common block", "consensus.md 6";
-    /// A node that comes back.
+    /// A node that restarts connects to all nodes that it was given.
     RESTARTED: "a node that starts again calls those it knows", "consensus.md 3.5, 6";
     /// A delegate forges by the state of the network that its relay reports.
     DECIDED: "a delegate forges with a quorum and not without", "consensus.md 2.2";
     /// A delegate whose turn it is asks its relay.
     TURN: "a delegate uses its slot", "consensus.md 2.1";
-    /// A block consists of what relay and pool have said.
+    /// A block is built from the reports of relay and pool.
     MADE: "a block is made of what relay and pool have said", "consensus.md 2.4";
     /// A block gets the first transactions of the pool that fit.
     CHOSEN: "a block gets what comes first in the pool and fits", "consensus.md 2.3, 5.5";
@@ -139,7 +139,7 @@ conduct! {
     EXPIRED: "what expires leaves the pool, and nothing before", "consensus.md 5.6";
     /// Blocks take their transactions out of the pool.
     FOLLOWED: "a pool gives up what blocks make void, and nothing else", "consensus.md 5.6";
-    /// After a rollback the pool holds what was taken back.
+    /// After a rollback the pool holds the reverted transactions.
     REPLAYED: "a rollback leaves a pool what it took back, in its order", "consensus.md 5.7";
 }
 
@@ -164,7 +164,7 @@ pub const REFUSED: &str = "a refused block";
 pub const SUSPENDED: &str = "forging suspended";
 /// A health check.
 pub const HEALTH: &str = "a health check";
-/// A pool that had to refuse or to give something up.
+/// A pool that refused or evicted a transaction because it was full.
 pub const FULL: &str = "a full pool";
 
 /// Events of runs beside [`SIGHTS`].

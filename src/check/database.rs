@@ -5,8 +5,9 @@
 //!   NAME.toml         the smallest scenario that shows a finding
 //! ```
 //!
-//! Counts are sets of seeds, so databases of several machines join to the same bytes in any order, also where both played a seed.
-//! A frame is what runs are drawn around. A build is known by its version and by the results of its first runs.
+//! Counts are sets of seeds, so databases of several machines merge to the same bytes in any order, even if two machines played
+//! the same seed. A frame is the fixed part around which runs are drawn. A build is known by its version and by the results of
+//! its first runs.
 
 use super::{
     Finding, Minimal, Signature,
@@ -30,24 +31,24 @@ use std::{
 pub const FILE: &str = "findings.json";
 /// The version of its form.
 const FORM: u64 = 1;
-/// Bytes it can have: a range for each run that showed a finding.
+/// The largest size of the file, in bytes. It has room for a range for each run that showed a finding.
 const FILE_LIMIT: u64 = 1 << 30;
-/// SeedSet from 1 on whose runs tell one build from another.
+/// The number of seeds, from 1 on, whose runs distinguish builds.
 const PROBES: u64 = 4;
 
 /// The frame that runs are drawn around.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrameKey {
-    /// The scenario, as TOML; empty where all is drawn.
+    /// The scenario, as TOML; empty if the whole scenario is drawn.
     pub scenario: String,
     /// The rules, as TOML.
     pub rules: String,
-    /// The treatment of signatures; empty where the scenario says it.
+    /// The treatment of signatures; empty if the scenario decides it.
     pub crypto: String,
     pub delegates: Option<u32>,
     pub rounds: Option<u32>,
-    /// In which runs each node is held against the model.
+    /// The runs in which every node is compared with the model.
     pub behaviour: String,
 }
 
@@ -56,7 +57,7 @@ pub struct FrameKey {
 #[serde(deny_unknown_fields)]
 pub struct Build {
     pub version: String,
-    /// A digest of what the first runs of the frame come to. Builds that draw or play them otherwise have another one.
+    /// A digest of the outcomes of the frame's first runs. It differs between builds that draw or play these runs differently.
     pub runs: String,
 }
 
@@ -75,7 +76,7 @@ pub struct BuildRuns {
     pub found: BTreeMap<Signature, SeedSet>,
 }
 
-/// The size of a scenario: what is smaller is the better file.
+/// The size of a scenario. The smaller scenario is the better file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
@@ -91,11 +92,11 @@ pub struct ScenarioFile {
     /// Its name in the folder.
     pub name: String,
     pub size: Size,
-    /// The runs that were spent on making it small, where more would be tried; `None` where all was.
+    /// The number of runs spent on shrinking it, if candidates were left; `None` if all were tried.
     pub tried: Option<u64>,
 }
 
-/// All that a database says of a frame.
+/// The content of a database for one frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OfFrame {
     pub played: BTreeMap<Build, BuildRuns>,
@@ -128,7 +129,7 @@ impl DatabaseError {
 }
 
 impl Place {
-    /// The place of a search. Plays the first runs.
+    /// Returns the place of a search. Plays its first runs for the digest.
     pub fn of(search: &Search, networks: &Networks) -> Self {
         let Frame { base, rules, crypto, delegates, rounds, behaviour } = &search.frame;
         let outcomes = (1..=PROBES).map(|seed| search.play(seed, networks, &AtomicBool::new(false)));
@@ -176,7 +177,7 @@ impl Database {
         form.read().map_err(|what| DatabaseError::Content { path, what })
     }
 
-    /// Writes it into a folder, under another name first.
+    /// Writes the database into a folder. The file is written under another name first, and then renamed.
     ///
     /// # Errors
     /// It cannot be written.
@@ -188,10 +189,10 @@ impl Database {
         written.map_err(|source| DatabaseError::File { path, doing: "written", source })
     }
 
-    /// The runs that a search has played so far. The first run that showed each finding is played again, for its words.
+    /// Returns the runs that a search has played so far. Replays the first run of each finding, to describe the finding.
     ///
     /// # Errors
-    /// That run shows the finding no more.
+    /// A replayed run no longer shows its finding.
     pub fn summary(
         &self,
         folder: &Path,
@@ -218,14 +219,14 @@ impl Database {
         Ok(summary)
     }
 
-    /// Takes over what a search has played.
+    /// Stores the runs of a search in place of its earlier ones.
     pub fn take(&mut self, place: &Place, summary: &Summary) {
         let found = summary.found.iter().map(|(signature, found)| (signature.clone(), found.seeds.clone()));
         let played = BuildRuns { seeds: summary.done.clone(), found: found.collect() };
         self.frames.entry(place.frame.clone()).or_default().played.insert(place.build.clone(), played);
     }
 
-    /// Joins databases in an empty folder: all seeds that were played, and of each finding the smallest file.
+    /// Merges databases into an empty folder: all seeds that were played, and the smallest file of each finding.
     ///
     /// # Errors
     /// A folder holds no database, two say different things of one seed, a file of a finding is missing, or `out` is not empty.
@@ -276,7 +277,7 @@ impl Database {
 }
 
 impl BuildRuns {
-    /// Adds what another process played of the same search.
+    /// Adds the runs of the same search that another process played.
     fn join(&mut self, other: Self) -> Result<(), String> {
         let (none, both) = (SeedSet::default(), self.seeds.common(&other.seeds));
         for signature in self.found.keys().chain(other.found.keys()).collect::<BTreeSet<_>>() {

@@ -8,9 +8,10 @@
 //!   │         └── two of them ───────► state ┘  equal states are one: each schedule that leads there is counted
 //! ```
 //!
-//! A *schedule* says which messages are befallen by what. All schedules are played slot by slot, those that are alike so far
-//! together. Two states at the beginning of a slot are one if their marks are equal: all that decides what is ahead of them, and
-//! all that those who watch remember. So a schedule is played until it comes to the state of another, and counted to the end.
+//! A *schedule* lists the messages that are lost, late or doubled. All schedules are played slot by slot, and schedules that are equal
+//! so far are played together. Two states at the beginning of a slot are merged if their marks are equal. A mark covers everything that
+//! decides the future of the run, and the memory of its watchers. So a schedule is played until it reaches the state of another one,
+//! and is counted to its end.
 
 mod ends;
 mod kept;
@@ -54,17 +55,17 @@ use xxhash_rust::xxh3::xxh3_128;
 /// The bounds of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Deviations of a schedule at most.
+    /// The largest number of deviations of a schedule.
     pub deviations: u32,
-    /// Slots in which messages may be befallen, from the start of the run on.
+    /// The number of slots, from the start of the run on, in which messages may deviate.
     pub slots: u32,
-    /// Messages of these kinds; of questions and answers, the answers.
+    /// The kinds of messages that may deviate. For a kind with requests and answers, only the answers do.
     pub kinds: Vec<MessageKind>,
     /// The possible fates of a message, each once.
     pub mishaps: Vec<Mishap>,
-    /// By how much late messages and second copies are late.
+    /// The delay of late messages and of second copies.
     pub by: Duration,
-    /// Equal states are one. Otherwise each schedule is played by itself from its last deviation on.
+    /// True if equal states are merged. Otherwise each schedule is played by itself from its last deviation on.
     pub merge: bool,
 }
 
@@ -87,27 +88,27 @@ pub struct Shown {
 /// The result of a search, or of the part that has been played.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explored {
-    /// Schedules that were played to their ends, or came to the states of such: index k counts those with k deviations. Numbers of
-    /// schedules end at `u64::MAX`, which then means as many at least.
+    /// The number of finished schedules: played to their ends, or merged into one that was. Index k counts the schedules with k
+    /// deviations. Counts of schedules saturate at `u64::MAX`.
     pub schedules: Vec<u64>,
-    /// Schedules that were played to their ends by themselves; all others came to a state of one of these.
+    /// The number of schedules that were played to their own ends. All others reached a state of one of these.
     pub ends: u64,
-    /// Messages that can be befallen in the schedule without deviations.
+    /// The number of messages that can deviate in the schedule without deviations.
     pub messages: u64,
-    /// Slots that are over in all schedules that are not at their ends.
+    /// The number of slots that every unfinished schedule has behind it.
     pub depth: u32,
-    /// Slots of all schedules together.
+    /// The total number of slots of all schedules.
     pub slots: u64,
-    /// Slots that were played for them.
+    /// The number of slots that were played for these schedules.
     pub played: u64,
-    /// By slot, the states at its beginning: those from which deviations are possible, and the others.
+    /// The number of states at the beginning of each slot, with and without possible deviations.
     pub states: Vec<u64>,
     pub found: BTreeMap<Signature, Shown>,
     /// The search was stopped before its end.
     pub interrupted: bool,
 }
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The slot that is played, from 1 on.
@@ -118,7 +119,7 @@ pub struct Progress {
     pub found: usize,
 }
 
-/// A name of all that decides what is ahead of a run, and what will be found.
+/// A hash of everything that decides the future of a run and its findings.
 type Mark = u128;
 
 /// A state at the beginning of a slot from which deviations are possible, and the schedules that lead to it.
@@ -127,7 +128,7 @@ struct State {
     watchers: Watchers,
     /// The schedule with the fewest deviations that leads here, the first of equals.
     schedule: Vec<Deviation>,
-    /// By their deviations, the number of schedules that lead here.
+    /// The number of schedules that lead here, by their number of deviations.
     schedules: Vec<u64>,
 }
 
@@ -139,14 +140,14 @@ struct Run {
     schedules: Vec<u64>,
 }
 
-/// All that comes of a state in a slot.
+/// The results of playing a slot from one state.
 #[derive(Default)]
 struct After {
     states: IndexMap<Mark, State>,
     /// The runs in which no further deviation is possible.
     last: Vec<Run>,
     played: u64,
-    /// Messages that could be befallen where nothing was.
+    /// The number of messages that could deviate in the schedule without deviations.
     messages: u64,
 }
 
@@ -161,7 +162,7 @@ impl<'a> Exhaustive<'a> {
 }
 
 impl Exhaustive<'_> {
-    /// Why a scenario cannot be searched: the key, what was found and what is allowed.
+    /// Checks that a scenario can be searched. The error names the key, the value found and the value allowed.
     ///
     /// # Errors
     /// Its clocks are not right all the time: states are compared at the beginning of a slot, which begins for all nodes at once. Or it
@@ -189,8 +190,8 @@ impl Exhaustive<'_> {
         }
     }
 
-    /// Plays all schedules, or those that `kept` has not come to. Hands over what there is to keep after each slot; `progress` hears
-    /// of each part. Returns what was found, by schedules that are over.
+    /// Plays all schedules, or those that `kept` leaves open. Calls `keep` after each slot with the state to store, and `progress`
+    /// after each part. Returns the findings of the finished schedules.
     pub fn run(
         &self,
         kept: Option<Kept>,
@@ -226,7 +227,7 @@ impl Exhaustive<'_> {
         (explored, vec![self.state(0, &[], schedules)])
     }
 
-    /// The state after `slots` slots of a schedule, by playing them.
+    /// Plays `slots` slots of a schedule. Returns the state after them.
     fn state(&self, slots: u32, schedule: &[Deviation], schedules: Vec<u64>) -> State {
         let watchers = Watchers::new(self.scenario, &self.plan, Some(self.liveness()), false, false);
         let mut watchers = watchers.expect("no assertion is judged");
@@ -302,14 +303,14 @@ impl Exhaustive<'_> {
         }
     }
 
-    /// All that may come of a state in a slot, unless the search is stopped.
+    /// Plays a slot from a state with all possible deviations, unless the search is stopped.
     fn after(&self, state: &State, slot: u32, stop: &AtomicBool) -> After {
         let mut after = After::default();
         self.branch(state, slot, self.left(&state.schedules, slot), (&mut Vec::new(), 0), &mut after, stop);
         after
     }
 
-    /// Deviations that are possible in a slot.
+    /// Returns the number of further deviations that are possible in a slot.
     fn left(&self, schedules: &[u64], slot: u32) -> usize {
         let fewest = schedules.iter().position(|count| *count > 0).unwrap_or(schedules.len() - 1);
         if slot <= self.bounds.slots { self.bounds.deviations as usize - fewest } else { 0 }
@@ -349,7 +350,7 @@ impl Exhaustive<'_> {
         }
     }
 
-    /// Plays a slot in which this befalls.
+    /// Plays a slot with the deviations `said`.
     fn next(&self, state: &State, slot: u32, said: &[Deviation]) -> Run {
         let mut stage = InlineStage::at(&state.moment);
         let mut watchers = state.watchers.apart();
@@ -362,7 +363,7 @@ impl Exhaustive<'_> {
         Run { stage, watchers, schedule, schedules }
     }
 
-    /// One chain, and one that grows, is asked for when messages are befallen no more and all of the scenario is over, too.
+    /// Returns the required liveness. It begins once no message deviates any more and the faults of the scenario are over.
     fn liveness(&self) -> Liveness {
         let of_scenario = liveness(self.scenario).map_or(0.0, |asked| asked.from_seconds);
         Liveness {
@@ -371,8 +372,8 @@ impl Exhaustive<'_> {
         }
     }
 
-    /// The time from the start of the run at which nothing befalls a message any more, and late ones have come: that of a round at
-    /// least.
+    /// Returns the seconds from the start of the run after which no message deviates and all late ones have arrived: at least one
+    /// round.
     fn until_seconds(&self) -> f64 {
         let blocktime = self.plan.tree.slots().blocktime();
         let late = self.bounds.mishaps.iter().any(|mishap| *mishap != Mishap::Lost);
@@ -403,7 +404,7 @@ impl Exhaustive<'_> {
     }
 }
 
-/// A state is one of the next slot's, or leads to one that is there.
+/// Adds a state of the next slot, or merges it with an equal one.
 fn join(next: &mut IndexMap<Mark, State>, mark: Mark, state: State) {
     match next.entry(mark) {
         Entry::Occupied(mut known) => add(known.get_mut(), state),
@@ -413,7 +414,7 @@ fn join(next: &mut IndexMap<Mark, State>, mark: Mark, state: State) {
     }
 }
 
-/// Adds the schedules of an equal state. The one with the fewest deviations speaks for all.
+/// Adds the schedules of an equal state. The one with the fewest deviations represents them all.
 fn add(known: &mut State, mut other: State) {
     if (other.schedule.len(), &other.schedule) < (known.schedule.len(), &known.schedule) {
         mem::swap(known, &mut other);
@@ -439,7 +440,7 @@ impl From<Run> for State {
 }
 
 impl Explored {
-    /// Schedules that are over.
+    /// Returns the number of finished schedules.
     pub fn total(&self) -> u64 {
         self.schedules.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))
     }

@@ -56,13 +56,13 @@ use trials::Trials;
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub seed: u64,
-    /// Copies of the run at each instant; as many as there is time for, 40 at most, where it is not given. 0: no curve.
+    /// The number of copies of the run at each instant. `None`: as many as the budget allows, at most 40. 0: no curve.
     pub repeats: Option<u64>,
-    /// Instants at most.
+    /// The largest number of instants of the curve.
     pub instants: usize,
-    /// Runs that are spent on changes at most; 0: none are tried.
+    /// The largest number of runs spent on changes. 0: no change is tried.
     pub budget: usize,
-    /// Lines of the diagram at most, as it is printed.
+    /// The largest number of lines of the printed diagram.
     pub lines: usize,
     /// Threads, at least 1.
     pub jobs: usize,
@@ -74,7 +74,8 @@ pub struct Course<'a> {
     pub scenario: &'a Scenario,
     /// The inputs from outside, in order; none for a scenario.
     pub inputs: Arc<[CameIn]>,
-    /// The number of inputs that come in after as many inputs to actors as they did; the others come in at their instants.
+    /// The number of leading inputs that are replayed after the same number of actor inputs as in the recording. The others are
+    /// replayed at their instants.
     pub exact: usize,
     /// The end, where its scenario does not state one.
     pub end: Option<SimTime>,
@@ -130,7 +131,7 @@ pub struct Explanation {
     pub beside: Option<SideBySide>,
     /// The explained line of a recorded session.
     pub recording: Option<Recording>,
-    /// In a few sentences.
+    /// The explanation in a few sentences.
     pub why: Vec<String>,
     /// True if the work was stopped before all was done.
     pub interrupted: bool,
@@ -164,10 +165,10 @@ pub struct FaultTold {
     pub until_seconds: Option<f64>,
 }
 
-/// Explains a scenario's run. `progress` hears what was done of a part, and of how much.
+/// Explains a scenario's run. `progress` receives the part, the amount done and the total.
 ///
 /// # Errors
-/// An assertion names an invariant that there is not.
+/// An assertion names an unknown invariant.
 pub fn explain(
     scenario: &Scenario,
     options: &Options,
@@ -260,7 +261,7 @@ fn names(testnet: &Testnet) -> Vec<String> {
     testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect()
 }
 
-/// The faults of the plan, then those that were added while the run went on, which `network` tells of.
+/// Returns the faults of the plan, then the faults that were added during the run, with their times from `network`.
 fn faults(plan: &Plan, course: &Course<'_>, network: &[Happening]) -> Vec<FaultTold> {
     let seconds = |at: SimTime| at.seconds_since(plan.start);
     let of = |index: usize, fault: &Fault, from_seconds: Option<f64>, until_seconds: Option<f64>| FaultTold {

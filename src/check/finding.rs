@@ -11,7 +11,7 @@ use std::{
     sync::Mutex,
 };
 
-/// Something that should hold and does not.
+/// A violation of an invariant or of an assertion in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The name of the invariant.
@@ -39,7 +39,7 @@ pub struct Finding {
     pub story: Vec<String>,
 }
 
-/// A text for as long as the process lives: of assertions and names there are as many as one search has.
+/// Returns a text that lives as long as the process. A search has a limited number of assertions and names.
 pub(super) fn interned(text: &str) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().expect("no one panics while holding it");
@@ -56,7 +56,7 @@ fn micros<S: serde::Serializer>(at: &SimTime, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_u64(at.micros())
 }
 
-/// The origin of a finding that is an assertion of the scenario which does not hold.
+/// The origin of a finding about a failed assertion of the scenario.
 pub const ASSERTED: &str = "asserted by the scenario";
 
 impl Finding {
@@ -65,7 +65,7 @@ impl Finding {
         self.origin == ASSERTED
     }
 
-    /// Invariant and cause, and whether the cause is proved: findings that have these in common count as one.
+    /// Returns the invariant, the cause, and whether the cause is proved. Findings with equal signatures count as one.
     pub fn signature(&self) -> Signature {
         Signature { invariant: self.invariant, cause: self.cause.clone(), is_certified: self.certificate.is_shown() }
     }
@@ -107,7 +107,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// The number of times that interesting things happened.
+/// The counts of interesting events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Sometimes(BTreeMap<&'static str, u64>);
@@ -119,7 +119,7 @@ impl FromIterator<(&'static str, u64)> for Sometimes {
 }
 
 impl Sometimes {
-    /// It happened once more.
+    /// Counts one more occurrence of an event.
     pub fn count(&mut self, what: &'static str) {
         *self.0.entry(what).or_default() += 1;
     }
@@ -136,12 +136,12 @@ impl Sometimes {
         self.0.get(what).copied().unwrap_or_default()
     }
 
-    /// Everything that happened, by name.
+    /// Returns the counts of all events, by name.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.0.iter().map(|(what, count)| (*what, *count))
     }
 
-    /// These and those.
+    /// Adds the counts of `others`.
     pub fn add(&mut self, others: &Self) {
         for (what, count) in others.all() {
             *self.0.entry(what).or_default() += count;

@@ -1,11 +1,11 @@
-//! A guided search: some of its runs begin as an earlier run did, up to a rare state of the protocol, and go on with other faults and
-//! other clients. Random numbers are drawn by the content of what they are for, so the beginning is the same run again.
+//! A guided search. Some of its runs repeat an earlier run up to a rare state of the protocol, and continue with other faults and
+//! other clients. Random numbers are drawn by the content of their use, so the beginning is the same run again.
 //!
-//! 1. While a run is played, [`StateNotes`] notes the state of each node, and when each state was first there.
+//! 1. While a run is played, [`StateNotes`] notes the state of each node, and the time of each state's first occurrence.
 //! 2. [`Guide`] draws a few of the states of all runs so far, and picks the rarest of them and an earlier run that came to it.
 //! 3. Faults and actions that had begun in that run by then stay. Those that the swarm draws for a new seed begin later.
 //!
-//! Runs are drawn in batches. Each batch learns from those before it, so the number of threads decides nothing.
+//! Runs are drawn in batches. Each batch learns from the batches before it, so the number of threads does not change the result.
 //! Source: the restarts at rare states of J. and M. Villén-Altamirano, RESTART (1991).
 
 mod branch;
@@ -23,13 +23,13 @@ use std::{collections::BTreeMap, sync::Arc};
 pub const BATCH: usize = 64;
 /// The share of runs that branch, as soon as a state is known.
 const BRANCHED: f64 = 0.7;
-/// States of which the rarest is picked.
+/// The number of states drawn, of which the rarest is picked.
 const PICKED: usize = 64;
-/// Branches kept of a state.
+/// The number of branches retained for each state.
 const KEPT: usize = 4;
-/// A state of more runs than this keeps its branches.
+/// The number of runs after which the branches of a state no longer change.
 const SETTLED: u64 = 64;
-/// States kept at most, so that a long search has a bound on its memory. Later ones are no places to branch at.
+/// The largest number of states, which bounds the memory of a long search. The search does not branch at later states.
 const STATES: usize = 10_000;
 
 /// Runs that came to a state.
@@ -55,7 +55,7 @@ pub struct Guided {
 }
 
 impl Guide {
-    /// Knows of no run yet; all are drawn in this frame.
+    /// Creates a guide that knows no run. It draws all runs in `frame`.
     pub fn new(frame: &Frame) -> Self {
         Self { frame: frame.clone(), indices: BTreeMap::new(), reached: Vec::new() }
     }

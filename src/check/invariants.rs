@@ -15,7 +15,7 @@ pub struct Invariant {
     check: fn(&Case<'_>) -> Result<(), String>,
 }
 
-/// An invariant that does not hold, and of what.
+/// A violation: the invariant that does not hold, and the block after which it does not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{invariant} ({origin}) does not hold after block {block} at height {height}: {what}")]
 pub struct Violation {
@@ -51,7 +51,7 @@ pub const INVARIANTS: [Invariant; 8] = [
 ];
 
 impl Invariant {
-    /// Holds it against a block of a tree.
+    /// Checks the invariant after a block of a tree.
     ///
     /// # Errors
     /// It does not hold.
@@ -68,7 +68,7 @@ impl Invariant {
     }
 }
 
-/// Holds every invariant against a block of a tree.
+/// Checks every invariant after a block of a tree.
 ///
 /// # Errors
 /// The first one that does not hold.

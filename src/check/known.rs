@@ -6,9 +6,9 @@
 //! a rollback ends at the common block: forked | 27 of 17337
 //! ```
 //!
-//! A finding is known if its line is there, its run shows the certificate of the cause, and the cause comes no more often than
-//! recorded. Only runs that show the certificate are counted. The test is Fisher's ([`rates`]); for
-//! a cause that comes as it did, it gives a false alarm in [`ALARM`] of all searches at most.
+//! A finding is known if the list has its line, its run shows the certificate of the cause, and the cause occurs no more often
+//! than recorded. Only runs that show the certificate are counted. The test is Fisher's ([`rates`]). For a cause whose rate
+//! has not changed, it gives a false alarm in at most a share [`ALARM`] of all searches.
 
 use super::{Signature, assertions::names};
 use crate::statistics::rates::{self, Count};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// The chance of a false alarm, for each line.
 pub const ALARM: f64 = 1e-4;
 
-/// The line that says how the runs were drawn begins so.
+/// The beginning of the line that describes how the runs were drawn.
 const DRAWN: &str = "drawn with: ";
 
 /// A list of known causes.
@@ -29,22 +29,22 @@ pub struct Known {
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq)]
 enum Line {
-    /// For people.
+    /// A comment or an empty line.
     Text(String),
     Drawn(String),
     Cause {
         signature: Signature,
-        /// The runs that showed it; `None` of a cause that is to be recorded.
+        /// The recorded count of runs that showed it; `None` for a cause that is yet to be recorded.
         recorded: Option<Count>,
     },
 }
 
-/// How often a cause comes, beside its record.
+/// The frequency of a cause compared with its record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// More often, and the chance of that for a cause that comes as it did.
+    /// More frequent than recorded, and the probability of that for a cause whose rate has not changed.
     More(f64),
-    /// Rarer.
+    /// Less frequent than recorded.
     Fewer,
     AsRecorded,
 }
@@ -136,7 +136,7 @@ impl Known {
         self.causes().find(|(known, _)| *known == signature)?.1
     }
 
-    /// How often a cause of the list comes, beside its record.
+    /// Compares the frequency of a listed cause with its record.
     pub fn rate(&self, signature: &Signature, found: Count) -> Rate {
         let Some(recorded) = self.recorded(signature) else { return Rate::AsRecorded };
         let (more, fewer) = (rates::chance_of_more(found, recorded), rates::chance_of_fewer(found, recorded));
@@ -147,7 +147,7 @@ impl Known {
         }
     }
 
-    /// The text of the list with these counts, of runs drawn in this way.
+    /// Returns the text of the list with new counts. `drawn` describes how their runs were drawn.
     pub fn record(&self, drawn: &str, count: impl Fn(&Signature) -> Count) -> String {
         let mut text = String::new();
         let mut is_drawn_told = false;
@@ -206,7 +206,7 @@ fn read_record(record: &str) -> Result<Count, String> {
     count.ok_or_else(|| format!("found record '{record}', allowed is how many of how many runs, such as 27 of 17337"))
 }
 
-/// Runs that a record is of at most.
+/// The largest number of runs in a record.
 const MOST_RUNS: u64 = 1_000_000_000;
 
 #[cfg(test)]

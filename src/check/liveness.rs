@@ -1,4 +1,5 @@
-//! Liveness: once all faults are over, the nodes come to one chain, and it grows. When that is asked, and of which nodes.
+//! Liveness: once all faults are over, the nodes converge to one chain, and it grows. This module decides when that is required,
+//! and of which nodes.
 
 use super::{conduct, swarm};
 use crate::{
@@ -25,10 +26,10 @@ pub struct Liveness {
     pub within_rounds: u32,
 }
 
-/// Returns the demand on a scenario's run after its last fault is over, if there is one.
+/// Returns the liveness that is required of a scenario's run after its last fault, if the end of that fault is known.
 pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
     let within_rounds = swarm::rounds_to_converge(scenario.network.delegates);
-    // The clients' actions belong to the trouble: it takes so long at least.
+    // Liveness is required after the clients' actions, and after one round at the earliest.
     let last = scenario.actions.iter().map(|action| action.height + 2).max().unwrap_or(0);
     let trouble = f64::from(last.max(scenario.network.delegates) * scenario.network.block_time_s);
     let from_seconds = faults_over(scenario)?.max(trouble);
@@ -59,7 +60,7 @@ impl Alive {
         self.decided
     }
 
-    /// Appends what decides its verdict.
+    /// Appends the state that decides its verdict.
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { from, until, asked: _, began, decided } = self;
         from.save(out);
@@ -68,7 +69,7 @@ impl Alive {
         decided.save(out);
     }
 
-    /// At the end of a slot.
+    /// Checks convergence and growth at the end of a slot.
     pub(super) fn look(&mut self, now: SimTime, seen: &mut super::Seen) {
         if self.decided || now < self.from {
             return;
@@ -130,12 +131,12 @@ pub fn irregulars(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.irregular)
 }
 
-/// The nodes whose clocks a scenario sets, or that it makes slow: what is due by a time is not asked of them.
+/// The nodes whose clocks a scenario sets, or that it makes slow. Deadlines do not apply to them.
 pub fn untimely(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.timing != Timing::True)
 }
 
-/// Returns the nodes that faults of some kinds name. These are all nodes where clocks are wrong, and where a fault names a
+/// Returns the nodes that the faults selected by `which` name. These are all nodes if clocks are wrong or such a fault names a
 /// share.
 fn touched(scenario: &Scenario, which: impl Fn(Facts) -> bool) -> BTreeSet<NodeId> {
     let all = || (0..scenario.network.nodes()).map(NodeId);

@@ -5,10 +5,10 @@
 //!    not show the finding, the file waits for the nominal end of its rounds; if that does not either, it stays as it was.
 //! 3. Passes make it smaller (`shrink.rs`): actions, faults and workloads, rounds, the network, delegates, rules, then the
 //!    details of faults and actions, and last real signatures.
-//! 4. Each proposal is mended so that it can be played: what concerns nodes that are gone goes. For a liveness finding it
-//!    gets the time to recover that its faults need.
+//! 4. Each proposal is repaired so that it can be played: parts that concern removed nodes are removed. For a liveness
+//!    finding it gets the time that recovery from its faults takes.
 //! 5. It counts as failing if its run shows a finding of the same invariant and the same cause.
-//! 6. The smallest one is played once more by an observer that also hears messages, who tells the story.
+//! 6. The smallest one is played once more, with an observer that also receives messages and writes the story.
 
 use super::{
     Finding, Signature,
@@ -41,7 +41,7 @@ pub struct Minimal {
     pub scenario: Scenario,
     /// The finding as it shows there.
     pub finding: Finding,
-    /// Runs it took to get there.
+    /// The number of runs played.
     pub runs: usize,
     /// True if it had to end before everything was tried.
     pub cut_short: bool,
@@ -53,17 +53,17 @@ pub struct Minimal {
 #[derive(Clone, Copy)]
 pub struct Minimiser<'a> {
     pub networks: &'a Networks,
-    /// Runs that may be spent on a finding; none leaves it as it was found.
+    /// The largest number of runs spent on one finding. 0 leaves it as it was found.
     pub budget: usize,
     /// Set when the caller no longer waits.
     pub stop: &'a AtomicBool,
-    /// The scenario that the search draws around, if any: what it asserts is only asked of what holds all of it.
+    /// The scenario that the search draws around, if any. Its assertions apply only to scenarios that contain all of it.
     pub base: Option<&'a Scenario>,
 }
 
 impl Minimiser<'_> {
-    /// Shrinks a scenario whose run showed a finding for as long as invariant and cause stay the same. `progress` hears
-    /// of each run. Each try is played as `dposlab run` plays the file that would be written.
+    /// Shrinks a scenario whose run showed a finding for as long as invariant and cause stay the same. `progress` is called
+    /// after each run. Each try is played as `dposlab run` plays the file that would be written.
     ///
     /// A finding that its file does not show comes back unminimised, as does one for which there is no time.
     pub fn minimise(
@@ -101,7 +101,7 @@ impl Minimiser<'_> {
         Minimal { scenario, finding, runs: tried, cut_short, shown: true }
     }
 
-    /// Returns a pass whose proposals a file may state, and that keep the property that was asked about.
+    /// Returns a pass that proposes only valid scenarios, which for a failed assertion still contain the base.
     fn allowed<'a>(
         &'a self,
         pass: Pass<'a, Scenario>,
@@ -126,8 +126,8 @@ impl Minimiser<'_> {
     }
 }
 
-/// The scenario as the file of a finding says it. With `wait`, the run goes on to the nominal end of its rounds even if
-/// no blocks come in.
+/// Returns the scenario for the file of a finding. With `wait`, the run goes on to the nominal end of its rounds even if no
+/// blocks come in.
 fn as_file(scenario: &Scenario, finding: &Finding, wait: bool) -> Scenario {
     let mut file = scenario.clone();
     file.description = format!("breaks: {}", finding.invariant);
@@ -158,7 +158,7 @@ fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
     if fitted.is_allowed() { fitted } else { scenario }
 }
 
-/// Plays a file as `dposlab run` does, and says how it shows a finding of an invariant and cause, if it does.
+/// Plays a file as `dposlab run` does. Returns the finding with the wanted signature, if the run shows one.
 pub fn replay(file: &Scenario, wanted: &Signature, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
     let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
     let (modelled, asserts) = (is_modelled(wanted.invariant), !names().any(|name| name == wanted.invariant));
@@ -175,7 +175,7 @@ pub fn replay(file: &Scenario, wanted: &Signature, networks: &Networks, stop: &A
     seen.findings().iter().find(|found| is_wanted(found)).cloned()
 }
 
-/// The story of a finding that a file shows, by one who hears its messages as well.
+/// Returns the story of a finding, from one more run of its file with an observer of messages.
 fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String> {
     let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
     let teller = Teller::new(&plan);
@@ -252,7 +252,7 @@ fn network(scenario: &Scenario) -> Vec<Scenario> {
 fn delegates(scenario: &Scenario) -> Vec<Scenario> {
     let before = scenario.network.delegates;
     with(scenario, smaller(before, 1), |scenario, delegates| {
-        // The same time, as far as whole rounds can say it.
+        // The same time, rounded up to whole rounds.
         scenario.rounds = (scenario.rounds * before).div_ceil(delegates).max(rounds_to_converge(delegates).min(2));
         let old = scenario.network.clone();
         scenario.network.delegates = delegates;
@@ -383,7 +383,7 @@ impl Minimal {
     }
 }
 
-/// A name for the file of a finding: the first of its invariant, or one of a later number.
+/// Returns a name for the file of a finding. It contains the number from the second finding of an invariant on.
 pub fn file_name(invariant: &str, number: u32) -> String {
     let letters = invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
     let name: String = letters.collect();

@@ -12,8 +12,8 @@
 //!   report    each rule that a block breaks, each rule that could not be judged and why, empty slots, forks
 //! ```
 //!
-//! The report names each rule that could not be judged. Such a rule does not count as kept. A block that breaks a rule is not put on top of the chain, so
-//! the state after it is not known, and the rules that need it are not judged above it.
+//! The report names each rule that could not be judged. Such a rule does not count as kept. A block that breaks a rule is not applied. So
+//! the state after it is unknown, and the rules that need this state are not judged above it.
 
 mod claim;
 mod incident;
@@ -39,7 +39,7 @@ pub struct ChainReport {
     pub blocks: usize,
     /// The least and the greatest height among them; `None` without any.
     pub heights: Option<(Height, Height)>,
-    /// The height of the highest block that was applied, and with it each one below it; `None` if none but genesis was.
+    /// The height of the highest block that was applied together with every block below it; `None` if only genesis was.
     pub applied_to: Option<Height>,
     /// The violations, by height.
     pub broken: Vec<BrokenBlock>,
@@ -49,7 +49,7 @@ pub struct ChainReport {
     pub told_to: Option<Height>,
     /// The empty slots of the longest chain.
     pub gaps: Vec<SlotGap>,
-    /// Blocks on a parent that has another already.
+    /// The forks: several blocks on one parent.
     pub forks: Vec<Fork>,
     /// Slots for which one delegate made several blocks.
     pub doubles: Vec<Double>,

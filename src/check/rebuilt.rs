@@ -11,7 +11,7 @@ const RESTORED: (&str, &str) = ("moving back restores the state", "consensus.md 
 /// A state is that of the chain, not of what the process has been through. Source: consensus.md 7.1 I10.
 const REBUILT: (&str, &str) = ("a state is that of its chain built anew", "consensus.md 7.1 I10");
 
-/// Holds the states of a block and of its parent against those of the same chain on a fresh tree.
+/// Compares the states of a block and of its parent with those of the same chain on a fresh tree.
 ///
 /// # Errors
 /// The first in which they differ.

@@ -1,8 +1,8 @@
 //! The story of a finding from a second run with messages: who supplied a block, and which blocks a node already had.
 //!
-//! A search watches no messages, of which there are thousands for an event. So one more run tells the story of a finding that gets a
-//! file, up to the moment at which it shows. The story of a finding at a node has the last events of this node. The story of a finding
-//! of the network has the last event of each kind at each node: where every node stands, and why.
+//! A search does not observe messages, since there are thousands for each event. So the story of a finding that gets a file comes from
+//! one more run, up to the instant at which the finding shows. The story of a finding at a node has the last events of this node. The
+//! story of a finding of the network has the last event of each kind at each node: where every node stands, and why.
 
 use super::{
     Finding,
@@ -19,13 +19,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// Lines of a story at most.
+/// The largest number of lines of a story.
 const LINES: usize = 24;
 /// The events of a tip that concern all nodes, for the story of where they stand.
 const STANDING: [EventKind; 4] =
     [EventKind::BlockForged, EventKind::RolledBack, EventKind::ForgingSuspended, EventKind::HealthChecked];
 
-/// Hears a run. Clones share what they heard.
+/// The observer of a run. Clones share their observations.
 #[derive(Clone)]
 pub(super) struct Teller(Arc<Mutex<Heard>>);
 
@@ -146,7 +146,7 @@ impl Observer for Teller {
             NetworkEvent::NodeDown { node, cause } => format!("{node} goes down ({})", cause.word()),
             NetworkEvent::NodeUp { node } => format!("{node} is up again"),
             NetworkEvent::PoolLost { node } => format!("{node} has lost its pool"),
-            // Nothing goes back while runs are checked.
+            // A checked run never reverts to a snapshot.
             NetworkEvent::Lost { .. } | NetworkEvent::Moved { .. } => return,
         };
         heard.lines.push(Line { now, at: None, what });

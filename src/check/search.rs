@@ -1,4 +1,4 @@
-//! Many runs, each drawn from a seed of its own, on all cores: what does not hold, and in which run it showed first.
+//! Many runs, each drawn from a seed of its own, on all cores: the findings, and the first run that showed each of them.
 
 use super::{
     Finding, Signature, Sometimes,
@@ -23,14 +23,14 @@ use std::{
     thread,
 };
 
-/// The seed of every run of a search: what a scenario file shows is what `dposlab run` plays without being told a seed.
+/// The seed of every run of a search. It is the default seed of `dposlab run`, which therefore repeats the run of a scenario file.
 pub const RUN_SEED: u64 = 1;
 
 /// Generated networks, made once for each origin ([`Scenario::origin`]).
 #[derive(Default)]
 pub struct Networks(Mutex<BTreeMap<String, Arc<Testnet>>>);
 
-/// Networks kept at most: drawn milestones make new ones without end.
+/// The largest number of cached networks: drawn milestones make new ones without end.
 const NETWORKS_MAX: usize = 64;
 
 impl Networks {
@@ -45,7 +45,7 @@ impl Networks {
     }
 }
 
-/// Seeds that one part of a search has in a row, so that the parts of a set of seeds stay few ranges.
+/// The number of consecutive seeds in one part of a search, so that a part's set of seeds has few ranges.
 const BLOCK: u64 = 64;
 
 /// The parameters of a search.
@@ -60,11 +60,11 @@ pub struct Search {
     pub part: Option<(u64, u64)>,
     /// Threads, at least 1.
     pub jobs: usize,
-    /// Some runs branch from rare states of earlier ones.
+    /// True if some runs branch from rare states of earlier ones.
     pub guided: bool,
 }
 
-/// One thing that does not hold, over a whole search.
+/// One finding, with all runs of a search that showed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The finding as it showed in the run of the lowest seed.
@@ -140,7 +140,7 @@ impl Search {
         }
     }
 
-    /// Plays runs of which some branch; none is held against the model of a node.
+    /// Plays the runs of a guided search. None is compared with the model of a node.
     fn run_guided(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary) + Sync) -> Summary {
         let (mut guide, summary) = (Guide::new(&self.frame), Mutex::new(Summary::default()));
         for first in (0..self.runs).step_by(guided::BATCH) {
@@ -177,7 +177,7 @@ impl Search {
         summary.into_inner().expect("all threads have ended well")
     }
 
-    /// [`Search::run`] of those runs that have not been played yet; what came of those that have is counted in.
+    /// Plays the runs that `so_far` does not contain, like [`Search::run`]. The result includes `so_far`.
     pub fn go_on(
         &self,
         so_far: Summary,
@@ -239,7 +239,7 @@ impl Search {
         !done.missing(self.seed..=self.seed.saturating_add(last)).any(is_played_here)
     }
 
-    /// Returns true if all of these seeds are among those asked for.
+    /// Returns true if all seeds of `done` belong to this search.
     pub fn asks_for(&self, done: &SeedSet) -> bool {
         let is_within = |seed: u64| seed.checked_sub(self.seed).is_some_and(|index| index < self.runs);
         done.first().is_none_or(is_within) && done.last().is_none_or(is_within)
@@ -256,8 +256,8 @@ impl Search {
     }
 }
 
-/// Plays a drawn scenario, and asks for liveness when its last fault is over. Ends as soon as an invariant of this name
-/// is broken, if one is given, or `stop` is set. With `behaviour`, each node is held against the model of an honest one.
+/// Plays a drawn scenario, and requires liveness once its last fault is over. The run ends as soon as the invariant `until` is broken,
+/// if it is given, or `stop` is set. With `behaviour`, each node is compared with the model of an honest one.
 pub fn play(
     scenario: &Scenario,
     networks: &Networks,

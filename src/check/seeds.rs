@@ -37,12 +37,12 @@ impl SeedSet {
         self.count
     }
 
-    /// The lowest seed; `None` of an empty set.
+    /// The lowest seed, or `None` for an empty set.
     pub fn first(&self) -> Option<u64> {
         self.ranges.first().map(|range| *range.start())
     }
 
-    /// The highest seed; `None` of an empty set.
+    /// The highest seed, or `None` for an empty set.
     pub fn last(&self) -> Option<u64> {
         self.ranges.last().map(|range| *range.end())
     }
@@ -55,7 +55,7 @@ impl SeedSet {
         self.ranges.iter().map(of_range).fold(0, u64::saturating_add)
     }
 
-    /// The lowest seed that is not in another set; `None` of a subset.
+    /// The lowest seed that is not in another set, or `None` for a subset.
     pub fn first_outside(&self, other: &Self) -> Option<u64> {
         self.ranges.iter().find_map(|range| other.first_missing(range.clone()))
     }

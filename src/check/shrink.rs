@@ -3,7 +3,8 @@
 //! 1. A *pass* proposes smaller values of one kind, the boldest first: a list without half of it, then without a quarter,
 //!    down to single items; a number at its least, then halfway there, down to one less.
 //! 2. The first proposal that still fails becomes the value.
-//! 3. The same pass proposes anew from there, and goes on at the same place: what was refused before it is not tried again.
+//! 3. The same pass proposes anew from there, and continues at the same place. Proposals that were rejected before that place are not
+//!    tried again.
 //! 4. When the pass has nothing left, the next pass begins.
 //! 5. When all passes have gone by and the value is as it was before them, it is minimal: no single proposal makes it
 //!    smaller. Otherwise all passes begin again.
@@ -47,8 +48,8 @@ pub fn shrink<T: Clone + PartialEq>(
     }
 }
 
-/// One pass until it has nothing left to propose that fails. A proposal that was refused is not tried again in the
-/// same place: after a success the pass goes on where it was. `false` if it may try no more.
+/// Runs one pass until none of its proposals fails. After a success the pass continues at the same place, and does not try the
+/// rejected proposals again. Returns false if `may_try` ended it.
 fn exhaust<T: Clone + PartialEq>(
     shrunk: &mut Shrunk<T>,
     pass: &dyn Fn(&T) -> Vec<T>,

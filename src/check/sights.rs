@@ -1,5 +1,5 @@
 //! Events that a search should see sometimes, beside forks and rollbacks: conditions of the network, rare contents of blocks,
-//! faults where they bite. A search names those that it never saw: it has not looked there.
+//! faults at critical moments. A search names the events that it never saw, since it has not looked there.
 
 use super::Sometimes;
 use crate::{
@@ -16,12 +16,12 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Declares the names, so that the list of all is whole.
+/// Declares the names, so that the list contains them all.
 macro_rules! sights {
     ($($(#[$doc:meta])* $constant:ident: $name:literal;)*) => {
         $($(#[$doc])* pub const $constant: &str = $name;)*
 
-        /// All of them, in the order in which they are printed.
+        /// The names of all sights, in the order in which they are printed.
         pub const SIGHTS: [&str; [$($name),*].len()] = [$($name),*];
     };
 }
@@ -93,7 +93,7 @@ pub(super) struct Sights {
 }
 
 impl Sights {
-    /// A fault begins or ends; the highest chain ends with `best`.
+    /// Handles the beginning or the end of a fault. The highest chain has the height `best`.
     pub(super) fn network(&mut self, event: &NetworkEvent<'_>, tree: &BlockTree, best: Height, told: &mut Sometimes) {
         match event {
             NetworkEvent::FaultBegan { index, .. } => {
@@ -116,12 +116,12 @@ impl Sights {
         }
     }
 
-    /// A node was dropped by another.
+    /// Counts that a node was dropped by another.
     pub(super) fn removed(&mut self, node: NodeId) {
         *self.removed.entry(node).or_default() += 1;
     }
 
-    /// A block that no node had before.
+    /// Counts the sights of a block that no node had before.
     pub(super) fn block(&self, tree: &BlockTree, link: &Link, told: &mut Sometimes) {
         link.block().transactions.iter().for_each(|transaction| of_transaction(transaction, told));
         let Some(parent) = link.parent() else { return };
@@ -140,7 +140,7 @@ impl Sights {
         (0..self.running.values().filter(near).count()).for_each(|_| told.count(BOUNDARY));
     }
 
-    /// Adds the sights that held all along, or that are known at the end only.
+    /// Counts the sights that hold for a whole run, or that are known only at its end.
     pub(super) fn of_run(&self, scenario: &Scenario, tally: &Tally, told: &mut Sometimes) {
         let counted = [
             (LOSS, tally.lost),
@@ -178,7 +178,7 @@ impl Sights {
         }
     }
 
-    /// Returns the number of times that these nodes were dropped, where they are listed by number.
+    /// Returns the number of times that these nodes were dropped. A span or a share counts all nodes.
     fn dropped(&self, nodes: &Nodes) -> u64 {
         let listed = |node: &NodeId| match nodes {
             Nodes::List(list) => list.contains(&NodeRef::Number(node.0)),

@@ -1,4 +1,4 @@
-//! Simpler scenarios in what a network and an action can say: whole networks, plain clocks, fewer members.
+//! Proposals of simpler networks, actions and faults: links without imperfections, plain clocks, fewer members.
 
 use crate::{
     scenario::{
@@ -54,7 +54,7 @@ pub(super) fn networks(scenario: &Scenario) -> Vec<Scenario> {
     all
 }
 
-/// Actions that say less.
+/// Proposes actions with fewer parameters.
 pub(super) fn actions(action: &Action) -> Vec<Action> {
     let simpler = [
         Action { signers: Vec::new(), ..action.clone() },
@@ -66,7 +66,8 @@ pub(super) fn actions(action: &Action) -> Vec<Action> {
     simpler.into_iter().filter(|simpler| simpler != action).collect()
 }
 
-/// A fault that begins with a height, at an earlier one, or over sooner.
+/// Proposes simpler forms of a fault that begins with a height: an earlier end, or a beginning at a time in
+/// place of the height.
 pub(super) fn faults(fault: &Fault) -> Vec<Fault> {
     let (Trigger::HeightAtAny(from), Some(Trigger::Seconds(until))) = (&fault.from, &fault.until) else {
         return Vec::new();

@@ -96,9 +96,9 @@ pub struct Played {
     pub slots: u32,
     /// The way the run ended, as `dposlab run` says it.
     pub ended: Ended,
-    /// The digest of all events until then, which `dposlab run` prints of the same scenario and seed.
+    /// The digest of all events until then, which `dposlab run` prints for the same scenario and seed.
     pub digest: Digest,
-    /// The number of times that interesting things happened; see [`super::conduct`].
+    /// The counts of interesting events; see [`super::conduct`].
     pub sometimes: Sometimes,
     /// Findings about the nodes' conduct. The rules themselves may be their cause.
     pub findings: Vec<Finding>,
@@ -111,13 +111,13 @@ pub struct Counterexample {
     pub broken: Broken,
     /// The seed of the run, which a scenario file does not hold.
     pub seed: u64,
-    /// The scenario of the run. A broken invariant is asserted in it; a broken claim in Rust stands in its description.
+    /// The scenario of the run. A broken invariant is asserted in it. Its description names a broken claim in Rust.
     pub scenario: Scenario,
     /// The file that holds the scenario, if [`Builder::counterexample`] asked for one, or why it could not be written.
     pub file: Option<Result<PathBuf, String>>,
 }
 
-/// Something does not hold.
+/// The property that a run broke.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Broken {
     /// A claim of [`Simulation::always`].
@@ -183,7 +183,7 @@ impl fmt::Display for Counterexample {
 impl std::error::Error for Counterexample {}
 
 impl Simulation {
-    /// Begins to put one together.
+    /// Returns a builder with the default settings.
     pub fn builder() -> Builder {
         let scenario = Scenario {
             version: 1,
@@ -205,12 +205,12 @@ impl Simulation {
         Builder { scenario, seed: 1, counterexample: None }
     }
 
-    /// Must hold at the end of every slot.
+    /// Adds a claim that must hold at the end of every slot.
     pub fn always(&mut self, name: impl Into<String>, holds: impl Fn(&SlotEnd<'_>) -> bool + 'static) {
         self.always.push(Claim { name: name.into(), holds: Box::new(holds) });
     }
 
-    /// Must hold at the end of some slot within `rounds` rounds' worth of slots from the start.
+    /// Adds a claim that must hold at the end of some slot, within `within_rounds` rounds' worth of slots from the start.
     pub fn eventually(
         &mut self,
         name: impl Into<String>,
@@ -230,11 +230,11 @@ impl Simulation {
         &self.scenario
     }
 
-    /// Plays as `dposlab run` does: all rounds, or until the chain halts, stalls or meets its time limit; and on, as long as a claim
-    /// may still come to hold. Every block is held against all invariants of a chain.
+    /// Plays as `dposlab run` does: all rounds, or until the chain halts, stalls or meets its time limit. The run continues for as long
+    /// as a claim may still come to hold. Every block is held against all invariants of a chain.
     ///
     /// # Errors
-    /// The first thing that does not hold, with the scenario that shows it.
+    /// The first property that does not hold, with the scenario that shows it.
     pub fn play(mut self) -> Result<Played, Box<Counterexample>> {
         let file = self.counterexample.take();
         self.run().map_err(|broken| {
@@ -333,7 +333,7 @@ impl<'a> SlotEnd<'a> {
         self.now
     }
 
-    /// The block a node stands on; of one that is down, the block it had stored.
+    /// The block that a node stands on. For a node that is down, the block that it had stored.
     pub fn tip(&self, node: NodeId) -> Option<&Arc<Link>> {
         self.tips().nth(node.0 as usize)
     }
@@ -379,25 +379,25 @@ impl<'a> SlotEnd<'a> {
 }
 
 impl Builder {
-    /// Active delegates, one node each.
+    /// Sets the number of active delegates, each on a node of its own.
     pub fn delegates(mut self, count: u32) -> Self {
         self.scenario.network.delegates = count;
         self
     }
 
-    /// Registered delegates beyond those, on nodes of their own.
+    /// Sets the number of registered delegates beyond the active ones, each on a node of its own.
     pub fn standby(mut self, count: u32) -> Self {
         self.scenario.network.standby = count;
         self
     }
 
-    /// Nodes without a delegate.
+    /// Sets the number of nodes without a delegate.
     pub fn relays(mut self, count: u32) -> Self {
         self.scenario.network.relays = count;
         self
     }
 
-    /// Rounds to play, the one of the genesis block included.
+    /// Sets the number of rounds to play, including the round of the genesis block.
     pub fn rounds(mut self, count: u32) -> Self {
         self.scenario.rounds = count;
         self
@@ -415,13 +415,13 @@ impl Builder {
         self
     }
 
-    /// The seconds of a slot; 8, if not said.
+    /// Sets the length of a slot in seconds. Default: 8.
     pub fn block_time(mut self, seconds: u32) -> Self {
         self.scenario.network.block_time_s = seconds;
         self
     }
 
-    /// A change of reward or delegates at a height; after those of lower heights.
+    /// Adds a change of reward or delegates at a height. Changes at lower heights must be added before it.
     pub fn milestone(mut self, change: Change) -> Self {
         self.scenario.network.milestones.push(change);
         self
@@ -469,13 +469,13 @@ impl Builder {
         self
     }
 
-    /// The part of all messages that is lost for good, from 0 to 1.
+    /// Sets the share of messages that are lost for good, from 0 to 1.
     pub fn loss(mut self, part: f64) -> Self {
         self.scenario.network.model.loss = part;
         self
     }
 
-    /// The part of all messages that arrives twice, from 0 to 1.
+    /// Sets the share of messages that arrive twice, from 0 to 1.
     pub fn duplication(mut self, part: f64) -> Self {
         self.scenario.network.model.duplication = part;
         self
@@ -529,19 +529,19 @@ impl Builder {
         self
     }
 
-    /// The time that nodes take to validate, forge and serve blocks, of all alike or by class.
+    /// Sets the time that nodes take to validate, forge and serve blocks, for all nodes or by class.
     pub fn processor(mut self, processor: impl Into<ProcessorPlan>) -> Self {
         self.scenario.network.model.processor = Some(processor.into());
         self
     }
 
-    /// The errors of the nodes' clocks, of all alike or by class.
+    /// Sets the errors of the nodes' clocks, for all nodes or by class.
     pub fn clocks(mut self, clocks: impl Into<ByClass<Clocks>>) -> Self {
         self.scenario.network.model.clocks = Some(clocks.into());
         self
     }
 
-    /// The treatment of signatures: real ones, if not said. Modelled ones cost a hash.
+    /// Sets the treatment of signatures. Default: real. A modelled signature costs one hash.
     pub fn crypto(mut self, crypto: CryptoMode) -> Self {
         self.scenario.crypto = crypto;
         self
@@ -558,19 +558,20 @@ impl Builder {
         self
     }
 
-    /// Something that goes wrong, or actors that behave against the protocol: a [strategy](crate::sim::strategy) is the kind of a fault.
+    /// Adds a fault: something that goes wrong, or actors that behave against the protocol. A [strategy](crate::sim::strategy) is a kind
+    /// of fault.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.scenario.faults.push(fault);
         self
     }
 
-    /// Several of them.
+    /// Adds several faults.
     pub fn faults(mut self, faults: impl IntoIterator<Item = Fault>) -> Self {
         self.scenario.faults.extend(faults);
         self
     }
 
-    /// Transactions that are handed in.
+    /// Adds a workload of submitted transactions.
     pub fn workload(mut self, workload: Workload) -> Self {
         self.scenario.workloads.push(workload);
         self
@@ -582,26 +583,26 @@ impl Builder {
         self
     }
 
-    /// The time for which a chain may not grow before the run is ended; four rounds' worth of slots, if not said.
+    /// Sets the time without growth of the chain after which the run ends. Default: four rounds' worth of slots.
     pub fn stall(mut self, rule: StallRule) -> Self {
         self.scenario.stall = Some(rule);
         self
     }
 
-    /// The virtual seconds after which a run is ended.
+    /// Sets the virtual seconds after which the run ends.
     pub fn time_limit(mut self, seconds: u32) -> Self {
         self.scenario.time_limit_seconds = Some(seconds);
         self
     }
 
-    /// The file that a run is written to in which something does not hold: `dposlab run` and `dposlab explain` take it. While
-    /// proptest shrinks, each smaller one takes the place of the one before.
+    /// Sets the file to which the scenario of a broken run is written. `dposlab run` and `dposlab explain` read it. While proptest
+    /// shrinks, each smaller scenario replaces the one before.
     pub fn counterexample(mut self, file: impl Into<PathBuf>) -> Self {
         self.counterexample = Some(file.into());
         self
     }
 
-    /// A transaction that a client hands in.
+    /// Adds a transaction that a client submits.
     pub fn action(mut self, action: Action) -> Self {
         self.scenario.actions.push(action);
         self
@@ -619,7 +620,8 @@ impl Builder {
     /// Makes the simulation, to which properties can be added.
     ///
     /// # Errors
-    /// A number is out of range, a fault names a node that there is not, or an assertion cannot be read: which, and what is allowed.
+    /// A number is out of range, a fault names an unknown node, or an assertion cannot be read. The error names the place and what is
+    /// allowed.
     pub fn build(self) -> Result<Simulation, ScenarioError> {
         let Self { scenario, seed, counterexample } = self;
         let file = Path::new("simulation");

@@ -11,9 +11,9 @@
 //!                                 whole    at a round's end: is every other wallet what it was, is all of it listed?
 //! ```
 //!
-//! A step is judged once for a block, however many nodes take it in, and costs time in proportion to the wallets and not
-//! to the height: what [`super::invariants`] says of a whole chain follows from it block by block. Where the two
-//! overlap, they are written twice on purpose, so that one mistake cannot hide in both.
+//! A step is judged once for a block, however many nodes apply it. This takes time in proportion to the wallets and not
+//! to the height: the invariants of a whole chain ([`super::invariants`]) follow from it block by block. Rules that both
+//! modules check are written twice on purpose, so that one mistake cannot hide in both.
 
 mod account;
 mod authority;
@@ -43,11 +43,11 @@ pub(super) struct BlockStep<'a> {
     pub block: &'a Block,
     pub before: &'a State,
     pub after: &'a State,
-    /// The wallets that are not after the block what they were before, and what those were.
+    /// The wallets that the block changed, each with its value before the block.
     pub changed: Vec<(&'a Wallet, Option<&'a Wallet>)>,
 }
 
-/// Something that holds of every step.
+/// An invariant that holds for every step.
 pub struct StepInvariant {
     /// Short and unique, as in reports.
     pub name: &'static str,
@@ -120,10 +120,10 @@ pub const STEP_INVARIANTS: [StepInvariant; 16] = [
     },
 ];
 
-/// Holds every invariant of a step against a block; nothing is asked of genesis.
+/// Checks every invariant of a step for a block. Genesis always passes.
 ///
-/// Judges a step. It trusts the parent: within a round it counts vote weights on from the parent's. At a round's end, and
-/// after genesis, they are counted anew.
+/// The check trusts the parent: within a round it derives vote weights from the parent's. At a round's end, and after
+/// genesis, it counts them anew.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -147,7 +147,7 @@ pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &State) -> Result<(
 }
 
 impl BlockStep<'_> {
-    /// Returns true if the block is the last of its round: by counting, with nothing of the ledger's schedule.
+    /// Returns true if the block is the last of its round. It counts by itself, without the ledger's schedule.
     fn ends_round(&self) -> bool {
         let (mut first, mut members) = (1, 0);
         let next = self.block.header.height.0 + 1;

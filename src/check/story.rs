@@ -31,7 +31,7 @@ impl From<Event> for Happened {
 }
 
 impl Told {
-    /// Blocks that just come in are not; what makes one chain differ from another is.
+    /// Returns true for an event that makes one chain differ from another. Blocks that merely arrive are not worth a line.
     pub(super) fn is_worth_telling(event: &Event) -> bool {
         matches!(
             event,

@@ -7,7 +7,7 @@
 //!   Play     a small network on which stages are played, fork by fork    strategies/play.rs
 //! ```
 //!
-//! Indexes wrap around, so every value means something; whether an attempt is allowed, the chain it is made on decides.
+//! Indexes wrap around, so every value has a meaning. The chain decides whether an attempt is allowed.
 
 mod attempt;
 mod play;
@@ -42,13 +42,13 @@ pub struct Try {
 /// A flaw that a transaction of any type can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// One nonce too many.
+    /// A nonce that leaves a gap of one.
     NonceGap,
     /// The nonce of the transaction before.
     NonceAgain,
     /// A second signature by a key that is not the wallet's.
     WrongSecondKey,
-    /// More than the sender has, as the fee.
+    /// A fee above the sender's balance.
     Fee,
 }
 

@@ -1,8 +1,8 @@
 //! A scenario out of a seed: every knob is sometimes off and sometimes extreme, so that two extremes meet now and then.
 //! Source: A. Groce et al., Swarm testing (2012).
 //!
-//! Everything that goes wrong is a fault with an end, so that when the last one is over the network is whole and can be
-//! asked to come to one chain. The run itself always has the seed 1: the scenario alone says what happens.
+//! Everything that goes wrong is a fault with an end. So the network is whole once the last one is over, and must then
+//! converge to one chain. The run itself always has the seed 1: the scenario alone decides its course.
 
 mod deeds;
 mod faults;
@@ -24,9 +24,9 @@ type Draw = rand_chacha::ChaCha8Rng;
 
 /// Virtual time in which all nodes must have come to one chain once all faults are over, in seconds: half an hour.
 const BOUND_SECONDS: u32 = 1_800;
-/// One run of this number is held against the model, where they are drawn.
+/// With `Modelled::Drawn`, one run in this number is compared with the model.
 const MODELLED_OF: u64 = 4;
-/// Slots in which things go wrong, give or take.
+/// The approximate number of slots with faults.
 const TROUBLED_SLOTS: u32 = 120;
 
 /// The parameters around which a search draws its scenarios.
@@ -42,17 +42,17 @@ pub struct Frame {
     pub delegates: Option<u32>,
     /// Rounds in which things go wrong, if not derived from the number of delegates.
     pub rounds: Option<u32>,
-    /// In which runs each node is held against the model of an honest one as well.
+    /// The runs in which each node is also compared with the model of an honest one.
     pub behaviour: Modelled,
 }
 
-/// In which runs of a search each node is held against the model of an honest one.
+/// The choice of runs in which each node is compared with the model of an honest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Modelled {
     Always,
-    /// In one run of four, by its seed. The networks of these runs are quick and have no flaw, and no fault touches clocks or
-    /// messages or doubles a forger: where answers come late or not at all, the model loses track and raises false alarms. A
-    /// scenario that is not like that is never held against the model.
+    /// One run in four, chosen by its seed. The networks of these runs are fast and without a flaw, and no fault affects
+    /// clocks or messages or adds a second forger. With late or missing answers the model would lose track and raise false
+    /// alarms. So a scenario without these properties is never compared with the model.
     #[default]
     Drawn,
     Never,
@@ -68,7 +68,7 @@ impl Frame {
         }
     }
 
-    /// The number of runs among those of these seeds in which each node is held against the model.
+    /// Returns the number of runs, among those of `seeds`, in which each node is compared with the model.
     pub fn modelled_among(&self, seeds: &SeedSet) -> u64 {
         match self.modelled() {
             Modelled::Always => seeds.count(),
@@ -77,7 +77,7 @@ impl Frame {
         }
     }
 
-    /// In which runs the model is used, if its rules and the scenario allow it.
+    /// Returns the runs to compare with the model: none if the rules or the base do not allow it.
     fn modelled(&self) -> Modelled {
         let is_known = match &self.base {
             Some(base) => base.rules(u32::MAX).is_of_the_reference(),
@@ -93,7 +93,7 @@ pub fn rounds_to_converge(delegates: u32) -> u32 {
     BOUND_SECONDS.div_ceil(8 * delegates).max(4)
 }
 
-/// The least number of rounds in which a network's chain gets so high.
+/// Returns the smallest number of rounds in which a network's chain reaches `height`.
 pub fn rounds_for(network: &NetworkSection, height: u32, turn: u32) -> u32 {
     let last = |round: u32| {
         let (first, seats) = network.round(round, turn);
@@ -102,7 +102,7 @@ pub fn rounds_for(network: &NetworkSection, height: u32, turn: u32) -> u32 {
     (1..).find(|round| last(*round) >= height).unwrap_or(1)
 }
 
-/// Returns true if a network, faults apart, is good enough to be asked for one growing chain.
+/// Returns true if a network, faults apart, is good enough to require one growing chain.
 pub fn is_whole(model: &NetworkModel) -> bool {
     network::is_whole(model)
 }
@@ -155,7 +155,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     scenario
 }
 
-/// The slots in which things go wrong.
+/// Returns the number of slots in which faults occur.
 pub(super) fn troubled_slots(frame: &Frame, network: &NetworkSection) -> u32 {
     let seats = network.delegates;
     seats * frame.rounds.unwrap_or_else(|| (TROUBLED_SLOTS / seats).clamp(3, 12))
@@ -172,7 +172,7 @@ pub(super) fn make_room(scenario: &mut Scenario, slots: u32) {
     scenario.actions.retain(|action| action.height <= last);
 }
 
-/// Returns true if nothing makes messages late, lost or doubled, clocks wrong, or forgers two.
+/// Returns true if nothing delays, loses or doubles messages, sets clocks wrong, or adds a second forger.
 fn is_easy(scenario: &Scenario) -> bool {
     network::is_easy(&scenario.network.model) && scenario.faults.iter().all(|fault| is_easy_fault(&fault.kind))
 }
@@ -188,16 +188,17 @@ fn draw_rules(draw: &mut Draw, scenario: &mut Scenario) {
         let limit = *[2, 2, 3, 4, 5, 8, 12_i64].choose(draw).unwrap_or(&12);
         set(&mut scenario.rules, "pool.max_transactions", limit);
     }
-    // A question that comes twice breaks the limits of who asked it, and a network that hangs up on itself says nothing.
+    // A duplicated request breaks the limits of its sender, and a network whose nodes hang up on each other shows nothing.
     if scenario.network.model.duplication > MANY_DOUBLED {
         set(&mut scenario.rules, "node.rate_limits", false);
     }
 }
 
-/// Above this share of messages that come twice, nodes do not limit their callers.
+/// The share of duplicated messages above which nodes do not limit their callers.
 const MANY_DOUBLED: f64 = 0.005;
 
-/// The heights with which the last two blocks of a round or the first two of the next follow, up to a height.
+/// Returns the heights up to `last` whose next block is one of the last two of a round or of the first two of the next
+/// round.
 fn near_boundary(network: &NetworkSection, last: u32) -> Vec<u32> {
     let firsts =
         (2..).map(|round| network.round(round, 1).0).take_while(|first| *first <= last.max(network.delegates + 1));

@@ -1,4 +1,4 @@
-//! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
+//! One run with watchers and a verdict: safety during all faults, and liveness once they are over.
 
 use super::{
     liveness::{Alive, Liveness},
@@ -12,10 +12,10 @@ use crate::{
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Ends with
-/// the slot in which liveness is decided, where it is asked for, an invariant of the name `until` is broken, if one is
-/// given, or `stop` is set. Others may watch beside it. A scenario that asserts
-/// something is played as `dposlab run` plays it, to the end: what must hold by then may still come.
+/// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. The run ends
+/// with the slot in which the required liveness is decided, the invariant `until` is broken, or `stop` is set.
+/// `beside` adds watchers. A scenario with assertions is played to its end, as by `dposlab run`, since a condition may
+/// still come to hold.
 pub fn play(
     scenario: &Scenario,
     testnet: &Testnet,

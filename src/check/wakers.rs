@@ -1,4 +1,4 @@
-//! No wait without a waker: whatever phase an actor is in that only an event ends, such an event is ahead.
+//! No wait without a waker: for each phase of an actor that only an event ends, such an event is pending.
 //!
 //! ```text
 //!   actors  ─► the phases they are in, and what ends each (`actors::wait`) ─┐
@@ -6,11 +6,11 @@
 //!   queue, and inputs that wait at slow or paused nodes (`sim::Outlook`) ───┘
 //! ```
 //!
-//! 1. Actors say which phases they are in. They are not asked whether something will come: the queue is.
+//! 1. Actors report their phases. The queue, and not the actor, shows whether an event is pending.
 //! 2. A phase that ends by a later one has that one, which is judged by itself. So only the last of a chain of phases is reported.
 //! 3. A wake-up has to be due in time where clocks run true and no node is slow.
-//! 4. A node that is down waits for nothing. One that stands still keeps what comes, and so keeps what wakes it.
-//! 5. A slow node with inputs that wait has to be called.
+//! 4. A node that is down waits for nothing. A paused node retains its inputs, and so retains the input that wakes it.
+//! 5. A slow node with waiting inputs must have a pending call.
 //! 6. A deviant node is judged like the others. Deviations change what an actor sends, and four of them keep something from it:
 //!    a delegate that is switched off in all rounds hears nothing, and waits for nothing; one that forges out of turn, or
 //!    late, may miss an answer of its relay, for which it has a timer; a peer that withholds its delegate's blocks or refuses

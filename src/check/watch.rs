@@ -47,10 +47,10 @@ use std::{
     time::Duration,
 };
 
-/// Events told in a story at most: the last ones before a finding.
+/// The largest number of events in a story: the last ones before a finding.
 const TOLD: usize = 40;
 
-/// Watches one run. Clones share what was seen: one goes to the stage, one stays to be asked.
+/// The watch over one run. Clones share its observations: one observes the stage, another answers queries.
 #[derive(Clone)]
 pub struct Watch(Arc<Mutex<Seen>>);
 
@@ -61,7 +61,7 @@ pub struct Seen {
     nodes: Vec<Node>,
     tips: Tips,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
-    /// The block last taken in by any node, and what came of it: the next node takes in the same, as a rule.
+    /// The block that a node applied last. As a rule the next node applies the same block.
     last: Option<Arc<Link>>,
     /// The first of each invariant and cause, in the order found.
     findings: Vec<Finding>,
@@ -92,20 +92,21 @@ struct Node {
     moved: Option<SimTime>,
     /// The block from which its chain grew at that time. Its tip, once its pool has dropped something later.
     grew_from: Arc<Link>,
-    /// Does what a fault tells it; its conduct is not judged.
+    /// True if a fault makes it deviate. Its conduct is not judged.
     deviant: bool,
-    /// Another node forges for its delegate beside it, so its relay may have that one's block before its own.
+    /// True if another node forges for its delegate beside it, so that its relay may have that node's block before its own.
     paired: bool,
-    /// A fault has its delegate break the rules of forging, or has another node forge for it. The claims of its blocks are not judged.
+    /// True if a fault makes its delegate break the rules of forging, or makes another node forge for it. The claims of its blocks are
+    /// not judged.
     irregular: bool,
     /// The last block its delegate made.
     forged: Option<(Slot, Arc<Block>)>,
-    /// Its relay has taken that one: what becomes of it when it comes back from others is nothing of the delegate's.
+    /// True if its relay has applied that block. A later refusal of a copy from other nodes does not concern the delegate.
     forged_taken: bool,
     /// The greatest height at which it made a block, by the delegate, where a rule of finality asks.
     forged_up_to: BTreeMap<PublicKey, Height>,
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
-    /// Judged when all that left with it is known.
+    /// The transactions that have left the pool. They are judged once all that left together are known.
     removed: Vec<TransactionId>,
     /// The transactions that were pending until a block of its chain took them in.
     taken: BTreeMap<TransactionId, Arc<SignedTransaction>>,
@@ -136,8 +137,8 @@ impl Watch {
         watch
     }
 
-    /// A watch over a run of `nodes` nodes that begin on `tip`; the conduct of `deviants` is not judged, and of the `paired` not that
-    /// their relays take their blocks.
+    /// A watch over a run of `nodes` nodes that begin on `tip`. It does not judge the conduct of `deviants`, nor whether the relays of
+    /// the `paired` accept their blocks.
     pub fn new(
         tree: Arc<BlockTree>,
         tip: &Arc<Link>,
@@ -183,7 +184,7 @@ impl Watch {
         })))
     }
 
-    /// A watch over a run that goes on from here beside this one: what was seen so far is known to both.
+    /// Returns an independent copy, for a copy of the run that continues from this instant.
     pub fn apart(&self) -> Self {
         Self(Arc::new(Mutex::new(self.seen().clone())))
     }
@@ -205,7 +206,7 @@ impl Seen {
         &self.sometimes
     }
 
-    /// Counts what held all along, or is known at the end of a run only.
+    /// Counts the sights that hold for a whole run, or that are known only at its end.
     pub fn close(&mut self, scenario: &Scenario, tally: &Tally) {
         self.sights.of_run(scenario, tally, &mut self.sometimes);
     }
@@ -262,12 +263,12 @@ impl Seen {
         }
     }
 
-    /// Notes that something does not hold, if it is the first time for its invariant.
+    /// Records a finding, if it is the first of its invariant.
     pub fn find(&mut self, conduct: &Conduct, now: SimTime, node: Option<NodeId>, block: Option<&Link>, what: String) {
         self.find_for(conduct, "", now, node, block, what);
     }
 
-    /// Notes that something does not hold, if it is the first time for its invariant and cause.
+    /// Records a finding, if it is the first of its invariant and cause.
     pub fn find_for(
         &mut self,
         conduct: &Conduct,
@@ -280,7 +281,7 @@ impl Seen {
         self.find_proved(conduct, (cause, Certificate::None), now, node, block, what);
     }
 
-    /// Notes that something does not hold, if it is the first time for its invariant and cause with a certificate, or without.
+    /// Records a finding, if it is the first of its invariant and cause with a certificate, or without.
     pub(super) fn find_proved(
         &mut self,
         conduct: &Conduct,
@@ -306,8 +307,8 @@ impl Seen {
         });
     }
 
-    /// Notes a finding, if it is the first of its invariant and cause with a certificate, or without; adds when it showed, and
-    /// what came before.
+    /// Records a finding, if it is the first of its invariant and cause with a certificate, or without. Adds its time and the events
+    /// before it.
     pub(super) fn found(&mut self, mut finding: Finding) {
         if !self.findings.iter().any(|known| known.signature() == finding.signature()) {
             finding.after_seconds = finding.at.seconds_since(self.start);
@@ -360,7 +361,7 @@ impl Seen {
         }
     }
 
-    /// Once for each block.
+    /// Judges a block. Called once for each block.
     fn judge(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
         self.judged.insert(link.id(), applied.clone());
         self.heard.takes(link);
@@ -416,7 +417,7 @@ impl Seen {
         }
     }
 
-    /// The final blocks of this chain and of any other node's are on one chain.
+    /// Judges that the final blocks of all nodes are on one chain, and that the agreed height does not fall.
     fn judge_final(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Applied) {
         if let Err(own) = self.finals.take(link, &applied.state) {
             let what = format!("{own:?} is final on its chain, and {:?} is on another one", self.finals.highest());
@@ -464,7 +465,7 @@ impl Seen {
         }
     }
 
-    /// Two nodes on one block that computed its state apart.
+    /// Compares the states that two nodes computed for one block.
     fn compare(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, first: &Applied, second: &Applied) {
         let same = first.state.wallets().eq(second.state.wallets()) && first.state.round() == second.state.round();
         if !same {
@@ -536,8 +537,9 @@ impl Seen {
         }
     }
 
-    /// The highest height that a chain has in common with a stronger one, its own where none is stronger; `None` if a stronger one parts
-    /// from it right above `to`. The chains are those of live nodes and those that a node left within the slot before.
+    /// Returns the highest height that a chain has in common with a stronger one, or its own height if no chain is stronger. `None` if a
+    /// stronger one parts from it right above `to`. The chains are those of live nodes and those that a node left within the slot
+    /// before.
     fn common_with_stronger(&self, now: SimTime, from: &Arc<Link>, to: &Arc<Link>) -> Option<Height> {
         let strength = |tip: &Arc<Link>| Strength::of(tip, &self.tree.applied(tip).state);
         let own = strength(from);
@@ -607,7 +609,7 @@ impl Observer for Watch {
         let seen = &mut *guard;
         seen.look_until(now);
         if let NetworkEvent::NodeDown { node, .. } = event {
-            // Others act for a while on what it told them of its chain.
+            // Other nodes act for a while on its last reports about its chain.
             let known = &mut seen.nodes[node.0 as usize];
             known.facts.leaves(now, &known.tip);
         }

@@ -1,4 +1,4 @@
-//! All who watch one run: what they are asked after each slot and at its end, and what came of it.
+//! The watchers of one run: their checks after each slot and at the end of the run, and the outcome.
 
 use super::{
     Behaviour, Certificate, Finding, Seen, Sometimes, Watch,
@@ -39,20 +39,20 @@ pub struct Outcome {
 /// Watchers of a run beside those of its invariants.
 #[derive(Clone, Default)]
 pub struct OptionalWatchers {
-    /// Each node is held against the model of an honest one.
+    /// True if each node is compared with the model of an honest one.
     pub behaviour: bool,
     /// Notes the states of nodes.
     pub states: Option<StateNotes>,
 }
 
 impl OptionalWatchers {
-    /// None but those of the model of an honest node, if each node is held against it.
+    /// Selects only the model of an honest node, if `behaviour` is set.
     pub fn model(behaviour: bool) -> Self {
         Self { behaviour, states: None }
     }
 }
 
-/// All who watch one run.
+/// The watchers of one run.
 pub(super) struct Watchers {
     watch: Watch,
     states: Option<StateNotes>,
@@ -112,18 +112,18 @@ impl Watchers {
         self.watch.seen()
     }
 
-    /// Appends what can decide what is found from now on.
+    /// Appends the memory that can decide later findings.
     pub(super) fn mark(&self, now: SimTime, out: &mut Saver) {
         self.seen().mark(now, out);
     }
 
-    /// At the end of each slot.
+    /// Checks conduct and assertions at the end of each slot.
     pub(super) fn slot_over(&mut self) {
         self.behaviour.iter().for_each(|behaviour| behaviour.tell(&mut self.watch.seen()));
         self.asserted.iter_mut().for_each(Asserted::slot_over);
     }
 
-    /// After the end of each slot: looks for liveness, and proves from the run as it is why there is none.
+    /// Checks liveness after the end of each slot, and proves from the present run why there is none.
     pub(super) fn prove(&self, stage: &InlineStage) {
         let mut seen = self.seen();
         seen.look_until(stage.world().now());
@@ -173,13 +173,13 @@ impl Asserted {
         Ok(Self { judge: judge(scenario, plan)?, watch: watch.clone(), slot_ends, blocktime })
     }
 
-    /// At the end of each slot: what does not hold, whatever comes.
+    /// Records, at the end of each slot, the assertions that can no longer hold.
     fn slot_over(&mut self) {
         self.note(self.slot_ends, self.judge.broken(self.slot_ends));
         self.slot_ends = self.slot_ends + self.blocktime;
     }
 
-    /// At the end of the run: what does not hold.
+    /// Records, at the end of the run, the assertions that do not hold.
     fn run_over(&self, end: SimTime, ended: Ended) {
         let verdicts = self.judge.verdicts(end, ended).into_iter();
         self.note(end, verdicts.filter(Verdict::is_broken).collect());

@@ -1,4 +1,4 @@
-//! `dposlab check`: searches for runs in which something does not hold, and makes them small.
+//! `dposlab check`: searches for runs that break an invariant or an assertion, and minimises them.
 
 mod exhaustive;
 mod told;
@@ -45,9 +45,9 @@ use std::{
     thread,
 };
 
-/// The rules of networks that are drawn, if no others are asked for: what breaks under these is no quirk of the reference.
+/// The default rules of drawn networks. A failure under these rules is no quirk of the reference.
 const DRAWN_RULES: &str = "corrected";
-/// Runs that are played if neither their number nor a time is given.
+/// The number of runs if neither `--runs` nor `--for` is given.
 const RUNS: u64 = 200;
 
 /// Search for runs that break an invariant: each run draws a network, a workload and faults from a seed of its own.
@@ -144,15 +144,15 @@ Examples:
   dposlab check --for forever --shard 1/2 --out out/one           until Ctrl-C; 'dposlab merge' joins the two folders
   dposlab check --exhaustive 2 --delegates 4         all that can come of two lost messages in eight slots";
 
-/// A finding of the search, and what became of it.
+/// A finding of the search, with its rate, its minimal scenario and its file.
 struct Told {
     signature: Signature,
     found: Found,
     is_known: bool,
-    /// How often it comes, if it is known.
+    /// The comparison with the recorded rate. `AsRecorded` if the cause is not known.
     rate: Rate,
     minimal: Option<Minimal>,
-    /// The scenario file, if it is not known.
+    /// The scenario file of a finding that is not known.
     file: Option<PathBuf>,
 }
 
@@ -166,9 +166,9 @@ struct Replayed {
 /// The outcome of a finding's file.
 enum FileOutcome {
     Shown(Box<Finding>),
-    /// It was played to its end and shows the finding no more.
+    /// Its run reached the end without the finding.
     Gone,
-    /// It was not played, and why.
+    /// The reason why the file was not played.
     NotPlayed(String),
 }
 
@@ -217,7 +217,7 @@ impl Check {
         self.outcome(&search, &searched.summary, &told, interrupted)
     }
 
-    /// The list of known causes, if one is given; its records are of runs drawn as this search draws.
+    /// Loads the list of known causes, if one is given. Its counts must come from runs that are drawn like those of this search.
     fn load_known(&self, search: &Search) -> Result<Known, Failure> {
         let (option, file) = match (&self.known, &self.record_known) {
             (Some(file), _) => ("--known", file),
@@ -283,7 +283,7 @@ impl Check {
         }
         let mut rules = toml::Table::new();
         match (&mut base, &self.rules) {
-            // A file is searched under the rules that it is played under.
+            // Without `--rules`, a scenario keeps its own rules.
             (Some(_), None) => {}
             (Some(base), Some(asked)) => {
                 base.rules.insert("base".to_owned(), asked.clone().into());
@@ -294,7 +294,7 @@ impl Check {
             }
         }
         Rules::from_toml(&rules).map_err(Failure::usage)?;
-        // Rules are looked for and not curves: the model of a signature is refused where the signature would be.
+        // The search tests rules and not cryptography: a modelled signature is refused in the same cases as a real one.
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
         let behaviour = if self.guided { Modelled::Never } else { self.behaviour };
         let frame = Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour };
@@ -408,7 +408,7 @@ impl Check {
         replayed
     }
 
-    /// Writes a file for each finding that is not known: small, as far as the budget goes.
+    /// Writes a file for each finding that is not known, minimised within the budget.
     fn write_all(
         &self,
         searched: &Searched,
@@ -431,7 +431,7 @@ impl Check {
             .map(|(signature, found)| {
                 let is_known = known.has(&signature);
                 let before = searched.replayed.iter().find(|one| one.signature == signature);
-                // A file that was not played stays, as long as it is there.
+                // A finding keeps a file that was not played, if the file still exists.
                 let is_good = |one: &&Replayed| !matches!(one.outcome, FileOutcome::Gone) && one.file.exists();
                 let file = before.filter(is_good).filter(|_| !is_known).map(|one| one.file.clone());
                 let rate = match is_known && self.known.is_some() {
@@ -449,7 +449,7 @@ impl Check {
         let is_wanted = |told: &Told| match (&told.file, before.get(&told.signature)) {
             _ if told.is_known => false,
             (None, _) => true,
-            // More runs may be spent now than were.
+            // The budget allows more runs than were tried before.
             (Some(_), Some(&ScenarioFile { tried: Some(tried), .. })) => {
                 tried < self.budget as u64 && told.found.seeds.count() > 0
             }
@@ -473,7 +473,7 @@ impl Check {
                 (None, _) => self.write(minimal)?,
             };
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // A file that does not show its finding is played by no later search.
+            // A file that does not show its finding is not recorded, so no later search plays it.
             if minimal.shown {
                 files.push((told.signature.clone(), ScenarioFile { name, size, tried }));
             }
@@ -487,7 +487,7 @@ impl Check {
         Ok(told)
     }
 
-    /// Minimises findings on as many threads as the search. When the user no longer waits, they stay as they are.
+    /// Minimises findings on as many threads as the search has. After an interrupt, findings stay as they are.
     fn make_small(&self, wanted: Vec<&mut Told>, search: &Search, networks: &Networks, stop: &AtomicBool) {
         let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
         let minimals: Vec<OnceLock<Minimal>> = wanted.iter().map(|_| OnceLock::new()).collect();
@@ -529,7 +529,7 @@ impl Check {
         minimal
     }
 
-    /// Writes a finding's file under a name that no other finding's has.
+    /// Writes a finding's file under a name that no other file has.
     fn write(&self, minimal: &Minimal) -> Result<PathBuf, Failure> {
         let text = minimal.to_toml();
         for number in 1_u32.. {
@@ -537,7 +537,7 @@ impl Check {
             match files::read_text(&path, TEXT_LIMIT) {
                 Ok(other) if other == text => return Ok(path),
                 Err(why) if why.kind() == io::ErrorKind::NotFound => return self.write_file(path, &text),
-                // Something else lies there, and stays.
+                // Another file has this name, and stays.
                 Ok(_) => {}
                 Err(_) if path.symlink_metadata().is_ok() => {}
                 Err(error) => return Err(failure_of_file(&path, "written", &error)),
@@ -563,13 +563,13 @@ impl Check {
 }
 
 impl Told {
-    /// Its cause is known, and comes more often than recorded.
+    /// Returns true if the cause is known and comes more often than recorded.
     fn comes_too_often(&self) -> bool {
         self.is_known && matches!(self.rate, Rate::More(_))
     }
 }
 
-/// The runs of a search that showed a cause, of all.
+/// The number of runs that showed a cause, out of all runs of the search.
 fn counted(summary: &Summary, signature: &Signature) -> Count {
     Count { so: summary.found.get(signature).map_or(0, |found| found.seeds.count()), of: summary.runs() }
 }
@@ -585,7 +585,7 @@ fn failure(error: DatabaseError) -> Failure {
     }
 }
 
-/// Shown on a terminal only, and gone when it is over.
+/// Returns a progress bar. Only a terminal shows it, until the caller clears it.
 fn bar(length: u64, template: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is fixed");
     ProgressBar::new(length).with_style(style)

@@ -29,10 +29,10 @@ Example:
   dposlab diff one.jsonl two.jsonl";
 
 impl Diff {
-    /// Compares.
+    /// Compares the traces and prints the first difference.
     ///
     /// # Errors
-    /// They differ, as printed on standard output; or a file is no trace.
+    /// The traces differ, or a file is no trace.
     pub fn run(self) -> Result<(), Failure> {
         match diff(&self.first, &self.second).map_err(Failure::usage)? {
             Difference::None { events } => {

@@ -23,9 +23,9 @@ use std::{
     sync::{Mutex, atomic::AtomicBool},
 };
 
-/// Sets of rules at most that a run is shown under beside its own.
+/// The largest number of other rule sets under which a run is played.
 const BESIDE_MOST: usize = 5;
-/// Lines of the diagram where not all are wanted.
+/// The number of lines of the diagram without `--full`.
 const LINES: usize = 60;
 
 /// Say why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
@@ -96,7 +96,7 @@ Examples:
   dposlab explain scenarios/healthy.toml --budget 0 --repeats 0      the run alone: no copies, no changes";
 
 impl Explain {
-    /// Explains.
+    /// Explains the run and prints the explanation.
     ///
     /// # Errors
     /// The file is no scenario, the page cannot be written, or a failure was explained.
@@ -121,7 +121,7 @@ impl Explain {
         if explanation.failed { Err(Failure::Told) } else { Ok(()) }
     }
 
-    /// Writes the page: as this file, or as the report in this folder, as `run --out` does.
+    /// Writes the page to the file `out`, or as `report.html` into the folder `out`.
     fn write(&self, explanation: &Explanation, out: &Path) -> io::Result<()> {
         let mut explanation = explanation.clone();
         self.name(&mut explanation, shown(&self.file));
@@ -223,7 +223,7 @@ impl Explain {
         Ok(explain_recorded(recorded, &self.options(session.seed), stop, &progress))
     }
 
-    /// Says of what it is an explanation.
+    /// Records the explained file, the replaced values and the command that reproduces the explanation.
     fn name(&self, explanation: &mut Explanation, file: String) {
         explanation.file = file;
         explanation.set = self.set.iter().map(ToString::to_string).collect();
@@ -253,7 +253,7 @@ impl Explain {
     }
 }
 
-/// A bar for each part, on a terminal only.
+/// A progress bar for each phase, on a terminal only.
 #[derive(Default)]
 struct Bars(Mutex<Option<(Phase, ProgressBar)>>);
 

@@ -82,7 +82,7 @@ impl Export {
         let written = self.write(&folder, &network, &chain, to, &mut out);
         match written.and_then(|()| out.flush().map_err(Stopped::Unwritten)) {
             Ok(()) => Ok(()),
-            // The reader has read enough.
+            // The reader of standard output has closed the pipe.
             Err(Stopped::Unwritten(why)) if why.kind() == io::ErrorKind::BrokenPipe && self.out.is_none() => Ok(()),
             Err(Stopped::Unwritten(why)) => Err(self.unwritten(&why)),
             Err(Stopped::Unread(why)) => Err(named(why)),
@@ -105,10 +105,10 @@ impl Export {
             }
         }
         let mut next = Height(chain.beginning.len() as u32 + 1);
-        // Blocks that come before their parents, since a start wrote these later.
+        // Blocks that precede their parents in the log, because a later start wrote the parents.
         let mut early: BTreeMap<Height, Block> = BTreeMap::new();
         folder.blocks(config, |block| -> Result<(), Stopped> {
-            // A block that nodes took at different times is in the log more than once.
+            // The log repeats a block that nodes accepted at different times.
             if block.height() >= next && chain.kept.contains(&block.id) {
                 early.insert(block.height(), block);
             }
@@ -144,7 +144,7 @@ impl From<FolderError> for Stopped {
 /// The reason why a folder has no whole chain.
 enum NoChain {
     Unread(FolderError),
-    /// The block that is missing, and who needs it.
+    /// The missing block and the reason why it is needed.
     Hole(String),
 }
 
@@ -160,7 +160,7 @@ struct Chain {
     beginning: Vec<Arc<Link>>,
     /// The blocks in the folder.
     kept: BTreeSet<BlockId>,
-    /// The height of the last.
+    /// The height of the last block.
     height: Height,
 }
 

@@ -61,7 +61,7 @@ enum Theme {
 }
 
 impl FigureFiles {
-    /// Draws, and writes or lists.
+    /// Draws the figures, and writes or lists them.
     ///
     /// # Errors
     /// There is no such report, it cannot be drawn, or a file is in the way or cannot be written.

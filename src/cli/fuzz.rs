@@ -1,5 +1,5 @@
-//! Passes outside input to the functions that the commands call, for `tests/runs/fuzzed.rs` and the targets in `fuzz/`. Each returns
-//! where the input is refused or played, and panics where the program has a mistake.
+//! Passes outside input to the functions that the commands call, for `tests/runs/fuzzed.rs` and the targets in `fuzz/`. Each function
+//! returns if the input is refused or played, and panics if the program has a mistake.
 
 use super::{
     replay,
@@ -37,12 +37,12 @@ use std::{
     sync::{Arc, LazyLock, atomic::AtomicBool},
 };
 
-/// Slots played of what can be played.
+/// The number of slots that an accepted input is played for.
 const SLOTS: u32 = 12;
-/// Nodes of what is played: more take too long.
+/// The largest number of nodes of a network that is played: more take too long.
 const NODES: usize = 8;
 
-/// A scenario's text: what is accepted says the same when it is written and read again, and can be begun.
+/// Parses a scenario's text. An accepted scenario stays the same when it is written and parsed again, and its run can start.
 pub fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let file = Path::new("fuzzed.toml");
@@ -69,14 +69,14 @@ pub fn scenario(bytes: &[u8]) {
     }
 }
 
-/// Returns true if its start would take long.
+/// Returns true if the start of the scenario would take long.
 fn is_large(scenario: &Scenario) -> bool {
     let nodes =
         scenario.network.delegates as usize + scenario.network.standby as usize + scenario.network.relays as usize;
     nodes > NODES || scenario.workloads.len() + scenario.actions.len() + scenario.faults.len() > 20
 }
 
-/// A recorded session: refused, or played again as far as it is short.
+/// Reads a recorded session. Replays an accepted one that is short.
 pub fn recording(bytes: &[u8]) {
     let Some((read, network, plan)) = short_session(bytes) else { return };
     let desk = network.desk(&plan);
@@ -85,7 +85,7 @@ pub fn recording(bytes: &[u8]) {
     }
 }
 
-/// A session that is accepted, small and short, with the network it began on and its plan.
+/// Returns an accepted session that is small and short, with the network it began on and its plan.
 fn short_session(bytes: &[u8]) -> Option<(SessionFile, UpNetwork, Plan)> {
     let file = Path::new("fuzzed.jsonl");
     let read = SessionFile::read(file, Box::new(Cursor::new(bytes.to_vec()))).ok()?;
@@ -107,19 +107,19 @@ fn short_end(session: &Session) -> Option<u64> {
     if scenario.as_ref().is_some_and(is_large) || session.network_dir.is_some() || session.chain.is_some() {
         return None;
     }
-    // A scenario that is none is refused before anything is played.
+    // An invalid scenario is refused before anything is played.
     let slot_s = scenario.map_or(1, |scenario| scenario.network.block_time_s);
     let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(slot_s)));
     Some(begin.micros().saturating_add(u64::from(SLOTS * slot_s) * 1_000_000))
 }
 
-/// An error of a session that was played again: the file is at fault, and named.
+/// Checks the error of a replayed session: the error blames the file and names it.
 fn check_told(error: &SessionError) {
     assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");
     assert!(error.to_string().starts_with("fuzzed.jsonl:"), "it names the file: {error}");
 }
 
-/// A scenario or a recorded session to explain: refused, or explained, as text, as JSON and as a page.
+/// Explains a scenario or a recorded session, unless it is refused. Writes the explanation as text, as JSON and as a page.
 pub fn explained(bytes: &[u8]) {
     let explanation = match bytes.first() {
         Some(b'{') => explained_session(bytes),
@@ -215,13 +215,13 @@ fn is_long_log(log: &Path, end: u64) -> bool {
     std::iter::from_fn(|| records.next_record().ok().flatten()).any(|record| {
         let told = record.split_first().and_then(|(_, json)| serde_json::from_slice::<Value>(json).ok());
         let at = |part: &str| told.as_ref().and_then(|told| told[part]["at"].as_u64());
-        // A block that clients saw is searched for during an hour.
+        // The replay searches for a block that clients saw during an hour.
         record.first() == Some(&b't') || ["came", "stood"].into_iter().filter_map(at).any(|at| at > end)
     })
 }
 
-/// Rows of a sweep as one machine hands them to another: of a sweep of six runs; `HEAD` in the first line stands for whose
-/// they are, so that what follows is read.
+/// Gathers the rows that one machine hands to another, for a sweep of six runs. `HEAD` in the first line stands for the head
+/// of this sweep, so that the lines after it are read.
 pub fn handed(bytes: &[u8], folder: &Path) {
     static SWEEP: LazyLock<Sweep> = LazyLock::new(|| {
         let (scenario, seeds) = (Path::new("scenarios/healthy.toml"), Seeds { first: 0, end: 6 });
@@ -238,8 +238,8 @@ pub fn handed(bytes: &[u8], folder: &Path) {
     }
 }
 
-/// A sweep's manifest, and rows behind a line that says `rows`: refused, or its results are written. All of it goes on in an
-/// empty folder.
+/// Reads a sweep's manifest, and rows after a line `rows`. If they are accepted, writes the results. `folder` is an empty
+/// folder.
 pub fn manifest(bytes: &[u8], folder: &Path) {
     const BETWEEN: &[u8] = b"\nrows\n";
     let split = bytes.windows(BETWEEN.len()).position(|window| window == BETWEEN);
@@ -268,8 +268,8 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
 /// A network of three delegates.
 static NETWORK: LazyLock<Testnet> = LazyLock::new(|| Testnet::generate(SeedTree::new(1), 3, CryptoMode::Real));
 
-/// The blocks of a chain, a line each; or an object with the four files of a network by their names, `secrets`, and such
-/// lines as `chain`. They are refused, or played on.
+/// Imports the blocks of a chain, one a line. Or reads an object with the four files of a network by their names, `secrets`,
+/// and such lines as `chain`, and plays an accepted network.
 pub fn chain(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match serde_json::from_str::<Value>(text) {
@@ -303,7 +303,7 @@ fn network(parts: &Value) {
     });
 }
 
-/// Sends bytes to the API over a connection: every answer is HTTP, and none says that the server is at fault.
+/// Sends bytes to the API over a connection. Every answer is HTTP, and none has status 500.
 pub fn http(bytes: &[u8]) {
     static CONTEXT: LazyLock<ApiContext> = LazyLock::new(|| {
         let tree = NETWORK.tree(Rules::reference()).expect("it is generated");

@@ -38,7 +38,7 @@ Examples:
   dposlab indices out/pairs --of missed.rate";
 
 impl Indices {
-    /// Computes and prints them.
+    /// Computes and prints the indices.
     ///
     /// # Errors
     /// The folder holds no study with such points, a run is missing, or a figure does not vary.

@@ -7,7 +7,8 @@ use signal_hook::{
 };
 use std::sync::{Arc, atomic::AtomicBool};
 
-/// Set by the first one: what is done so far is kept and told. The second one ends the process, with exit code 130.
+/// Returns a flag that the first signal sets, so that the command stops and reports its results so far. A second signal ends the
+/// process with exit code 130.
 ///
 /// # Errors
 /// The system takes no handler.

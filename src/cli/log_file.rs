@@ -1,5 +1,5 @@
-//! A log on disk: opened so that it cannot be turned against its owner, never larger than two files, and opened anew where a
-//! program that rotates logs asks for it.
+//! A log on disk. Another user cannot turn it against its owner, it is never larger than two files, and it is reopened when a program
+//! that rotates logs asks for that.
 
 use super::output::{Printer, aside};
 use signal_hook::consts::SIGHUP;
@@ -18,7 +18,7 @@ use std::{
     thread,
 };
 
-/// Appends lines to a file. When the file is full it becomes `FILE.1`, and the one of that name before is gone.
+/// Appends lines to a file. A full file is renamed to `FILE.1` and replaces the earlier file of that name.
 pub struct LogFile {
     path: PathBuf,
     file: File,
@@ -27,7 +27,7 @@ pub struct LogFile {
     anew: Anew,
 }
 
-/// Asks a log to open its file anew, which it does at its next flush: between two lines.
+/// A request to a log to reopen its file. The log does so at its next flush, between two lines.
 #[derive(Clone, Debug, Default)]
 pub struct Anew(Arc<AtomicBool>);
 
@@ -57,30 +57,29 @@ impl Anew {
 }
 
 impl LogFile {
-    /// Opens a file to append to, and makes it where it is not there, readable by its owner only. `length_max` is in
-    /// bytes.
+    /// Opens a file for appending. A new file is readable by its owner only. `length_max` is in bytes.
     ///
     /// # Errors
-    /// It is a link, a pipe, a folder or a device, or the system refuses it.
+    /// The path names a link, a pipe, a folder or a device, or the system refuses it.
     pub fn open(path: &Path, length_max: u64) -> io::Result<Self> {
         let file = open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, length, length_max, anew: Anew::default() })
     }
 
-    /// The way to ask for the file to be opened anew.
+    /// A handle that asks for the file to be reopened.
     pub fn anew(&self) -> Anew {
         self.anew.clone()
     }
 
-    /// Goes on in the file that has the name now. Where that cannot be, the log goes on where it is, which loses nothing.
+    /// Continues in the file that has the name now. If that fails, the log stays in the open file and loses nothing.
     fn reopen(&mut self) {
         match Self::open(&self.path, self.length_max) {
             Ok(Self { file, length, .. }) => (self.file, self.length) = (file, length),
             Err(why) => {
                 let path = self.path.display();
                 let text = format!("dposlab: --log {path}: {why}. The log goes on in the file that was open");
-                // A reader that does not read must not hold the log up.
+                // A stuck reader of standard error must not block the log.
                 thread::spawn(move || aside(&text));
             }
         }
@@ -90,7 +89,7 @@ impl LogFile {
         let mut old = self.path.clone().into_os_string();
         old.push(".1");
         match fs::rename(&self.path, old) {
-            // Another program has moved it away, and is about to say so.
+            // Another program has moved the file away, and is about to send SIGHUP.
             Err(why) if why.kind() == ErrorKind::NotFound => {}
             renamed => renamed?,
         }
@@ -99,7 +98,7 @@ impl LogFile {
     }
 }
 
-/// Nothing is waited for and no link is followed: another user may have put either there.
+/// Opens the file. Waits for no pipe and follows no link: another user may have put either there.
 fn open(path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => return Err(io::Error::other(format!("is {}, and no file", kind(&found)))),

@@ -17,15 +17,16 @@ use std::{
 
 /// The folder of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// The time between two looks.
+/// The time between two measurements.
 const LOOKS: Duration = Duration::from_millis(50);
-/// The number of looks above the limit after which a command that has not stopped is ended.
+/// The number of measurements above the limit after which a command that has not stopped is ended.
 const PATIENCE: u32 = 100;
-/// The default limit, of what the system has available.
+/// The default limit, as a share of the memory that the system has available: two thirds.
 const DEFAULT: (u64, u64) = (2, 3);
-/// The number of limits at which it is ended at once. A run that stops still sums up what it has played, as JSON in twice its memory.
+/// The multiple of the limit at which the process is ended at once. A stopping run still summarises what it has played, and that
+/// summary as JSON takes twice its memory.
 const MOST: u64 = 3;
-/// The share of the limit that the process may take for another chain to begin: three quarters.
+/// The share of the limit up to which another chain may begin: three quarters.
 const ROOM: (u64, u64) = (3, 4);
 
 /// The limit of this process [bytes], once [`watch`] was called.
@@ -62,8 +63,9 @@ impl FromStr for Bytes {
     }
 }
 
-/// Watches the memory of this process from now on. Above the limit, by default two thirds of what the system has available now, the process says so and
-/// stops as at Ctrl-C. It is ended where that takes longer than five seconds, or where it takes three times the limit, or all that the system has available.
+/// Watches the memory of this process from now on. The default limit is two thirds of what the system has available now. Above the
+/// limit the process prints a message and stops as at Ctrl-C. It is ended if stopping takes longer than five seconds, or if the
+/// process takes three times the limit or all that the system has available.
 pub fn watch(limit: Option<Bytes>) {
     let Some(limit) = limit.map(|Bytes(bytes)| bytes).or_else(|| Some(available()? / DEFAULT.1 * DEFAULT.0)) else {
         return;
@@ -75,7 +77,7 @@ pub fn watch(limit: Option<Bytes>) {
     }
 }
 
-/// Returns true if this command was asked to stop since it took more memory than its limit.
+/// Returns true if this command was asked to stop because it took more memory than its limit.
 pub fn is_exceeded() -> bool {
     EXCEEDED.load(Ordering::Relaxed)
 }
@@ -151,7 +153,8 @@ fn of_machine(text: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
 }
 
-/// Reads it from the files of a control group: its limit without what it uses, but for files that can be read again.
+/// Reads it from the files of a control group: the limit minus the memory in use. Cached files, which can be read again, do not
+/// count as used.
 fn of_group(limit: &str, used: &str, stat: &str) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let again = stat.lines().find_map(|line| number(line.strip_prefix("inactive_file ")?));

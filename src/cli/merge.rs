@@ -46,7 +46,7 @@ Examples:
   dposlab merge out/one out/two --out out/both";
 
 impl Merge {
-    /// Merges.
+    /// Merges the folders and prints the summary.
     ///
     /// # Errors
     /// The folders are not all parts of one sweep, or some runs failed.

@@ -72,15 +72,15 @@ struct Shown {
     tree: Arc<BlockTree>,
     claims: Claims,
     seats: Seats,
-    /// The height of a block that was gone before its transactions came.
+    /// The height of a block that left the node's chain before its transactions were fetched.
     gone: Option<Height>,
 }
 
 impl Observe {
-    /// Observes.
+    /// Judges the chain and prints the report.
     ///
     /// # Errors
-    /// The source shows no blocks, or one of them breaks a rule, which standard output tells.
+    /// The source shows no blocks, or one of them breaks a rule, which standard output reports.
     pub fn run(self) -> Result<(), Failure> {
         if let Some(out) = self.out.as_deref().filter(|out| out.exists()) {
             return Err(Failure::usage(format!("--out {}: it is there already", out.display())));
@@ -98,7 +98,7 @@ impl Observe {
             let none = || Failure::usage(format!("observe {}: found no block, allowed is at least one", self.source));
             return Err(gone.unwrap_or_else(none));
         }
-        // A scenario that cannot be written takes nothing from the report, nor from the exit code.
+        // A scenario that cannot be written changes neither the report nor the exit code of a broken rule.
         let scenario = self.write(&report.incident);
         let told = scenario.as_ref().map_or_else(|why| Some(format!("none is written: {why}")), Clone::clone);
         self.tell(&tree, &report, told);
@@ -267,7 +267,7 @@ impl Observe {
         }
     }
 
-    /// The scenario of what went wrong; what became of it in words.
+    /// Writes the scenario of the incident. Returns the outcome in words, or `None` without `--out`.
     fn write(&self, incident: &Incident) -> Result<Option<String>, String> {
         let Some(out) = &self.out else { return Ok(None) };
         let named = |why: &dyn std::fmt::Display| format!("--out {}: {why}", out.display());
@@ -298,7 +298,7 @@ impl Observe {
             json.extend(report);
         }
         json["scenario"] = json!(scenario);
-        // JSON leaves some characters as they are that a terminal obeys.
+        // JSON does not escape all characters that control a terminal.
         let escaped = |letter: char| match letter.is_control() {
             true => format!("\\u{:04x}", u32::from(letter)),
             false => letter.to_string(),
@@ -307,7 +307,7 @@ impl Observe {
     }
 }
 
-/// The network that a node tells: the answer of `/api/node/configuration/crypto`, or what is in it.
+/// The network in the answer of `/api/node/configuration/crypto`, or in the `data` of that answer.
 fn network_of(json: &Value) -> Result<NetworkConfig, NetworkError> {
     let told = json.get("data").unwrap_or(json);
     let part = |name: &str| Ok(told[name.trim_end_matches(".json")].clone());

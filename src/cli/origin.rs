@@ -1,4 +1,4 @@
-//! The origin of an output, as far as only the command knows it: its own words, and the day.
+//! The two parts of an output's origin that only the command knows: its command line and the date.
 
 use super::Failure;
 use crate::report::{
@@ -11,7 +11,7 @@ use crate::report::{
 };
 use std::{env, path::Path, time::UNIX_EPOCH};
 
-/// The command, word by word, by the program's name alone.
+/// The words of the command line. The first is the program's name without its path.
 pub(super) fn command() -> Vec<String> {
     let words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     ["dposlab".to_owned()].into_iter().chain(words).collect()
@@ -27,10 +27,10 @@ pub(super) fn describe_run(about: &About, provenance: &Provenance, folder: &Path
     describe(folder, provenance, &name, &format!("{} Digest {}.{ended}", sentence(&about.description), about.digest))
 }
 
-/// The same of a sweep's.
+/// Describes the folder of a sweep for archives.
 ///
 /// # Errors
-/// The file cannot be written, or the folder does not say where it came from any more.
+/// The file cannot be written, or the provenance of the folder can no longer be read.
 pub(super) fn describe_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Failure> {
     let (manifest, runs) = (&sweep.manifest, sweep.runs());
     let name = format!("A sweep of {} with seeds {}", manifest.scenario, String::from(manifest.seeds));

@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 
 /// The time for which the end of a command waits for a reader that does not read.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Lines that wait for a slow reader at most.
+/// The largest number of lines that wait for a slow reader.
 const WAITING_MAX: usize = 10_000;
 
-/// The error of writing to standard output, since the start of the command.
+/// The first error of writing to standard output since the start of the command.
 static FAILED: OnceLock<String> = OnceLock::new();
 /// True once the reader of standard output has gone away.
 static GONE: AtomicBool = AtomicBool::new(false);
@@ -35,8 +35,8 @@ pub fn line(text: &str) {
     }
 }
 
-/// Prints a line on standard error. Without a reader, or if it cannot be written to, nothing happens: `eprintln!` panics then, and a
-/// thread that is to end the process would not.
+/// Prints a line on standard error, and ignores a failure. `eprintln!` would panic then, and a thread that has to end the process
+/// would not end it.
 pub fn aside(text: &str) {
     let _nobody_left_to_tell = writeln!(io::stderr(), "{text}");
 }
@@ -64,10 +64,10 @@ pub struct Printer {
 pub enum Manner {
     /// Lines are left out and counted: a reader that does not read delays no thread.
     LeaveOut {
-        /// The line that tells how many were left out.
+        /// The line that reports the number of lines left out.
         tell: fn(u64) -> String,
     },
-    /// The writer is waited for: a file loses nothing.
+    /// The caller waits for the writer: a file loses nothing.
     Wait,
 }
 
@@ -80,7 +80,7 @@ struct Shared {
 
 enum Line {
     Text(String),
-    /// Answer when all before has been written.
+    /// Asks for an answer once all earlier lines are written.
     Flush(mpsc::Sender<()>),
 }
 
@@ -94,7 +94,7 @@ impl Printer {
         Self { lines, shared, manner }
     }
 
-    /// Prints a line, soon.
+    /// Queues a line for printing.
     pub fn line(&self, text: String) {
         match self.manner {
             // The thread lives as long as a sender does.
@@ -107,7 +107,7 @@ impl Printer {
         }
     }
 
-    /// Waits until all lines so far are written, or until it is clear that they have no reader.
+    /// Waits until all lines so far are written, for a second at most. Does not wait if the queue is full.
     ///
     /// # Errors
     /// Some of them could not be written, and not because their reader went away.
@@ -123,7 +123,7 @@ impl Printer {
         }
     }
 
-    /// Has all lines so far written and flushed, soon. Waits for nothing but room, and leaves a failure to [`Self::flush`].
+    /// Queues a flush of all lines so far. Waits only for room in the queue, and leaves a failure to [`Self::flush`].
     pub fn flush_soon(&self) {
         // The answer is not needed. The thread lives as long as a sender does.
         drop(self.lines.send(Line::Flush(mpsc::channel().0)));

@@ -19,7 +19,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Writes them, over those that are there.
+    /// Writes the pages and completions, and replaces existing ones.
     ///
     /// # Errors
     /// The folder cannot be written to.

@@ -1,4 +1,4 @@
-//! The end of the process that started this one, which is the end of this one.
+//! The option `--exit-with-parent`: this process ends with the process that started it.
 
 use super::{Failure, output};
 use clap::Args;
@@ -26,7 +26,7 @@ pub struct WithParent {
 }
 
 impl WithParent {
-    /// A handle of the process that is named, if one is.
+    /// Opens a handle of the process that the option names, if it is given.
     ///
     /// # Errors
     /// There is no such process any more, or the system gives out no handles.
@@ -34,8 +34,8 @@ impl WithParent {
         self.number.map(Parent::of).transpose()
     }
 
-    /// Watches it from now on, by a thread that does nothing else: at its end this process stops as at Ctrl-C, and a second later
-    /// it ends wherever it is.
+    /// Watches that process from now on, in a thread of its own. When it ends, this process stops as at Ctrl-C. A second later this
+    /// process exits in any case.
     ///
     /// # Errors
     /// As [`Self::parent`].
@@ -69,7 +69,7 @@ impl Parent {
         let handle = pidfd_open(parent, PidfdFlags::empty());
         let handle =
             handle.map_err(|why| Failure::usage(format!("{option}: process {parent}: {}", io::Error::from(why))))?;
-        // It may have ended before, and the number be another process's: then the parent is a different process now.
+        // The parent may have ended before `pidfd_open`, and another process may have its number. Then `getppid` is different now.
         match number == 0 && getppid() != Some(parent) {
             true => Err(Failure::usage(format!("{option}: process {parent} has ended already"))),
             false => Ok(Self(handle)),
@@ -88,7 +88,7 @@ fn end_with(parent: &Parent) {
     if let Err(why) = uninterrupted(&mut [PollFd::new(parent, PollFlags::IN)], None) {
         return output::aside(&format!("dposlab: the process that started this one cannot be watched: {why}"));
     }
-    // Before the command listens for it, this is the end.
+    // Until the command handles the signal, the signal ends the process here.
     let _it_is_this_process = kill_process(getpid(), Signal::INT);
     let _in_any_case = uninterrupted(&mut [], Some(&PATIENCE));
     std::process::exit(1);

@@ -53,7 +53,7 @@ Examples:
   dposlab points saltelli --count 64 'network.loss=uniform(0,0.3)' 'network.delegates=integer(4,21)' --out out/pairs.csv";
 
 impl Points {
-    /// Draws and prints them.
+    /// Draws the points, and prints or writes them.
     ///
     /// # Errors
     /// There are too many values, a path stands twice, or the count is no power of two where it must be.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Lines of one command at most, but for those that tell of something new.
 const LINES: u64 = 200;
 
-/// A bar over runs, shown on a terminal only, and gone when it is over.
+/// Returns a bar over runs. Only a terminal shows it, until the caller clears it.
 pub fn bar_of_runs(length: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left").expect("the template is fixed");
@@ -36,7 +36,7 @@ pub struct Progress {
     told: Told,
 }
 
-/// The number of the last line.
+/// The step that the last line reported, of [`LINES`].
 #[derive(Debug)]
 struct Told(AtomicU64);
 

@@ -48,10 +48,10 @@ Examples:
   dposlab protocols --rules solar,solar-tie-broken --runs 20 --json";
 
 impl Protocols {
-    /// Compares.
+    /// Compares the protocols and prints the tables.
     ///
     /// # Errors
-    /// It was interrupted.
+    /// The comparison was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let asked = |named: &&Named| self.rules.iter().any(|name| name == named.name);
         let rules: Vec<&'static Named> = match self.rules.is_empty() {
@@ -84,7 +84,7 @@ fn chosen<T>(all: &'static [T], names: &[String], name: fn(&T) -> &'static str) 
     all.iter().filter(|one| names.is_empty() || names.iter().any(|named| named == name(one))).collect()
 }
 
-/// A table of each situation, in Markdown, which is as well read on a terminal.
+/// Formats a table of each situation in Markdown, which is also readable on a terminal.
 fn table(situations: &[&Situation], rows: &[Row]) -> String {
     let mut out = String::new();
     for situation in situations {

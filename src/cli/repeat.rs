@@ -25,11 +25,11 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The file that a study leaves last.
+/// The name of the file that a study writes last.
 const SUMMARY: &str = "summary.json";
-/// The rows of a sweep.
+/// The name of the file with a sweep's rows.
 const RUNS: &str = "runs.csv";
-/// Bytes of a summary.
+/// The largest size of a summary in bytes.
 const SUMMARY_LIMIT: u64 = 1 << 30;
 
 impl Run {
@@ -103,7 +103,7 @@ impl Run {
         tell(&folder, &compared, &other, self.json, &format!("digest {digest}"))
     }
 
-    /// Makes it the run of a study.
+    /// Takes over the options of a recorded study.
     fn take(&mut self, study: &RunStudy, folder: &Path) -> Result<(), Failure> {
         let file = folder.join(PROVENANCE);
         let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
@@ -175,10 +175,11 @@ impl Sweep {
     }
 }
 
-/// A program that left something in a folder, if there is another one than this.
+/// The last program that wrote into a folder and differs from this one, if there is one.
 struct Other {
     program: Option<Program>,
-    /// It has another version, so what it says of itself and how its files are made may differ: values of tables are compared.
+    /// True if its version differs. Its description of itself and the form of its files may differ then: only values of tables are
+    /// compared.
     is_version: bool,
 }
 
@@ -215,7 +216,7 @@ impl Other {
     }
 }
 
-/// Refuses options that would make another study of it.
+/// Refuses options that would change the study.
 fn refuse(folder: &Path, given: &[(&str, bool)], allowed: &str) -> Result<(), Failure> {
     match given.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
@@ -226,7 +227,7 @@ fn refuse(folder: &Path, given: &[(&str, bool)], allowed: &str) -> Result<(), Fa
     }
 }
 
-/// The summary of a folder: without one its study has not ended.
+/// Reads the summary of a folder. Without one, the study has not ended.
 fn summary_of(folder: &Path) -> Result<Value, Failure> {
     let file = folder.join(SUMMARY);
     if fs::symlink_metadata(&file).is_err() {
@@ -267,10 +268,10 @@ fn unread(error: ProvenanceError) -> Failure {
     }
 }
 
-/// Prints whether it came out the same.
+/// Prints whether the repetition gave the same files.
 ///
 /// # Errors
-/// It did not.
+/// The repetition differs.
 fn tell(folder: &Path, compared: &FolderComparison, other: &Other, as_json: bool, what: &str) -> Result<(), Failure> {
     let FolderComparison { same, missing, difference } = compared;
     if as_json {

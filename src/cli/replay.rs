@@ -46,7 +46,7 @@ Example:
   dposlab replay session.jsonl --trace session-trace.jsonl";
 
 impl Replay {
-    /// Replays.
+    /// Replays the session and prints the result.
     ///
     /// # Errors
     /// The file is no session, its network is not there any more, or the replay differs.
@@ -96,7 +96,7 @@ impl Replay {
 /// The network that a session ran on, and the run that it began as. `file` is named in errors.
 ///
 /// # Errors
-/// Its network is not there any more, or is not the one it was.
+/// The network is missing or has changed.
 pub(super) fn planned(file: &Path, session: &Session) -> Result<(UpNetwork, Plan), Failure> {
     let named = format!("{}:1: key 'scenario'", file.display());
     let scenario = Scenario::parse(&session.scenario, Path::new(&named)).map_err(Failure::usage)?;

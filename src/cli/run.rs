@@ -1,4 +1,4 @@
-//! `dposlab run`: plays a scenario and prints what came of it.
+//! `dposlab run`: plays a scenario and prints its result.
 
 use super::{
     Failure, interrupt::stop_on_interrupt, memory, origin, parent::WithParent, progress::Progress, span::RunLimits,
@@ -106,7 +106,7 @@ impl Run {
         if self.scenario.is_dir() {
             return self.repeat();
         }
-        // The run's output names it like any other value that was replaced.
+        // The output of the run names the mode like any other replaced value.
         let mode = self.crypto.and_then(|mode| mode.to_possible_value());
         self.set.extend(
             mode.map(|mode| format!("crypto={}", mode.get_name()).parse()).transpose().map_err(Failure::usage)?,
@@ -176,7 +176,7 @@ impl Run {
         let planned = Planned::new(scenario, self.seeds());
         let judge = planned.judge(&self.scenario)?;
         self.refuse_stale()?;
-        // First: a run that is killed from here on leaves no summary of an earlier one.
+        // This comes first: a run that is killed from here on leaves no summary of an earlier run.
         let provenance = self.out.as_deref().map(|folder| self.keep(scenario, files, folder)).transpose()?;
         let traces = self.traces(&planned.plan)?;
         let played = self.play(&planned, judge, &traces)?;
@@ -205,7 +205,7 @@ impl Run {
         if wrong.is_empty() { Ok(()) } else { Err(self.broken(wrong.join("; "))) }
     }
 
-    /// Plays it to its end, or until it is interrupted.
+    /// Plays a run to its end, or until it is interrupted.
     pub(super) fn play(&self, planned: &Planned<'_>, judge: Judge, traces: &[TraceWriter]) -> Result<Played, Failure> {
         let Planned { scenario, plan } = planned;
         let metrics = Metrics::new(plan);
@@ -232,7 +232,7 @@ impl Run {
             trace.finish().map_err(Failure::broken)?;
         }
         let figures = metrics.finish(outcome.end);
-        // An interrupted run could still have met what was to hold by the end.
+        // An interrupted run might still have met an assertion by its end.
         let verdicts = match outcome.ended {
             Ended::Interrupted => Vec::new(),
             ended => judge.verdicts(outcome.end, ended),
@@ -240,7 +240,7 @@ impl Run {
         Ok(Played { outcome, figures, verdicts })
     }
 
-    /// Keeps in the folder what repeats the run.
+    /// Writes everything that repeats the run into the folder.
     fn keep(&self, scenario: &Scenario, files: &ScenarioFiles, folder: &Path) -> Result<Provenance, Failure> {
         let study = RunStudy {
             scenario: shown(&self.scenario),
@@ -281,7 +281,7 @@ impl Run {
         bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))
     }
 
-    /// The same with the scenario's file as reports name it.
+    /// Returns `about` with the scenario's file named as in reports.
     fn named(&self, about: &About) -> About {
         let (scenario, reproduce) = (shown(&self.scenario), self.reproduce(Path::new(&shown(&self.scenario))));
         About { scenario, reproduce, ..about.clone() }
@@ -316,7 +316,7 @@ impl Run {
         }
     }
 
-    /// The traces to write; what cannot be written to is found out before the run begins.
+    /// Opens the traces, so that a file that cannot be written is reported before the run begins.
     fn traces(&self, plan: &Plan) -> Result<Vec<TraceWriter>, Failure> {
         let header = self.header(plan);
         let mut files: Vec<(PathBuf, TraceFormat)> = Vec::new();
@@ -363,7 +363,7 @@ impl Run {
         command(&scenario.display().to_string(), self.seed(), &set)
     }
 
-    /// A run that failed names the one command that repeats it.
+    /// The failure of a run, with the command that repeats it.
     fn broken(&self, why: impl std::fmt::Display) -> Failure {
         Failure::broken(format!("{why}; to repeat: {}", self.reproduce(&self.scenario)))
     }
@@ -435,16 +435,16 @@ impl<'a> Planned<'a> {
         Self { scenario, plan: scenario.plan(&testnet, seeds) }
     }
 
-    /// The judge of what is asserted.
+    /// The judge of the scenario's assertions.
     ///
     /// # Errors
-    /// It names what there is not.
+    /// An assertion names something that does not exist.
     pub(super) fn judge(&self, file: &Path) -> Result<Judge, Failure> {
         check::judge(self.scenario, &self.plan).map_err(|why| Failure::usage(format!("{}: {why}", file.display())))
     }
 }
 
-/// Describes the forks and rollbacks with their numbers; nothing where there was neither.
+/// Describes the forks and rollbacks with their numbers. Empty if there were none.
 fn forks(total: &Totals) -> String {
     if total.forks == 0 && total.rollbacks == 0 && total.fork_depth_max == 0 {
         return String::new();
@@ -490,7 +490,7 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
     told
 }
 
-/// Shown on a terminal only, and gone when the run is over.
+/// Returns a progress bar. Only a terminal shows it, until the caller clears it.
 fn progress_bar(heights: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} height {pos}/{len}, {eta} left").expect("the template is fixed");
     ProgressBar::new(heights).with_style(style)

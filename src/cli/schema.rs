@@ -9,7 +9,7 @@ use clap::Args;
 pub struct Schema {}
 
 impl Schema {
-    /// Prints it.
+    /// Prints the schema.
     ///
     /// # Errors
     /// None.

@@ -5,8 +5,8 @@
 //! | Slurm's job arrays | `SLURM_ARRAY_TASK_ID` from `_MIN` (0 or 1) on, in steps of `_STEP` | `SLURM_ARRAY_TASK_COUNT` |
 //! | Kubernetes' Indexed Jobs | `JOB_COMPLETION_INDEX`, from 0 on | `JOB_COMPLETIONS`, which the job's author sets |
 //!
-//! With `auto/N` there are N parts, whatever the system says, and indices are those from 0 on. So some tasks of an array can be
-//! given again: Slurm then counts only those.
+//! With `auto/N` there are N parts, whatever the system reports, and the index counts from 0. So some tasks of an array can be
+//! submitted again, although Slurm then counts only those.
 
 use crate::report::sweep::Shard;
 use std::{env, str::FromStr};
@@ -19,7 +19,7 @@ const STEP: &str = "SLURM_ARRAY_TASK_STEP";
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 const COMPLETIONS: &str = "JOB_COMPLETIONS";
 
-/// A part of a sweep, found.
+/// A part of a sweep, from the option and the variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part(pub Shard);
 
@@ -31,7 +31,7 @@ impl FromStr for Part {
     }
 }
 
-/// The part that the text and the variables say.
+/// Parses the part from the option's text and the variables.
 fn found(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Shard, String> {
     let of = match text.strip_prefix("auto") {
         None => return text.parse(),

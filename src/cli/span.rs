@@ -17,7 +17,7 @@ use std::{
 
 /// The interval at which the command checks for a request to stop.
 const LOOKS: Duration = Duration::from_millis(50);
-/// A year.
+/// The longest span \[s\]: a year.
 const MOST_SECONDS: u64 = 31_536_000;
 
 /// A time of whole seconds, written as `90s`, `10m` or `2h`.
@@ -107,7 +107,7 @@ pub(super) struct RunLimits {
 }
 
 impl RunLimits {
-    /// The limit of events, which belongs to the scenario: it decides what comes out.
+    /// The limit of events, as a value of the scenario: it changes the outcome.
     pub(super) fn max_events(self) -> Option<Override> {
         let set = self.max_events.map(|most| format!("max_events={most}").parse::<Override>());
         set.map(|set| set.expect("a key and a number"))
@@ -123,7 +123,7 @@ impl RunLimits {
         self.max_time.is_some() || self.max_events.is_some()
     }
 
-    /// The real time of a run that begins now.
+    /// Starts the timer of a run that begins now.
     pub(super) fn timer(self) -> Timer {
         Timer { began: Instant::now(), most: self.max_time }
     }
@@ -143,7 +143,7 @@ impl Timer {
     }
 }
 
-/// Runs what it is given at most once a second.
+/// Runs a piece of work at most once a second.
 pub(super) struct Seldom(Mutex<Instant>);
 
 impl Seldom {
@@ -151,7 +151,7 @@ impl Seldom {
         Self(Mutex::new(Instant::now()))
     }
 
-    /// Runs `work`, if the last time was a second ago.
+    /// Runs `work` if a second has passed since the last time.
     pub(super) fn run(&self, work: impl FnOnce()) {
         let mut last = self.0.lock().expect("no one panics while holding it");
         if last.elapsed() >= Duration::from_secs(1) {
@@ -161,7 +161,7 @@ impl Seldom {
     }
 }
 
-/// Does something to its end, and sets `halt` when the time is over or `stop` is set before.
+/// Runs `work` to its end. Sets `halt` when the time is over or `stop` is set before.
 pub(super) fn until_over<T>(time: SearchTime, stop: &AtomicBool, halt: &AtomicBool, work: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let (done, ended) = mpsc::channel::<()>();

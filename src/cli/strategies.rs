@@ -12,12 +12,12 @@ use std::{
     sync::Arc,
 };
 
-/// The most bytes of a line that are read.
+/// The largest length of a line in bytes.
 const LINE_LIMIT: u64 = 16 << 20;
-/// The most kinds that a process has.
+/// The largest number of kinds of strategies that a process decides.
 const KINDS_LIMIT: usize = 100;
 
-/// Registers the kinds that the process at this address has, before anything is read or run.
+/// Registers the kinds of strategies that the process at this address decides, before anything is read or run.
 ///
 /// # Errors
 /// The address is not on loopback, no process answers there, or its answer is no list of new kinds with examples.
@@ -62,17 +62,17 @@ struct Hello {
     kinds: Vec<SaidKind>,
 }
 
-/// A line of it in a turn.
+/// A line of the process after a question.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Reply {
-    /// Asks for a number that is drawn.
+    /// A request for a drawn number below `count`.
     Below {
         purpose: String,
         count: u64,
     },
     Answer(Box<Answer>),
-    /// It cannot answer, and says why.
+    /// The reason why the process cannot answer.
     Failed(String),
 }
 
@@ -89,7 +89,7 @@ thread_local! {
 impl Line {
     fn open(address: SocketAddr) -> io::Result<(Self, Hello)> {
         let stream = TcpStream::connect(address)?;
-        // A question is one small packet, and its answer is waited for.
+        // A question is one small packet, and the run waits for its answer.
         stream.set_nodelay(true)?;
         let mut line = Self { address, reader: BufReader::new(stream) };
         line.write(r#"{"dposlab":1}"#.to_owned())?;

@@ -1,4 +1,4 @@
-//! `dposlab sweep`: many runs of one scenario, and what they say together.
+//! `dposlab sweep`: many runs of one scenario and their summary.
 
 use super::{
     Failure, interrupt::stop_on_interrupt, origin, output, parent::WithParent, progress::Progress as Told, shard::Part,
@@ -120,14 +120,14 @@ Examples:
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
 
-/// Failed runs that are printed.
+/// The largest number of failed runs that are printed.
 const FAILURES_SHOWN: usize = 10;
 
 impl Sweep {
-    /// Runs the sweep, or what is left of it.
+    /// Plays the sweep, or its remaining runs.
     ///
     /// # Errors
-    /// The scenario is none, the folder holds another sweep, it was interrupted, or a run failed.
+    /// The scenario is invalid, the folder holds another sweep, the sweep was interrupted, or a run failed.
     pub fn run(mut self) -> Result<(), Failure> {
         self.parent.watch()?;
         if self.scenario.is_dir() {
@@ -163,7 +163,7 @@ impl Sweep {
         }
     }
 
-    /// Plays what is not done yet.
+    /// Plays the remaining runs and writes the results.
     fn play(&self, mut plan: Plan, out: &Path) -> Result<(), Failure> {
         let (progress, rows, until) = self.play_into(&mut plan, out, self.until_ci)?;
         if progress.done < progress.total && until.is_none() {
@@ -177,14 +177,14 @@ impl Sweep {
         let summary = results::write(&plan, &rows, out, until).map_err(failure)?;
         origin::describe_sweep(&plan, out)?;
         match tell(&summary, out, self.json) {
-            // All of the part is written down.
+            // A part succeeds when all its runs are written down, including failed ones.
             Err(Failure::Told) if self.shard.is_some() => Ok(()),
             told => told,
         }
     }
 
-    /// Plays what is not done yet in a folder, until a mean is known well enough where that is wanted. The plan has the seeds that were
-    /// played then. Without a report on the mean and with runs that are not done, it was interrupted.
+    /// Plays the remaining runs of a folder. With `until`, it ends when the mean is known well enough, and reduces the plan to the seeds
+    /// that were played. If there is no report and runs remain, the sweep was interrupted.
     pub(super) fn play_into(
         &self,
         plan: &mut Plan,
@@ -231,8 +231,7 @@ impl Sweep {
         }
     }
 
-    /// Prints what would be played. A cost is that of one run, in an arbitrary unit: blocks by the nodes and links that each
-    /// goes to, and transactions by nodes.
+    /// Prints the plan of the sweep. The cost of a combination is that of one of its runs, as returned by [`cost`].
     fn print_plan(&self, plan: &Plan) -> Result<(), Failure> {
         let mut files: BTreeSet<String> =
             plan.cells.iter().flat_map(|cell| cell.scenario.files()).map(str::to_owned).collect();
@@ -255,7 +254,7 @@ impl Sweep {
     }
 }
 
-/// The cost of a run, in an arbitrary unit: its blocks by the nodes and links that each goes to, its transactions by nodes.
+/// The cost of a run in an arbitrary unit: blocks times the sum of nodes and links, plus transactions times nodes.
 fn cost(scenario: &Scenario) -> u64 {
     let nodes = scenario.network.nodes();
     let blocks = u64::from(scenario.last_height().0);
@@ -272,7 +271,7 @@ fn cost(scenario: &Scenario) -> u64 {
 
 fn show(bar: &ProgressBar, found: &mut Option<u64>, progress: Progress) {
     if found.is_none() {
-        // Runs that were found done took no time now, so they must not make the rest look quick.
+        // Runs that an earlier process played took no time now, so they must not shorten the estimate for the others.
         *found = Some(progress.found);
         bar.set_position(progress.found);
         bar.reset_eta();
@@ -283,14 +282,14 @@ fn show(bar: &ProgressBar, found: &mut Option<u64>, progress: Progress) {
     bar.set_message(told.collect::<String>());
 }
 
-/// Shown on a terminal only, and gone when the sweep is over.
+/// Returns a progress bar. Only a terminal shows it, until the caller clears it.
 fn progress_bar(runs: u64) -> ProgressBar {
     let template = "{bar:40} {pos}/{len} runs, {per_sec}, {eta} left{msg}";
     let style = ProgressStyle::with_template(template).expect("the template is fixed");
     ProgressBar::new(runs).with_style(style)
 }
 
-/// A sweep's error, by whose mistake it was.
+/// Converts the error of a sweep. Bad input is the caller's mistake.
 pub(super) fn failure(error: SweepError) -> Failure {
     match error.is_bad_input() {
         true => Failure::usage(error),
@@ -298,7 +297,7 @@ pub(super) fn failure(error: SweepError) -> Failure {
     }
 }
 
-/// Prints what came of a sweep.
+/// Prints the summary of a sweep.
 ///
 /// # Errors
 /// Some runs failed, or the mean that was asked for is not known well enough.
@@ -314,7 +313,7 @@ pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<()
     }
 }
 
-/// Describes the runs in which an assertion held, did not hold, and was left undecided, where it did not simply hold in all.
+/// Describes each assertion that did not hold in all runs: the numbers of runs in which it held, failed and stayed undecided.
 fn held(cell: &CellSummary) -> Vec<String> {
     let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}, ")).collect();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -354,10 +353,10 @@ fn time_to_converge(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// Figures of a comparison that are printed; `summary.json` has all.
+/// The printed figures of a comparison. `summary.json` has all.
 const COMPARED_SHOWN: [&str; 5] = ["missed_slots", "orphaned", "rollbacks", "agreement_mean", "propagation_p50_ms"];
 
-/// A chance with two digits.
+/// Formats a probability with two digits.
 fn chance(p: f64) -> String {
     if p < 0.01 { format!("{p:.1e}") } else { format!("{p:.2}") }
 }
@@ -410,7 +409,7 @@ fn compared(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// Describes the mean by which a sweep ended.
+/// Describes the mean that decided when the sweep ended.
 fn until(report: &UntilReport) -> String {
     let head = match report.reached {
         true => format!("{} is known to less than {}:", report.figure, report.width),

@@ -166,7 +166,7 @@ Ctrl-C stops it.";
 /// The virtual time at which a network starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With the first slot after genesis: the same chain every time.
+    /// The first slot after genesis, which gives the same chain every time.
     Genesis,
     /// With the slot of the wall clock.
     Now,
@@ -267,7 +267,7 @@ impl Up {
         let session_kept = session_kept.unwrap_or_else(|| KeptSession::new(&session, history, digest.clone()));
         observers.push(Box::new(digest));
         let pace = kept.as_ref().and_then(|kept| kept.pace).unwrap_or(self.pace.unwrap_or(self.speed));
-        // The work of chains is of no interest once the testnet has stopped.
+        // Work on other chains is abandoned once the testnet has stopped.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
         let chains = chains::beside(&network, &session, served.webhooks_beside(), beside.handle().clone());
@@ -300,7 +300,7 @@ impl Up {
                 webhooks.stop();
                 served
             });
-            // Before the testnet is announced.
+            // Signals are handled before the testnet is announced.
             interrupts.stop(handle.clone(), printer.clone());
             let ready = announcer.ready(&network, seed, pace, &addresses, self.log.as_deref());
             let told = ready_file.as_mut().map_or(Ok(()), |file| file.write(&ready));
@@ -345,7 +345,7 @@ impl Up {
         Ok(Some(printer))
     }
 
-    /// The journal that was asked for. `history` has come in before it begins.
+    /// Creates the journal of `--record`, if it is given. `history` holds the inputs from before its start.
     fn journal(
         &self,
         session: &Session,
@@ -367,8 +367,8 @@ impl Up {
     }
 }
 
-/// Says on standard error that nothing is recorded any more. From a thread of its own: a reader that does not read must not
-/// hold the testnet up. One that is gone leaves the exit code.
+/// Reports on standard error that the recording has ended, from a thread of its own: a stuck reader must not block the testnet.
+/// Without a reader, only the exit code reports it.
 fn tell_cut_short(file: &Path, cut: &CutShort) {
     let text =
         format!("dposlab: --record {}: {cut}. The testnet goes on, and what comes in is not recorded", file.display());

@@ -1,4 +1,4 @@
-//! `dposlab validate`: published figures beside what comes out here.
+//! `dposlab validate`: published figures beside the figures of simulated runs.
 
 use super::{
     Failure,
@@ -38,10 +38,10 @@ Examples:
   dposlab validate --json > validation.json   for other programs";
 
 impl Validate {
-    /// Plays and compares.
+    /// Plays the studies and prints the comparison.
     ///
     /// # Errors
-    /// A figure does not hold, or it was interrupted.
+    /// A figure does not hold, or the comparison was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let stop = stop_on_interrupt()?;
         let only = self.only.as_deref().unwrap_or_default();
@@ -75,7 +75,7 @@ impl Validate {
     }
 }
 
-/// A table of each study, in Markdown, which is as well read on a terminal.
+/// Formats a table of each study in Markdown, which is also readable on a terminal.
 fn table(held: &[Held]) -> String {
     let mut out = String::new();
     for (index, one) in held.iter().enumerate() {
@@ -99,7 +99,7 @@ fn table(held: &[Held]) -> String {
     out.trim().to_owned()
 }
 
-/// Four digits behind the point at most.
+/// Formats a number with at most four digits after the point.
 fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,5 +1,5 @@
-//! The values of options that the rooms below declare, as words of the command line. They stand here, so that no room below `cli`
-//! knows of clap.
+//! The command-line words for option values whose types the rooms below declare. They are here so that no room below `cli` depends
+//! on clap.
 
 use crate::{
     check::swarm::Modelled,

@@ -20,12 +20,12 @@ const DOCUMENT: [&str; 4] = [
 ];
 /// Advance widths of Liberation Sans, which has the metrics of Arial and Helvetica.
 const WIDTHS: &str = include_str!("engine/widths.json");
-/// The fonts of that width, as a style sheet that comes last.
+/// The fonts of these widths, as the last style sheet.
 const FONTS: &str = "body { font-family: Arial, Helvetica, 'Liberation Sans', 'Nimbus Sans', sans-serif; }";
 
-/// Bytes of the scripts' stack.
+/// The size of the scripts' stack [bytes].
 const STACK_MAX: usize = 512 << 10;
-/// Steps after which the engine asks whether to go on. A step is a call, a turn of a loop or the like.
+/// The number of steps between two calls of the interrupt handler. A step is a call, an iteration of a loop or the like.
 const STEPS_A_QUESTION: u64 = 10_000;
 /// The bounds of every page: a large one takes a hundredth of them.
 const BOUNDS: Limits = Limits { memory: 1 << 30, questions: 100_000 };
@@ -33,9 +33,9 @@ const BOUNDS: Limits = Limits { memory: 1 << 30, questions: 100_000 };
 /// The bounds of scripts.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Bytes.
+    /// The largest amount of memory [bytes].
     memory: usize,
-    /// Questions of the engine whether to go on.
+    /// The largest number of calls of the interrupt handler.
     questions: u64,
 }
 
@@ -60,15 +60,15 @@ pub enum EngineError {
     /// A script threw, mostly because the data lack something.
     #[error("{0}")]
     Thrown(String),
-    /// The bound in steps.
+    /// The scripts reached the bound of steps.
     #[error("found more than the {0} steps of a script that are allowed")]
     Steps(u64),
-    /// The bound in memory.
+    /// The scripts reached the bound of memory.
     #[error("found more than the {} MiB of memory that are allowed", .0 >> 20)]
     Memory(usize),
 }
 
-/// Runs scripts one after the other in a new window. Returns the text that `last` gives.
+/// Runs scripts one after the other in a new window. Returns the text that the script `last` evaluates to.
 ///
 /// # Errors
 /// A script throws, or reaches a bound.
@@ -107,7 +107,7 @@ fn evaluate(context: &Ctx<'_>, scripts: &[&str], last: &str, window: Window<'_>)
         "widths": widths,
     });
     let thrown = |why: rquickjs::CaughtError<'_>| EngineError::Thrown(first_line(&why.to_string()));
-    // The text of an object is an expression; a script reads it without knowing how it came.
+    // The values enter as one JSON text, which the document parses.
     context.globals().set("GIVEN", given.to_string()).catch(context).map_err(thrown)?;
     let document = format!("const given = JSON.parse(GIVEN);\n(() => {{\n{}}})();", DOCUMENT.concat());
     for script in [document.as_str()].iter().chain(scripts) {
@@ -116,7 +116,7 @@ fn evaluate(context: &Ctx<'_>, scripts: &[&str], last: &str, window: Window<'_>)
     context.eval::<String, _>(last).catch(context).map_err(thrown)
 }
 
-/// An error without the lines of the scripts that it came through.
+/// The first line of an error, without its stack trace.
 fn first_line(error: &str) -> String {
     error.lines().next().unwrap_or_default().trim_start_matches("Error: ").to_owned()
 }

@@ -60,9 +60,9 @@ impl Identity {
 /// # Errors
 /// It cannot be opened, or is a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Looked at before it is opened, for opening alone can do something to a device.
+    // The type is checked before opening, because opening alone can have an effect on a device.
     refuse(fs::metadata(path)?.file_type())?;
-    // And again afterwards, for another one may lie there by then. Nothing is waited for.
+    // It is checked again afterwards, because another file may be there by then. Opening does not wait.
     let flags = rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
     refuse(file.metadata()?.file_type())?;
@@ -91,7 +91,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
 /// # Errors
 /// It cannot be opened, or is a pipe without a reader.
 pub fn create(path: &Path) -> io::Result<File> {
-    // To open a pipe waits for its reader.
+    // Without this flag, opening a pipe would wait for its reader.
     let flags = rustix::fs::OFlags::NONBLOCK;
     let opened =
         OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags.bits() as i32).open(path);
@@ -99,19 +99,19 @@ pub fn create(path: &Path) -> io::Result<File> {
         Some(number) if number == rustix::io::Errno::NXIO.raw_os_error() => Refused::NoReader.into(),
         _ => why,
     })?;
-    // To write to it may wait.
+    // Writing may wait.
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
     Ok(file)
 }
 
-/// Checks that a folder of this program's own holds files and folders only, however deep. To open a pipe would wait for ever.
+/// Checks that a folder of this program's own holds files and folders only, however deep. Opening a pipe in it would wait for ever.
 ///
 /// # Errors
 /// It holds something else, which is named, or cannot be read.
 pub fn check_own_folder(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
-        // A testnet that runs may have taken it away.
+        // A running testnet may have removed it.
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
@@ -123,7 +123,7 @@ pub fn check_own_folder(folder: &Path) -> io::Result<()> {
             Ok(found) => {
                 refuse(found.file_type()).map_err(|why| Refused::At(path.display().to_string(), why.into()))?
             }
-            // A link that leads nowhere, or a file that has just gone, delays no caller.
+            // A dangling link, or a file that was just deleted, delays no caller.
             Err(_) => {}
         }
     }
@@ -141,7 +141,7 @@ pub fn read(path: &Path, allowed: u64) -> io::Result<Vec<u8>> {
         return Err(Refused::TooLarge { found: in_words(length), allowed }.into());
     }
     let mut bytes = Vec::with_capacity(length as usize);
-    // Some files do not say how long they are, and others grow.
+    // Some files do not report their length, and others grow.
     file.take(allowed + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > allowed {
         true => Err(Refused::TooLarge { found: "more".to_owned(), allowed }.into()),

@@ -7,10 +7,10 @@ use std::{
     path::Path,
 };
 
-/// Bytes of a line: more than a block, or a request that was recorded, can have.
+/// The largest size of a line in bytes: more than a block, or a recorded request, can have.
 pub const LINE_LIMIT: u64 = 64 << 20;
 
-/// Appends the next line with its end, and answers how many bytes it has; none at the end of the file.
+/// Appends the next line with its end. Returns its number of bytes, or 0 at the end of the file.
 ///
 /// # Errors
 /// It cannot be read, is no UTF-8, or is longer than [`LINE_LIMIT`].

@@ -9,7 +9,7 @@
 //!
 //! Numbers are little-endian, checksums are CRC-32. A process that is killed while it appends leaves a record that ends too
 //! early, and the file ends with it. Such an end is cut off when the log is opened again. Everything else that does not fit
-//! is damage: a lost or changed byte in the middle is named and never passed over.
+//! is damage: a lost or changed byte in the middle is reported and never ignored.
 
 mod records;
 
@@ -28,14 +28,14 @@ const MAGIC: &[u8; 8] = b"dposlog1";
 pub const SEGMENT_HEAD: u64 = MAGIC.len() as u64;
 /// Bytes before those of a record.
 const HEAD: usize = 12;
-/// The number of zeros at the end of the last record that show that they were never written, because power was lost.
+/// The number of zeros at the end of the last record that show that its end was never written, because power was lost.
 const NEVER_WRITTEN: usize = 16;
-/// Bytes after which a segment is full.
+/// The size in bytes at which a segment is full.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
-/// Bytes of a record at most.
+/// The largest size of a record, in bytes.
 pub const RECORD_MAX: usize = 64 << 20;
 
-/// Segments that a reader keeps open.
+/// The largest number of segments that a reader keeps open.
 const OPEN_MAX: usize = 32;
 
 /// The place of a record.
@@ -97,10 +97,11 @@ impl Log {
         Ok(Self { folder: folder.to_owned(), number: 1, file, length: MAGIC.len() as u64, segment_bytes })
     }
 
-    /// Appends a record, and says where it lies. After it, killing the process loses nothing; [`Log::sync`] makes it outlive the machine.
+    /// Appends a record, and returns its place. From then on, killing the process does not lose it. [`Log::sync`] makes it outlive the
+    /// machine.
     ///
     /// # Errors
-    /// It cannot be written. Nothing of it is in the log then, as far as the disk allows that to be undone.
+    /// It cannot be written. No part of it is in the log then, as far as the disk allows the write to be undone.
     ///
     /// # Panics
     /// The record is longer than [`RECORD_MAX`].
@@ -216,7 +217,7 @@ impl Reader {
     }
 
     fn segment(&self, number: u32, path: &Path) -> io::Result<Arc<File>> {
-        // A panic while it was locked leaves whole entries.
+        // After a panic while the list was locked, its entries are still whole.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, file)) = open.iter().find(|(open, _)| *open == number) {
             return Ok(file.clone());

@@ -1,6 +1,6 @@
 //! One transaction's preconditions and effects. Source: consensus.md 4.3 to 4.5.
 //!
-//! [`check`] answers whether a sender may do it, from the sender's wallet (the pool hands in its own, with pending
+//! [`check`] decides whether a sender may send it, from the sender's wallet (the pool passes its own, with pending
 //! transactions applied) and the chain's state. [`apply_to_sender`] and `apply` then change wallets; neither can
 //! fail once `check` has passed.
 
@@ -76,7 +76,7 @@ pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
     }
 }
 
-/// Checks that `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in the
+/// Checks that `sender` may send the transaction on top of `state`: first the preconditions of its type, then those of all types, in the
 /// reference's order; for claims and refunds the other way round. Accepts a transaction that the network lists as an exception. Source:
 /// consensus.md 4.4, 4.5.
 pub fn check(
@@ -184,8 +184,8 @@ fn check_common(
     }
 }
 
-/// The sender's part: balance, nonce, and what the type changes in the sender's own wallet. This is all a pool
-/// applies of a pending transaction. Source: consensus.md 4.4, 5.
+/// Applies the sender's part: balance, nonce, and the changes that the type makes in the sender's own wallet. A pool applies only
+/// this part of a pending transaction. Source: consensus.md 4.4, 5.
 pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet, votes: VoteRule) {
     let content = transaction.transaction();
     sender.public_key = Some(content.sender);
@@ -210,7 +210,7 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet, vot
     }
 }
 
-/// The whole transaction: sender, recipients, indexes, vote weights. A lock bears the time of its block.
+/// Applies the whole transaction: sender, recipients, indexes, vote weights. A lock has the time of its block.
 /// Source: consensus.md 4.2, 4.3.
 pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &LedgerRules, state: &mut State) {
     let (content, address) = (transaction.transaction(), transaction.sender_address());

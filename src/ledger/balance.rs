@@ -1,4 +1,4 @@
-//! Signed money: what a wallet holds and a delegate's vote weight.
+//! Signed amounts of coin: the balances of wallets and the vote weights of delegates.
 
 use crate::protocol::Arktoshi;
 use serde::Serialize;
@@ -10,10 +10,10 @@ use std::{fmt, iter::Sum, ops};
 pub struct Balance(pub i128);
 
 impl Balance {
-    /// Nothing.
+    /// The amount zero.
     pub const ZERO: Self = Self(0);
 
-    /// Whole arktoshi: 0 below it, and at most `u64::MAX`.
+    /// The amount in arktoshi, clamped to the range from 0 to `u64::MAX`.
     pub fn or_zero(self) -> u64 {
         u64::try_from(self.0.max(0)).unwrap_or(u64::MAX)
     }

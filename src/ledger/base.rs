@@ -1,6 +1,6 @@
 //! The state that a cut chain is computed from.
 //!
-//! Where blocks have settled, no state below the cut is kept but one: that after the highest settled block, the base. All later
+//! Where blocks have settled, the tree retains no state below the cut but the base: the state after the highest settled block. All later
 //! states follow from it. A process that starts again reads the base instead of applying every block from genesis on.
 //!
 //! Thousands of full blocks may lie between the base and the tips. So a start reads a second state with it, ahead of the base. The
@@ -28,7 +28,7 @@ pub struct Base {
 pub struct StateAbove {
     pub id: BlockId,
     pub applied: Arc<Applied>,
-    /// By block: of each one above the base and not above this state, on all forks.
+    /// The notable consequences of each block above the base and not above this state, on all forks.
     pub notable: IndexMap<BlockId, Option<Arc<Notable>>, IdHash>,
 }
 

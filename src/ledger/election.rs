@@ -1,6 +1,6 @@
 //! Which ranking gives a round its members: the rules by which protocols of this family let votes take effect late.
 //!
-//! A rule keeps what it needs to know in the state after a block, as a rule of finality does. So the members of a round are a function of
+//! A rule stores its data in the state after a block, as a rule of finality does. So the members of a round are a function of
 //! the chain, and a node that goes back to another chain has that chain's members. Members change where a round begins.
 //!
 //! Where a milestone changes the number of members, the first of the old list stay, and the newest ranking fills what is left.
@@ -42,7 +42,7 @@ pub enum Election {
     EverySixHours(Timestamp),
 }
 
-/// Members that wait.
+/// The proposed and the pending members.
 #[derive(Clone, Debug, Default)]
 pub struct Proposals {
     /// When a ranking was last taken for a proposal.
@@ -58,7 +58,7 @@ struct Waiting {
     members: Vec<Member>,
 }
 
-/// Seconds between two proposals at least.
+/// The least time between two proposals, in seconds.
 const MINUTE: u32 = 60;
 const SIX_HOURS: u32 = 6 * 3_600;
 
@@ -113,8 +113,8 @@ impl Election {
         elected
     }
 
-    /// Takes in a block of the chain, after the rule of finality has. `members` are those of the next block's round. `ranking` ranks the
-    /// delegates by the state after the block.
+    /// Updates the state by a block of the chain, after the rule of finality did. `members` are those of the next block's round. `ranking`
+    /// ranks the delegates by the state after the block.
     pub fn follow(
         &mut self,
         block: Height,
@@ -154,7 +154,7 @@ fn keys(members: &[Member]) -> Vec<PublicKey> {
     keys
 }
 
-/// The rules of the network say which rule it is. [`Election::AtOnce`] takes no byte.
+/// The variant follows from the rules of the network. [`Election::AtOnce`] takes no byte.
 impl Saved for Election {
     fn save(&self, out: &mut Saver) {
         match self {

@@ -1,11 +1,11 @@
-//! Which block of a chain is final: the rules by which other protocols of this family say so.
+//! Rules of finality: which block of a chain is final in other protocols of this family.
 //!
-//! A rule reads the chain block by block, and keeps what it needs to know in the state after a block. So what is final is a
-//! function of the chain, as everything else of a state. It never falls along a chain. By [`FinalityRule::None`], the reference's,
-//! no block but genesis is ever final, and nothing is kept.
+//! A rule reads the chain block by block, and stores its data in the state after a block. So finality is a function of the chain, as
+//! everything else of a state. The height of the last final block never falls along a chain. By [`FinalityRule::None`], the reference's,
+//! no block but genesis is ever final, and nothing is stored.
 //!
-//! A header says how high its forger has forged before, where a rule asks ([`forged_before`](crate::protocol::BlockHeader)). It is
-//! signed and part of the id, beside the reference's bytes.
+//! Where a rule asks for it, a header states up to which height its forger has forged before
+//! ([`forged_before`](crate::protocol::BlockHeader)). This is signed and part of the id, beside the reference's bytes.
 
 pub mod drawn;
 mod last_irreversible;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FinalityRule {
-    /// None ever does.
+    /// No block ever becomes final.
     None,
     /// EOS: two thirds of the delegates have confirmed that two thirds confirmed it.
     LastIrreversible,
@@ -53,12 +53,12 @@ pub enum Finality {
 }
 
 impl FinalityRule {
-    /// Blocks have to say how high their forgers have forged before.
+    /// Returns true if blocks must state up to which height their forgers have forged before.
     pub fn asks_forgers(self) -> bool {
         matches!(self, Self::LastIrreversible | Self::LastIrreversible3835 | Self::LiskBft | Self::LiskBft6594)
     }
 
-    /// The knowledge after genesis.
+    /// The state after genesis.
     pub fn begin(self) -> Finality {
         match self {
             Self::None => Finality::None,
@@ -95,7 +95,7 @@ impl Finality {
         }
     }
 
-    /// The ids of their tips decide between chains that are equal otherwise.
+    /// Returns true if the ids of the tips decide between chains that are otherwise equal.
     pub fn decides_by_ids(&self) -> bool {
         matches!(self, Self::LastIrreversible(known) if known.decides_between_chains())
     }
@@ -107,7 +107,7 @@ impl Finality {
         known.confirmed_twice(block, round)
     }
 
-    /// Takes in the next block of the chain, which belongs to this round.
+    /// Updates the state by the next block of the chain, which belongs to this round.
     pub fn follow(&mut self, block: &Block, round: &Round) {
         match self {
             Self::None => {}
@@ -136,12 +136,12 @@ impl FinalBlocks {
         &self.highest
     }
 
-    /// The tip of the chain on which that became final, when it did.
+    /// The tip of the chain on which this block became final, at that time.
     pub fn tip(&self) -> &Arc<Link> {
         &self.tip
     }
 
-    /// Takes in the last final block of a node's chain, by its tip and the state after that.
+    /// Adds the last final block of a node's chain, given the chain's tip and the state after the tip.
     ///
     /// # Errors
     /// It is not on one chain with the highest one, which stays.

@@ -1,8 +1,8 @@
-//! An existing chain, block by block, each with full verification.
+//! Import of an existing chain, block by block, with full verification.
 //!
 //! A chain is JSON, one value a line or several: blocks, transactions, and pages of them as the API serves them
-//! (`{"meta":…,"data":[…]}`). A block has its transactions in it, as wire bytes in hex or as objects, and then the lowest
-//! comes first; or it comes without, in either shape of the API, and its transactions stand anywhere in the file
+//! (`{"meta":…,"data":[…]}`). A block contains its transactions, as wire bytes in hex or as objects; such blocks come in ascending
+//! order. Or it lacks them, in either shape of the API, and its transactions are anywhere in the file
 //! (`import/served.rs`).
 
 //!
@@ -11,8 +11,8 @@
 //!             a thread of its own      all cores                             the caller's thread
 //! ```
 //!
-//! A signature costs a hundred times what the rest of an empty block costs. So it is verified ahead (`Block::check_content`
-//! remembers what it found), while the blocks before are put on top. No more than three batches are in memory at a time.
+//! Verifying a signature costs a hundred times as much as the rest of an empty block. So it is done ahead (`Block::check_content`
+//! caches its result), while the blocks before are put on top. No more than three batches are in memory at a time.
 
 mod read;
 pub mod served;
@@ -32,12 +32,12 @@ use std::{
     thread,
 };
 
-/// Lines of a batch, at most.
+/// The largest number of lines in a batch.
 const BATCH_LINES: usize = 512;
 /// Bytes of a batch after which no further line is added.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The error of a line of a chain that was not taken.
+/// The error of a rejected line of a chain.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct ImportError {
@@ -46,7 +46,7 @@ pub struct ImportError {
     pub reason: ImportReason,
 }
 
-/// The reason why a line of a chain was not taken.
+/// The reason why a line of a chain was rejected.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ImportReason {
@@ -80,7 +80,7 @@ pub struct Imported {
     pub height: Height,
 }
 
-/// Puts the blocks of a chain on top of the genesis block, and answers the last one.
+/// Puts the blocks of a chain on top of the genesis block, and returns the last one.
 ///
 /// # Errors
 /// The first line that is not a block that follows the one before: nothing after it is put on top.
@@ -91,7 +91,7 @@ pub fn import<L: AsRef<str> + Send + Sync>(
     import_and_tell(tree, lines, |_| {})
 }
 
-/// [`import`], which tells after some hundred blocks each how far it is.
+/// Imports a chain as [`import`] does, and reports its progress every few hundred blocks.
 ///
 /// # Errors
 /// As [`import`].
@@ -150,7 +150,7 @@ fn read_ahead<L: AsRef<str> + Send + Sync>(
     }
 }
 
-/// A block that has its transactions in it goes on top at once, the rest is kept for later.
+/// Extends the chain by a block that contains its transactions. Stores any other value for later.
 fn take(
     tree: &BlockTree,
     tip: &mut Arc<Link>,

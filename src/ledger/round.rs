@@ -38,7 +38,7 @@ impl RoundPosition {
     }
 }
 
-/// Heights to rounds, from the milestones that change the number of delegates. Source: consensus.md 1.1.
+/// A map from heights to rounds, by the milestones that change the number of delegates. Source: consensus.md 1.1.
 #[derive(Clone, Debug)]
 pub struct RoundSchedule {
     /// One for each change, ascending: the position of its first height.
@@ -105,7 +105,7 @@ pub struct Round {
 pub enum Turns {
     /// One for each slot: the forging order, as indexes into the members.
     Order(Vec<usize>),
-    /// The members who draw less than their chances out of 2^64, which are by member.
+    /// A lottery. A member owns a slot if it draws less than its chance out of 2^64. The chances are in the order of the members.
     Lottery(Vec<u64>),
 }
 
@@ -140,8 +140,8 @@ impl Round {
         order.into_iter().map(|member| &self.members[member])
     }
 
-    /// The owners of a slot as indexes into `members`: one, but for a lottery, in ranking order. The index counts slots since the epoch,
-    /// so a missed slot shifts nothing. Source: consensus.md 1.4.
+    /// The owners of a slot as indexes into `members`, in ranking order. Without a lottery there is one. The index counts slots since the
+    /// epoch, so a missed slot shifts nothing. Source: consensus.md 1.4.
     pub fn owners(&self, slot: Slot) -> SmallVec<[usize; 1]> {
         match &self.turns {
             Turns::Order(order) => smallvec![self.in_turn(order, slot)],
@@ -193,7 +193,7 @@ impl Round {
             Turns::Lottery(chances) => {
                 let place = self.members.iter().position(|member| member.public_key == *key)?;
                 let chance = chances[place];
-                // The chance that none of them is its own is e^-50.
+                // The chance that the member owns none of these slots is e^-50.
                 let slots = 50 * (u64::MAX / chance.max(1)).min(1_000_000) as u32;
                 let end = from.0.saturating_add(slots);
                 (from.0..end).map(Slot).find(|slot| shuffle::lot(*slot, key) < chance)

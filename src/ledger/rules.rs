@@ -1,4 +1,4 @@
-//! Rules that are choices: what the reference fixes in code or configuration and a scenario may change.
+//! Configurable rules: values that the reference fixes in code or configuration, and that a scenario may change.
 //!
 //! ```text
 //!   Rules ─┬─ (top level)   peers and quorum, gossip
@@ -93,7 +93,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// Nodes choose their chains as the reference does, which is what the model of a node and the proofs of causes know.
+    /// Returns true if nodes choose their chains as the reference does. The model of a node and the proofs of causes cover only this case.
     pub fn is_of_the_reference(&self) -> bool {
         let (node, pool, corrected) = (&self.node, &self.pool, Self::corrected());
         self.ledger.finality == FinalityRule::None

@@ -1,4 +1,4 @@
-//! Values as bytes and back: what a run is at one instant, written down so that another process goes on with it.
+//! Serialization of a run: its state at one instant as bytes, from which another process continues the run.
 //!
 //! ```text
 //!   number      seven bits a byte, the lowest first        list    its length, then each of its elements
@@ -7,8 +7,8 @@
 //!   block       of the tree: its id; any other: all of it
 //! ```
 //!
-//! `saved!` takes every field and every variant apart by name, so a new one that is not written does not compile. Blocks of the tree
-//! are not written: the reader has a tree that holds them, and knows the keys of the forgers.
+//! `saved!` destructures every record and variant by name, so a new field or variant that is not written does not compile. Blocks of
+//! the tree are not written: the reader has a tree that contains them, and knows the keys of the forgers.
 
 mod chain;
 mod values;
@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{any::Any, sync::Arc};
 
-/// Why bytes are not what was saved.
+/// The reason why bytes cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum LoadError {
@@ -37,43 +37,43 @@ pub enum LoadError {
     Left { left: usize },
 }
 
-/// A value that can be written down and read again.
+/// A value that can be saved and loaded.
 pub trait Saved: Sized {
-    /// Appends it.
+    /// Appends the value to `out`.
     fn save(&self, out: &mut Saver);
 
-    /// Reads it again.
+    /// Loads a value.
     ///
     /// # Errors
-    /// The bytes are none of such a value.
+    /// The bytes are not a saved value of this type.
     fn load(from: &mut Loader) -> Result<Self, LoadError>;
 }
 
 /// A value behind an `Arc`. Each is written once.
 pub trait Shared {
-    /// Appends what it says.
+    /// Appends the value behind `arc` to `out`.
     fn save_shared(arc: &Arc<Self>, out: &mut Saver);
 
-    /// Reads it again.
+    /// Loads a value into an `Arc`.
     ///
     /// # Errors
-    /// The bytes are none of such a value.
+    /// The bytes are not a saved value of this type.
     fn load_shared(from: &mut Loader) -> Result<Arc<Self>, LoadError>;
 }
 
-/// Writes down.
+/// A writer of saved values.
 pub struct Saver {
     bytes: Vec<u8>,
     tree: Arc<BlockTree>,
-    /// Where each shared value lies in memory, and its number.
+    /// The number of each shared value, by its address in memory.
     shared: IndexMap<u64, u64, IdHash>,
     /// Blocks of the tree that are named.
     links: Vec<Arc<Link>>,
-    /// Only what decides what is ahead of this instant is written; in microseconds since the epoch.
+    /// If set, only data that affects the run after this instant is written. In microseconds since the epoch.
     ahead: Option<u64>,
 }
 
-/// Reads what was written down.
+/// A reader of saved values.
 pub struct Loader {
     bytes: Arc<[u8]>,
     at: usize,
@@ -83,19 +83,19 @@ pub struct Loader {
 }
 
 impl Saver {
-    /// Writes down values that share the blocks of a tree.
+    /// A writer for values that share the blocks of a tree.
     pub fn new(tree: &Arc<BlockTree>) -> Self {
         Self { bytes: Vec::new(), tree: tree.clone(), shared: IndexMap::default(), links: Vec::new(), ahead: None }
     }
 
-    /// Writes down what decides all that is to come after the beginning of a slot, in microseconds since the epoch, and no more: two
-    /// runs that give the same bytes go on alike. All clocks have to be right. Nothing reads it again.
+    /// A writer for only the data that affects the run after `now`, the beginning of a slot in microseconds since the epoch: two
+    /// runs that give the same bytes continue alike. All clocks have to be right. These bytes are never loaded.
     pub fn of_what_is_ahead(tree: &Arc<BlockTree>, now: u64) -> Self {
         Self { ahead: Some(now), ..Self::new(tree) }
     }
 
-    /// The beginning of a slot, in microseconds since the epoch, if only what is ahead of it is written: what was only counted, or is
-    /// over, is not.
+    /// The beginning of a slot, in microseconds since the epoch, if only data that affects the run after it is written. Mere counts and
+    /// finished work are not.
     pub fn ahead_of(&self) -> Option<u64> {
         self.ahead
     }
@@ -130,7 +130,7 @@ impl Saver {
         all.into_iter().for_each(|one| one.save(self));
     }
 
-    /// Appends a value that has a text of its own.
+    /// Appends a value as JSON.
     pub fn json<T: Serialize>(&mut self, value: &T) {
         let text = serde_json::to_vec(value).expect("what is read from a text can be written as one");
         self.number(text.len() as u64);
@@ -149,10 +149,10 @@ impl Loader {
         &self.tree
     }
 
-    /// Nothing is left.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// Something is.
+    /// Bytes are left.
     pub fn finish(self) -> Result<(), LoadError> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
@@ -171,7 +171,7 @@ impl Loader {
         Ok(bytes)
     }
 
-    /// As many bytes as an array has.
+    /// Takes the next `N` bytes.
     ///
     /// # Errors
     /// There are fewer.
@@ -182,7 +182,7 @@ impl Loader {
         Ok(bytes)
     }
 
-    /// Passes over the next byte if it is this one, and returns true then.
+    /// Skips the next byte if it equals `byte`, and returns true then.
     pub fn skip(&mut self, byte: u8) -> bool {
         let is_next = self.bytes.get(self.at) == Some(&byte);
         self.at += usize::from(is_next);
@@ -227,7 +227,7 @@ impl Loader {
         (0..length).map(|_| T::load(self)).collect()
     }
 
-    /// A value that has a text of its own.
+    /// Reads a value from its JSON.
     ///
     /// # Errors
     /// The text is none of such a value.
@@ -237,7 +237,7 @@ impl Loader {
         serde_json::from_slice(&text).map_err(|why| self.wrong("text of what it should be", why))
     }
 
-    /// The error of something that is not what it should be.
+    /// An error at the present byte: a `what` was expected, and `found` was there.
     pub fn wrong(&self, what: &'static str, found: impl ToString) -> LoadError {
         LoadError::Wrong { at: self.at, what, found: found.to_string() }
     }

@@ -1,6 +1,6 @@
-//! The state that a forger sees while it chooses transactions: the chain's state, and on top of it, in a few small maps,
-//! what the transactions chosen so far change. No vote weights, no indexes, and nothing of the state is copied but the
-//! wallets touched. Source: consensus.md 2.3, 8 Q2, 8 Q3, 8 Q23.
+//! The state that a forger sees while it chooses transactions: the chain's state and, in a few small maps on top of it,
+//! the changes by the transactions chosen so far. It has no vote weights and no indexes, and copies only the wallets that
+//! change. Source: consensus.md 2.3, 8 Q2, 8 Q3, 8 Q23.
 
 use super::{
     ApplyError, Balance, State, Wallet,
@@ -28,7 +28,7 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// Nothing chosen yet. The rules say what the forger overlooks.
+    /// A view without a chosen transaction. `rules` determine which changes the forger overlooks.
     pub fn new(base: &'a State, rules: &'a PoolRules) -> Self {
         Self {
             base,

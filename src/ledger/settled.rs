@@ -18,7 +18,7 @@ pub struct SettledError {
 
 impl SettledError {
     /// Unwinds to the host of the run, as a panic does, but without a message: the host reports the error and the file. No code below
-    /// could give another answer that is right.
+    /// could return a correct result.
     ///
     /// # Panics
     /// Always.
@@ -27,13 +27,13 @@ impl SettledError {
     }
 }
 
-/// A settled block that is known to be one.
+/// Reads a block that is known to have settled.
 pub(super) fn read(settled: &dyn Settled, height: Height) -> Arc<Link> {
     let link = settled.link(height).and_then(|link| link.ok_or_else(|| missing(height)));
     link.unwrap_or_else(|why| why.ends_the_run())
 }
 
-/// The error where a block that is known to have settled is not there.
+/// The error for a settled block that is missing from the store.
 pub(super) fn missing(height: Height) -> SettledError {
     let source = io::Error::new(io::ErrorKind::NotFound, format!("no block at height {height}"));
     SettledError { file: PathBuf::from("settled blocks"), source }
@@ -51,8 +51,8 @@ pub trait Settled: Send + Sync {
     /// The store cannot be read, or is damaged.
     fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError>;
 
-    /// The id and header of the block at a height from genesis to [`Settled::top`], and those of its transactions that
-    /// `indexes` name, from 0; one that is not there is passed over. A store that can read less than the whole block for it does.
+    /// The id and header of the block at a height from genesis to [`Settled::top`], and its transactions at `indexes`, counted from 0. An
+    /// index without a transaction is skipped. A store that can read less than the whole block does so.
     /// `None` above the top.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ pub trait Settled: Send + Sync {
     fn spot_of(&self, transaction: &TransactionId) -> Result<Option<(Height, u32)>, SettledError>;
 
     /// A settled transaction: its index in its block, from 0, and the excerpt of that block that holds this transaction alone. A
-    /// store that reads the block to know that it is the right one hands on what it read.
+    /// store that has to read the block to check it returns the excerpt of the same read.
     ///
     /// # Errors
     /// The store cannot be read, or is damaged.

@@ -53,7 +53,7 @@ pub struct State {
     businesses: imbl::Vector<Address>,
     /// The round of the next block.
     round: Arc<Round>,
-    /// Blocks of the round so far, one number a member.
+    /// The number of blocks of each member in the round so far.
     forged_in_round: Vec<u16>,
     /// The state of the network's rule of election.
     election: Election,
@@ -96,7 +96,7 @@ fn owner_named(owner: &Option<PublicKey>) -> String {
     owner.map_or_else(|| "no delegate".to_owned(), |owner| owner.to_string())
 }
 
-/// Why a block is not on the chain. Source: consensus.md 3.3, 3.4.
+/// The reason why a block is rejected. Source: consensus.md 3.3, 3.4.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum BlockRejected {
@@ -172,8 +172,8 @@ impl State {
         Ok(state)
     }
 
-    /// Vote weights and the number of live delegates from the wallets alone: in a given genesis block a vote may stand
-    /// before the registration it is for.
+    /// Computes vote weights and the number of live delegates from the wallets alone: in a given genesis block a vote may
+    /// precede the registration of its delegate.
     fn weigh_anew(&mut self, votes: VoteRule) {
         let delegates: Vec<Address> = self.usernames.values().copied().collect();
         self.live_delegates = 0;
@@ -193,7 +193,7 @@ impl State {
         }
     }
 
-    /// Height of the block this is the state after.
+    /// Height of the block that led to this state.
     pub fn height(&self) -> Height {
         self.height
     }
@@ -239,7 +239,7 @@ impl State {
     }
 
     /// The wallets that are not the same in another state, in the order of [`State::wallets`]. Between two states of one
-    /// tree it costs what differs.
+    /// tree the cost is proportional to the difference.
     pub fn wallets_changed_since(&self, before: &Self) -> Vec<&Arc<Wallet>> {
         self.wallets.changed_since(&before.wallets)
     }
@@ -363,7 +363,7 @@ impl State {
         }
     }
 
-    /// Follows a change of a voter's coin in the weights of the delegates that it backs.
+    /// Applies a change of a voter's coin to the weights of the delegates that it backs.
     pub(super) fn reweigh(&mut self, voted: &VotedDelegates, votes: VoteRule, before: Balance, after: Balance) {
         let change = votes.weight_of(after) - votes.weight_of(before);
         voted.delegates().for_each(|delegate| self.add_vote_weight(delegate, change));
@@ -501,7 +501,7 @@ impl State {
         idle.map(|(member, _)| member.public_key).collect()
     }
 
-    /// Takes the block into the rule of election.
+    /// Updates the rule of election by the block.
     fn prepare_election(&mut self) {
         let (mut election, last_final) = (mem::replace(&mut self.election, Election::AtOnce), self.finality.height());
         election.follow(self.height, self.timestamp, last_final, &self.round.members, || self.ranking());

@@ -2,18 +2,18 @@
 //!
 //! To put a block on top of another (`BlockTree::extend`), in the order of consensus.md 3.3:
 //!
-//! 1. A block that has followed this parent before is answered from memory.
+//! 1. A block that has followed this parent before is returned from memory.
 //! 2. A listed exception only has to be the next block.
 //! 3. Any other is verified by itself, multisignature transactions by the wallets before it; then one version, nonces
 //!    without gaps, chaining, the slot's owner, and no transaction that is on this chain.
 //! 4. Applying it to the parent's state gives its own (`state.rs`).
 //! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
 //!    fork is found in logarithmic time.
-//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and for good those below every seam, where what settles
-//!    may end. A missing one is computed again from the nearest below (`again.rs`). After a start in a folder, most states
+//! 6. The states of the newest 128 blocks of a chain stay in memory, 1,024 in all. The states below seams, where settled blocks may
+//!    end, stay for good. A missing state is computed again from the nearest below (`again.rs`). After a start in a folder, most states
 //!    below the newest seam are missing.
 //! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled.rs`) is
-//!    cut at a seam and nowhere else: what lies below a seam can be exchanged, what lies below another block never is.
+//!    cut only at a seam: the pointer below a seam can be replaced, the pointer below another block never is.
 //!
 //! ```text
 //!   genesis ◄── 2 ◄── 3 ◄── 4      a node's chain is an Arc<Link>: here two nodes, on 4 and on 4',
@@ -66,7 +66,7 @@ pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
 /// an old state.
 pub const SPAN: u32 = 1_000;
 
-/// All blocks, by id; what is shared by the nodes of one network.
+/// All blocks by id, shared by the nodes of one network.
 pub struct BlockTree {
     config: Arc<NetworkConfig>,
     rules: Arc<Rules>,
@@ -150,7 +150,7 @@ impl BlockTree {
         self.slots
     }
 
-    /// Heights to rounds.
+    /// The map from heights to rounds.
     pub fn schedule(&self) -> &RoundSchedule {
         &self.schedule
     }
@@ -160,7 +160,7 @@ impl BlockTree {
         &self.genesis
     }
 
-    /// A block by id, whichever fork it is on. A settled one is read.
+    /// A block by id, whichever fork it is on. Reads a settled block from its store.
     pub fn link(&self, id: &BlockId) -> Option<Arc<Link>> {
         self.link_in_memory(id).or_else(|| {
             let settled = self.settled()?;
@@ -180,14 +180,14 @@ impl BlockTree {
         self.transactions.contains_key(transaction)
     }
 
-    /// The block of the chain ending in `tip` that holds a transaction. A settled one is read.
+    /// The block of the chain ending in `tip` that holds a transaction. Reads a settled block from its store.
     pub fn block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
         let holders = self.transactions.get(transaction);
         let in_memory = holders.and_then(|holders| holders.iter().find(|holder| tip.descends_from(holder)).cloned());
         in_memory.or_else(|| self.settled_block_of(tip, transaction))
     }
 
-    /// Returns true if a block of the chain ending in `tip` holds a transaction. Settled blocks are looked through for one that can
+    /// Returns true if a block of the chain ending in `tip` holds a transaction. Searches settled blocks only if the transaction can
     /// be there: the nonces of a sender have no gap, so the chain holds none above the wallet's.
     pub fn holds(&self, tip: &Arc<Link>, transaction: &SignedTransaction) -> bool {
         let holders = self.transactions.get(&transaction.id());
@@ -218,7 +218,7 @@ impl BlockTree {
         applied
     }
 
-    /// Puts a block on top of another: verifies it, applies it, remembers it. Asked again for the same block, it answers from memory.
+    /// Puts a block on top of another: verifies, applies and stores it. A second call for the same block returns the stored link.
     /// It does not read the clock; a caller checks [`BlockTree::check_time`].
     ///
     /// # Errors
@@ -303,8 +303,8 @@ impl BlockTree {
         }
     }
 
-    /// A block that the network lists as an exception only has to be the next one: its slot, its forger and what it
-    /// says of itself are taken as they are. Source: consensus.md 3.3 row 1.
+    /// Checks that a block that the network lists as an exception is the next one. Its slot, its forger and its other content are
+    /// accepted as they are. Source: consensus.md 3.3 row 1.
     fn check_exception(&self, parent: &Link, block: &Block) -> Result<(), BlockRejected> {
         let header = &block.header;
         if header.previous == Some(parent.id()) && header.height == parent.height().next() {
@@ -359,7 +359,8 @@ impl BlockTree {
         Err(BlockRejected::NotVerified { id: block.id, height: block.header.height, errors: errors.clone() })
     }
 
-    /// By the sender's wallet before the block or, where the rules let it, as a transaction earlier in the block makes it.
+    /// Returns true if the sender's wallet vouches for a transaction, as it is before the block or, where the rules allow it, as an earlier
+    /// transaction of the block makes it.
     fn is_vouched_for(&self, transaction: &SignedTransaction, block: &Block, state: &State) -> bool {
         let crypto = self.config.crypto;
         if state.vouches_for(transaction, crypto) || self.rules.ledger.multi_signature_waits_for_block {
@@ -419,7 +420,7 @@ impl BlockTree {
         let milestone = self.milestone_after(tip);
         let later = self.config.milestones.all().iter().filter(|later| later.height > tip);
         let most = later.map(|later| later.active_delegates).max().filter(|_| {
-            // The reference looks at none of them.
+            // The reference ignores later milestones.
             !self.rules.ledger.resignations_ignore_later_milestones
         });
         Terms {
@@ -462,7 +463,7 @@ impl BlockTree {
         heights.len()
     }
 
-    /// Enters a block whose state is in memory, and drops the state that was computed longest ago.
+    /// Records a block whose state is in memory, and evicts the state that was computed longest ago if there are too many.
     fn remember_state(&self, link: &Arc<Link>) {
         let mut with_state = self.with_state.lock().expect("nobody panics while holding it");
         with_state.push_back(Arc::downgrade(link));

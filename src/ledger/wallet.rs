@@ -85,7 +85,7 @@ impl DerefMut for Wallet {
     }
 }
 
-/// By what they say: a wallet that has lost its last attribute is the same as one that never had any.
+/// Compares values: a wallet that has lost its last attribute equals one that never had any.
 impl PartialEq for SharedAttributes {
     fn eq(&self, other: &Self) -> bool {
         let is_same = self.0.as_ref().zip(other.0.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other));
@@ -113,7 +113,7 @@ impl Wallet {
         self.delegate.as_deref().map(|delegate| &*delegate.username)
     }
 
-    /// The wallet's coin, of which its votes have a part each: balance plus locked balance.
+    /// The coin that determines the weight of the wallet's votes: balance plus locked balance.
     pub fn weight(&self) -> Balance {
         self.balance + self.locked_balance()
     }

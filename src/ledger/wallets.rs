@@ -26,7 +26,7 @@ const BRANCHES: usize = 1 << BITS;
 pub struct Wallets {
     numbers: Arc<Numbers>,
     root: Child,
-    /// Nodes on the way to each wallet: the root is the first of them. Nought while there is no wallet.
+    /// The number of nodes on the path to each wallet, the root included. It is 0 if there is no wallet, or only that of number 0.
     levels: u32,
     len: usize,
 }
@@ -69,7 +69,7 @@ impl Wallets {
         }
     }
 
-    /// The wallet at an address, to be changed; where there is none, a cold one is put there.
+    /// The wallet at an address, mutable. Inserts a cold one if there is none.
     pub(super) fn get_mut(&mut self, address: Address) -> &mut Wallet {
         let number = self.numbers.get_or_give(address);
         while !self.reaches(number) {
@@ -101,8 +101,8 @@ impl Wallets {
         in_order(all).into_iter()
     }
 
-    /// Those that are not the same in `before`, an earlier state or one of a fork, new ones included, in the order of
-    /// [`Wallets::iter`]. Leaves out wallets of `before` alone, and skips shared branches.
+    /// The wallets that differ from those in `before`, an earlier state or one of a fork, new ones included, in the order of
+    /// [`Wallets::iter`]. Omits wallets that only `before` has, and skips shared branches.
     pub fn changed_since(&self, before: &Self) -> Vec<&Arc<Wallet>> {
         if !Arc::ptr_eq(&self.numbers, &before.numbers) {
             return self.iter().filter(|wallet| before.get(&wallet.address) != Some(wallet)).collect();
@@ -152,7 +152,7 @@ impl Child {
 }
 
 impl Node {
-    /// Looks at what a change of all children's reference counts will change.
+    /// Reads the reference counts of all children, which are about to change.
     fn look_at_counts(&self) {
         let counts = self.children.iter().map(|child| match child {
             Child::Nothing => 0,
@@ -181,7 +181,7 @@ fn branch(number: u32, level: u32) -> usize {
     (number >> (BITS * level)) as usize % BRANCHES
 }
 
-/// In the order in which the chain first named them. They come nearly so: numbers follow the chain that was first.
+/// Sorts wallets by the order in which the chain first named them. They are nearly sorted already: numbers follow the first chain.
 fn in_order(mut wallets: Vec<&Arc<Wallet>>) -> Vec<&Arc<Wallet>> {
     wallets.sort_by_key(|wallet| wallet.first_seen);
     wallets

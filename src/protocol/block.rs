@@ -1,8 +1,8 @@
 //! Blocks: header, full form, ids, verification. Source: protocol.md 4.
 //!
-//! That a [`Block`] decodes is proved by its being there; whether it holds is asked with [`Block::check_content`],
-//! a pure function of block and network that is computed once, and [`Block::check_timestamp`], which needs to know
-//! the time. Whether it fits on a chain is the ledger's business.
+//! A [`Block`] exists only if it decodes. [`Block::check_content`] checks the rest: it is
+//! a pure function of block and network that is computed once. [`Block::check_timestamp`] also needs
+//! the time. The ledger checks whether the block fits on a chain.
 
 mod bytes;
 mod check;
@@ -35,20 +35,20 @@ pub struct BlockHeader {
     pub payload_length: u32,
     pub payload_hash: [u8; 32],
     pub generator: PublicKey,
-    /// The greatest height at which its generator forged before, on any chain, as it says; 0 where it never did, or no rule of
-    /// finality asks. It is signed, and part of the id, and not of the wire bytes: the reference has no such member.
+    /// The greatest height at which its generator forged before, on any chain, as the generator claims. 0 if it never did, or no rule of
+    /// finality asks for it. It is signed and part of the id, but not of the wire bytes: the reference has no such member.
     pub forged_before: Height,
     /// DER.
     pub signature: Vec<u8>,
 }
 
-/// A block with its id and transactions. That it decodes is proved; see [`Block::verify`] for the rest.
+/// A block with its id and transactions. It has been decoded; see [`Block::verify`] for the other checks.
 #[derive(Debug)]
 pub struct Block {
     pub id: BlockId,
     pub header: BlockHeader,
     pub transactions: Vec<Arc<SignedTransaction>>,
-    /// The result of [`Block::check_content`]. A clone starts anew, so changing a clone is safe.
+    /// The cached result of [`Block::check_content`]. A clone has none, so changing a clone is safe.
     content: OnceLock<Arc<[BlockError]>>,
 }
 
@@ -61,12 +61,12 @@ pub struct BlockExcerpt {
 }
 
 impl Block {
-    /// From parts that are taken as they are; see [`Block::forge`] for one that holds.
+    /// Makes a block from parts without checking them; see [`Block::forge`] for a valid one.
     pub fn new(id: BlockId, header: BlockHeader, transactions: Vec<Arc<SignedTransaction>>) -> Self {
         Self { id, header, transactions, content: OnceLock::new() }
     }
 
-    /// The header and those of the transactions that `indexes` name. An index at which there is none is passed over.
+    /// The header and the transactions at `indexes`. An index without a transaction is skipped.
     pub fn excerpt(&self, indexes: &[u32]) -> BlockExcerpt {
         let transactions = indexes.iter().filter_map(|index| self.transactions.get(*index as usize).cloned()).collect();
         BlockExcerpt { id: self.id, header: self.header.clone(), transactions }
@@ -95,7 +95,7 @@ impl Clone for Block {
     }
 }
 
-/// By what the blocks say; what has been found out about them does not count.
+/// Compares the content of the blocks, and not the cached results of checks.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id && self.header == other.header && self.transactions == other.transactions

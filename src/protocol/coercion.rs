@@ -1,7 +1,7 @@
 //! The conversion of JSON values in arithmetic, as in the reference's language. Source: protocol.md 5.5.
 //!
-//! The reference reads the files of a network without a schema. A value of another kind than the official files have
-//! means there what JavaScript turns it into, and files of other networks rely on that: `"reward": "0"`.
+//! The reference reads the files of a network without a schema. JavaScript converts a value of another type than in the official
+//! files, and files of other networks rely on that: `"reward": "0"`.
 
 use serde_json::Value;
 
@@ -18,12 +18,12 @@ pub fn number(value: Option<&Value>) -> f64 {
     }
 }
 
-/// The value as a whole number of any size, as the reference's amounts are read; nothing where that fails.
+/// The value as a whole number of any size, as the reference's amounts are read. `None` if the conversion fails.
 pub fn integer(value: &Value) -> Option<i128> {
     match value {
         Value::Null | Value::Object(_) => None,
         Value::Bool(flag) => Some(i128::from(*flag)),
-        // Every number of JSON is a double there, whole ones beyond 2^53 too.
+        // In JavaScript every number of JSON is a double, whole ones beyond 2^53 too.
         Value::Number(number) => number.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i128),
         Value::String(text) => integer_of_text(text),
         Value::Array(_) => integer_of_text(&text(value)),
@@ -81,7 +81,7 @@ fn integer_of_text(text: &str) -> Option<i128> {
     }
 }
 
-/// `0x1f`, `0o17` and `0b11`, without a sign; the outer `None` is another form.
+/// Parses `0x1f`, `0o17` and `0b11`, without a sign. The outer `None` means another form.
 fn of_other_base(text: &str) -> Option<Option<i128>> {
     let base = match text.get(..2)? {
         "0x" | "0X" => 16,
@@ -94,7 +94,7 @@ fn of_other_base(text: &str) -> Option<Option<i128>> {
     Some(are_digits.then(|| i128::from_str_radix(digits, base).unwrap_or(i128::MAX)))
 }
 
-/// Without the blanks and ends of lines of both ends.
+/// Trims whitespace, line ends included, at both ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
 }

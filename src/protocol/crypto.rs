@@ -1,7 +1,7 @@
 //! Hashes and signatures over 32-byte digests. Source: protocol.md 2.
 //!
-//! [`ecdsa`] and [`schnorr`] sign and verify; which of the two a place wants is the business of `transaction` and
-//! `block`. Everything here is a function of its arguments; the
+//! [`ecdsa`] and [`schnorr`] sign and verify; `transaction` and `block` decide which of the two applies.
+//! Everything here is a function of its arguments; the
 //! curve context is a constant table.
 
 pub mod ecdsa;

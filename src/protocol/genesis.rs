@@ -1,4 +1,4 @@
-//! The first block: building one with real signatures, and reading a given one. Source: protocol.md 4.4, 6.
+//! The genesis block: building one with real signatures, and reading a given one. Source: protocol.md 4.4, 6.
 
 use super::{
     Address, Arktoshi, Block, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Timestamp, Transaction,
@@ -20,12 +20,12 @@ pub struct GenesisPlan {
     /// Its `nethash` is ignored: it follows from the block, see [`NetworkConfig::from_plan`].
     pub network: Network,
     pub milestones: Milestones,
-    /// Owns everything for a moment, sends it out and signs the block. Its balance is then below 0 by the total. The
-    /// network treats signatures as its keys do.
+    /// The account that owns all coin at first, distributes it and signs the block. Its balance is then below 0 by the total. Its keys
+    /// determine the network's treatment of signatures.
     pub premine: KeyPair,
     /// User names and keys of the first delegates, each registered and voting for itself.
     pub delegates: Vec<(String, KeyPair)>,
-    /// All there is.
+    /// The total amount of coin.
     pub total: Arktoshi,
     /// Accounts to be funded before the rest is divided among the delegates.
     pub accounts: Vec<(Address, Arktoshi)>,
@@ -40,7 +40,7 @@ pub enum GenesisError {
     NoDelegates { rest: Arktoshi },
 }
 
-/// The genesis block of a plan. Nothing in it is left to chance: the same plan gives the same block.
+/// Builds the genesis block of a plan. It is deterministic: the same plan gives the same block.
 pub fn build(plan: GenesisPlan) -> Result<Genesis, GenesisError> {
     let mut signer = Signer { plan: &plan, nonces: BTreeMap::new(), signed: Vec::new() };
     for (recipient, amount) in transfers(&plan)? {
@@ -66,7 +66,7 @@ pub fn build(plan: GenesisPlan) -> Result<Genesis, GenesisError> {
     Ok(Genesis::new(file_form(&block), block))
 }
 
-/// The recipients and their amounts, ascending by amount as in the official files; the order of equals is that of the plan.
+/// The recipients and their amounts, ascending by amount as in the official files. Equal amounts are in the order of the plan.
 fn transfers(plan: &GenesisPlan) -> Result<Vec<(Address, Arktoshi)>, GenesisError> {
     let accounts: u128 = plan.accounts.iter().map(|(_, amount)| u128::from(amount.value())).sum();
     let total = u128::from(plan.total.value());
@@ -164,8 +164,8 @@ fn transaction_form(transaction: &SignedTransaction) -> Value {
     Value::Object(out)
 }
 
-/// The block with what the reference converts before it looks at it: amounts, and what stands for no previous block.
-/// Source: protocol.md 5.5.
+/// The block after the conversions that the reference makes before it checks the block: amounts, and values that mean no previous
+/// block. Source: protocol.md 5.5.
 fn converted(json: &Value) -> Value {
     let mut json = json.clone();
     let Some(block) = json.as_object_mut() else { return json };
@@ -207,7 +207,7 @@ impl Genesis {
         &self.ids
     }
 
-    /// From the object of a `genesisBlock.json`. Its id is taken as given and its payload hash is not verified, since
+    /// Reads the object of a `genesisBlock.json`. The given id is kept and its payload hash is not verified, since
     /// the official ones are made by another rule; its signature is. Transactions keep whatever signatures they have.
     pub fn from_json(
         json: &Value,

@@ -1,12 +1,12 @@
-//! A hasher for maps that are asked by id or by number.
+//! A hasher for maps with ids or numbers as keys.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Builds [`IdHasher`]s.
 pub type IdHash = BuildHasherDefault<IdHasher>;
 
-/// Ids are hashes already: their last eight bytes do (all addresses of a network begin alike). A map with this hasher is
-/// never to be listed in its own order.
+/// A hasher that uses the last eight bytes of an id, which is a hash already (all addresses of a network begin alike). A map with this
+/// hasher must never be iterated in its own order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 
@@ -17,7 +17,7 @@ impl Hasher for IdHasher {
         }
     }
 
-    /// A small number is spread over all bits: both halves of its product with 2⁶⁴ over the golden ratio.
+    /// Spreads a small number over all bits: both halves of its product with 2⁶⁴ over the golden ratio.
     fn write_u64(&mut self, number: u64) {
         let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
         self.0 = (product >> 64) as u64 ^ product as u64;

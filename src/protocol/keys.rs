@@ -24,12 +24,12 @@ use std::{fmt, str::FromStr, sync::OnceLock};
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey([u8; 32]);
 
-/// 33 bytes in the shape of a compressed key. That the point exists is not proved: the chain's assets may name
-/// keys off the curve (protocol.md 7 item 21), signatures by them simply never verify.
+/// 33 bytes in the form of a compressed key. They need not be a point of the curve: the chain's assets may name
+/// keys off the curve (protocol.md 7 item 21), whose signatures never verify.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 33]);
 
-/// A private key with its public key, computed once. Its signatures are those of the treatment it was made for.
+/// A private key with its public key, computed once. It signs by the treatment of signatures that it was made for.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
     private: PrivateKey,
@@ -48,7 +48,7 @@ impl PartialEq for KeyPair {
 impl Eq for KeyPair {}
 
 impl KeyPair {
-    /// SHA256 of the passphrase's UTF-8 bytes as private key; any string is accepted, "" too.
+    /// The pair whose private key is SHA256 of the passphrase's UTF-8 bytes. Any string is accepted, "" too.
     pub fn from_passphrase(passphrase: &str, crypto: CryptoMode) -> Self {
         let private = PrivateKey::new(sha256(passphrase.as_bytes()));
         Self::new(private.expect("no text is known that hashes to 0 or past the order"), crypto)
@@ -131,7 +131,7 @@ impl PublicKey {
         Address::of_key(self, network_byte)
     }
 
-    /// Returns true if the bytes are a point of the curve, so that a signature by this key can ever hold.
+    /// Returns true if the bytes are a point of the curve. Otherwise no signature by this key is ever valid.
     pub fn is_on_curve(&self) -> bool {
         self.to_point().is_some()
     }

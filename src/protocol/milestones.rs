@@ -24,7 +24,7 @@ pub struct Milestone {
     pub block: BlockRules,
     /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire. Without one no text is allowed.
     pub vendor_field_length: Option<usize>,
-    /// Limit of the payments in a multipayment; 500 if no milestone says another, or says 0.
+    /// Limit of the payments in a multipayment; 500 if no milestone sets it, or sets it to 0.
     pub multi_payment_limit: usize,
     pub aip11: bool,
     /// Needs `aip11`, and both exactly true.
@@ -50,7 +50,7 @@ pub struct BlockRules {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Milestones {
     merged: Vec<Milestone>,
-    /// Their heights: the one in force is looked up with every message that brings a block.
+    /// Their heights. Every message that carries a block looks up the milestone in force.
     heights: Vec<Height>,
     /// The heights that nodes announce, see [`Milestones::is_milestone`].
     announced: Vec<Height>,
@@ -86,8 +86,8 @@ impl Milestones {
         &self.merged
     }
 
-    /// Returns true if nodes take a height for one where rules change. A height that its file has as text is none to them,
-    /// although the rules do change there.
+    /// Returns true if nodes treat a height as one where rules change. They do not if the file has the height as text, although the rules
+    /// do change there.
     pub fn is_milestone(&self, height: Height) -> bool {
         self.announced.binary_search(&height).is_ok()
     }

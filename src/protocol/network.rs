@@ -1,6 +1,6 @@
 //! Network presets, exceptions, and a network directory. Source: protocol.md 5.3, 5.4.
 //!
-//! A [`NetworkConfig`] is everything that distinguishes one network from another; it lends the contexts in which
+//! A [`NetworkConfig`] is everything that distinguishes one network from another. It provides the contexts in which
 //! transactions and blocks are read.
 
 mod exceptions;

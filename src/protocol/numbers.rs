@@ -1,4 +1,4 @@
-//! Numbers that could be swapped with one another, each with its own type.
+//! Numbers that could be mixed up, each with its own type.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,7 +67,7 @@ impl Nonce {
 pub struct Arktoshi(u64);
 
 impl Arktoshi {
-    /// Nothing.
+    /// The amount zero.
     pub const ZERO: Self = Self(0);
     /// The largest amount a transaction can carry, 2^63-1.
     pub const MAX: Self = Self(i64::MAX as u64);

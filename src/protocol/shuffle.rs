@@ -4,12 +4,12 @@
 use super::{PublicKey, RoundNumber, Slot, crypto::sha256};
 
 /// For each place of the forging order the index into the ranking. The first four bytes of every digest swap one
-/// place each, then one place is passed over: an oddity of the chain that every node must share.
+/// place each, and the fifth place is skipped: a quirk of the chain that every node must share.
 pub fn forging_order(round: RoundNumber, delegates: usize) -> Vec<usize> {
     shuffled(round, delegates, 5)
 }
 
-/// The same without the oddity: every place is swapped.
+/// The forging order without the quirk: every place is swapped.
 pub fn forging_order_of_every_place(round: RoundNumber, delegates: usize) -> Vec<usize> {
     shuffled(round, delegates, 4)
 }
@@ -26,9 +26,9 @@ fn shuffled(round: RoundNumber, delegates: usize, places_a_digest: usize) -> Vec
     order
 }
 
-/// The number that a delegate draws for a slot: it owns the slot if that is below [`chance`]. It is that of the slot in the sequence of
-/// SplitMix64 which the delegate's key begins, so it is known beforehand; in Ouroboros Praos only the delegate knows it, until it shows a
-/// proof. Source: G. Steele et al., Fast splittable pseudorandom number generators (2014).
+/// The number that a delegate draws for a slot. It owns the slot if the number is below [`chance`]. The number is that of the slot in
+/// the sequence of SplitMix64 that begins with the delegate's key, so every node can compute it in advance. In Ouroboros Praos only the
+/// delegate knows it, until it shows a proof. Source: G. Steele et al., Fast splittable pseudorandom number generators (2014).
 pub fn lot(slot: Slot, key: &PublicKey) -> u64 {
     let begin = u64::from_be_bytes(*key.as_bytes().last_chunk().expect("a key has 33 bytes"));
     let mut mixed = begin.wrapping_add(u64::from(slot.0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -41,7 +41,7 @@ pub fn lot(slot: Slot, key: &PublicKey) -> u64 {
 /// million that have an owner. So the chance of a slot does not depend on how the weight is divided.
 pub fn chance(share: f64, active_per_million: u32) -> u64 {
     let empty = 1.0 - f64::from(active_per_million) / 1e6;
-    // The same on all machines, as the standard library's power is not.
+    // `libm::pow` gives the same result on all machines, unlike the standard library's power.
     ((1.0 - libm::pow(empty, share)) * 18_446_744_073_709_551_616.0) as u64
 }
 

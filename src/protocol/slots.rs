@@ -1,4 +1,4 @@
-//! Slot arithmetic. Block time and epoch are those of the milestone at height 1, always. Source: protocol.md 5.1.
+//! Slot arithmetic. Block time and epoch are always those of the milestone at height 1. Source: protocol.md 5.1.
 
 use super::{Slot, Timestamp};
 

@@ -55,7 +55,7 @@ pub struct Transaction {
     pub signatures: Vec<IndexedSignature>,
 }
 
-/// The version and what orders a sender's transactions in it.
+/// The version, with the member that orders a sender's transactions in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     One(Timestamp),

@@ -39,9 +39,9 @@ pub struct About {
     pub ended: Ended,
     /// The run was stopped before its end, so its outcome is unknown. The digest is that of the played part.
     pub censored: bool,
-    /// Its user ended it: nothing is asserted.
+    /// True if its user ended the run. Its assertions are then not judged.
     pub interrupted: bool,
-    /// Notes on what a reader of the scenario would not expect of the run.
+    /// Notes on behaviour of the run that a reader of the scenario would not expect.
     pub notes: Vec<String>,
     /// The proof that no block can ever be made again, if the run ended with one.
     pub halt: Option<Halt>,
@@ -58,8 +58,8 @@ pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
     command
 }
 
-/// A file as a report names it. A report must not reveal the folders of the machine: a file below the program's working folder has its
-/// relative path, any other only its name.
+/// The name of a file in a report. A report must not reveal the folders of the machine, so a file below the program's working folder has
+/// its relative path, and any other absolute path only its last name.
 pub fn shown(file: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let shown = match file.strip_prefix(&here) {
@@ -70,7 +70,7 @@ pub fn shown(file: &Path) -> String {
     shown.display().to_string()
 }
 
-/// For a shell: in single quotes where it has to be.
+/// Quotes a word for a shell, with single quotes if it needs them.
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {
@@ -79,10 +79,10 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The most nodes of a full mesh whose links are written. Their number grows with the square of the nodes.
+/// The largest full mesh, in nodes, whose links are written. The number of links grows with the square of the nodes.
 const MESH_LIMIT: usize = 128;
 
-/// A part of what a run leaves, by the name of its files.
+/// An output of a run, by the name of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     Events,
@@ -97,7 +97,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Its files, each in the order in which it is compared with that of a repetition.
+    /// Its files, in the order in which they are compared with those of a repetition.
     pub fn files(self) -> &'static [&'static str] {
         match self {
             Self::Events => &["events.jsonl"],
@@ -113,7 +113,7 @@ impl Output {
     }
 }
 
-/// A whole run.
+/// The data of a whole run, from which its folder is written.
 pub struct Bundle<'a> {
     pub about: &'a About,
     pub figures: &'a Figures,
@@ -387,7 +387,7 @@ impl Bundle<'_> {
     fn links(&self, folder: &Path) -> Result<(), SheetError> {
         let (network, links) = (self.network, self.network.links());
         if matches!(links, Links::Mesh(all) if all.len() > MESH_LIMIT) {
-            // A reader would take those of an earlier run for this one's.
+            // A reader would take the links of an earlier run for the links of this run.
             for file in Output::Links.files().iter().map(|name| folder.join(name)) {
                 match fs::remove_file(&file) {
                     Err(source) if source.kind() != io::ErrorKind::NotFound => {

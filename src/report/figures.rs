@@ -1,7 +1,7 @@
 //! The figures of a report as SVG files: the page's own scripts draw them, in an engine without a browser.
 //!
-//! The folder's page decides: a figure is what its button "SVG" saves, in type whose widths are known everywhere. Scripts are those of
-//! this program, never those of the file, which must be the same. Only its data come from it.
+//! A figure is the same as the page's button "SVG" saves, in type whose widths are known everywhere. The scripts are this program's own,
+//! and those of the file must be the same. Only the data come from the file.
 
 use super::page;
 use crate::{
@@ -17,9 +17,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of a page that is read.
+/// The largest size of a page in bytes.
 pub const PAGE_LIMIT: u64 = 64 << 20;
-/// Letters of a file's name without its ending.
+/// The largest number of letters in a file's name without its ending.
 const NAME_MAX: usize = 100;
 const COLLECT: &str = include_str!("figures/collect.js");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -33,11 +33,11 @@ pub struct FigureLook {
     pub is_dark: bool,
     /// The width of each file's picture in pixels; `None` for that on the page in a wide window.
     pub width: Option<u16>,
-    /// The metrics that a sweep's plots show; none for the one that the page opens with.
+    /// The metrics that a sweep's plots show. If empty, the plots show the metric that the page opens with.
     pub metrics: Vec<String>,
 }
 
-/// Pixels that a file has on each side of its drawing.
+/// The margin on each side of a drawing, in pixels.
 const MARGIN: u16 = 12;
 
 /// A figure as a file.
@@ -119,7 +119,7 @@ struct CollectedFigure {
 /// Returns the page of a folder, or the path itself if it is a file.
 ///
 /// # Errors
-/// Neither is there.
+/// There is neither.
 pub fn page_of(path: &Path) -> Result<PathBuf, FiguresError> {
     let found = fs::metadata(path).map_err(|source| FiguresError::Unreadable { file: path.to_path_buf(), source })?;
     if !found.is_dir() {

@@ -1,4 +1,4 @@
-//! Figures of a run, by round and by time, computed while it goes on by one observer.
+//! Figures of a run, by round and by time. One observer computes them during the run.
 //!
 //! ```text
 //!   events ──► Metrics ──┬─ Tips, Weights  where live nodes stand, agreement, branches
@@ -57,7 +57,7 @@ struct Account {
     traffic: Traffic,
     rollbacks: Rollbacks,
     heals: Heals,
-    /// The slot that runs; what stands at its end is sampled.
+    /// The current slot, whose end is sampled next.
     slot: Slot,
     round: RoundFigures,
     rounds: Vec<RoundFigures>,
@@ -93,7 +93,7 @@ impl Metrics {
         })))
     }
 
-    /// The run has ended at this instant, with a slot about to begin: everything is summed up. Nothing may be observed
+    /// Computes the figures of a run that has ended at this instant, with a slot about to begin. Nothing may be observed
     /// after that.
     pub fn finish(&self, end: SimTime) -> Figures {
         self.lock().finish(end)
@@ -200,8 +200,8 @@ impl Account {
         }
     }
 
-    /// A slot has begun, and the winning chain may have entered a round. It is never left again, even if that chain is
-    /// rolled back.
+    /// Closes the round if the winning chain has entered a later one at the begin of a slot. A later round is never left for an
+    /// earlier one, even if that chain is rolled back.
     fn enter_round(&mut self) {
         let tip = self.tips.winning();
         if tip.height().0 < self.book.first_height.0 {

@@ -1,5 +1,5 @@
-//! Reports as pages: one file each, which opens offline. Figures travel as JSON inside the page, the script that draws them
-//! is part of it, and the page forbids itself to load anything.
+//! Reports as pages: one file each, which opens offline. A page contains its figures as JSON and the scripts that draw them, and
+//! forbids itself to load anything.
 //!
 //! ```text
 //!   drawing  plots, shared with the live page     common  theme, cards, what is copied
@@ -19,13 +19,13 @@ const STYLE: &str = include_str!("page/page.css");
 /// The scripts that the pages share beside the drawing, each after those that it needs.
 const LIBRARY: [&str; 2] = [include_str!("page/common.js"), include_str!("page/ring.js")];
 
-/// A page of this title that shows `data` by a script, which finds it in `data`.
+/// Returns a page with this title. Its script reads `data` from the element `data`.
 fn page(title: &str, data: &Value, script: &str) -> String {
     // In a script element only `</` and `<!` mean something to HTML, and JSON may write `<` otherwise.
     assembled(&escape(title), &data.to_string().replace('<', "\\u003c"), script)
 }
 
-/// The template with its parts: title and data as they stand in it.
+/// Fills the template. `title` and `data` are already escaped.
 fn assembled(title: &str, data: &str, script: &str) -> String {
     let parts = [
         ("{{title}}", title),
@@ -59,7 +59,8 @@ fn library() -> String {
 pub struct PageParts<'a> {
     /// The data as JSON.
     pub data: &'a str,
-    /// The scripts, in the order in which the page runs them; the last is `None` if no page of this program is the same but for title and data.
+    /// The scripts, in the order in which the page runs them. `None` if the page differs from this program's pages in more than title
+    /// and data.
     pub scripts: Option<[String; 2]>,
     pub style: String,
 }
@@ -76,15 +77,14 @@ pub fn parts(text: &str) -> Option<PageParts<'_>> {
     Some(PageParts { data, scripts: script.map(|script| [library(), bare(script)]), style: style() })
 }
 
-/// A script without comments of whole lines and without what lines begin with: an eighth less. No text of the scripts goes
-/// over several lines.
+/// Removes whole-line comments and indentation from a script, which saves an eighth. No string of the scripts spans several lines.
 fn bare(script: &str) -> String {
     let lines = script.lines().map(str::trim_start);
     let is_comment = |line: &str| line.starts_with("//") || line.starts_with("/**") && line.ends_with("*/");
     lines.filter(|line| !line.is_empty() && !is_comment(line)).fold(String::new(), |all, line| all + line + "\n")
 }
 
-/// A table column by column, each by its name, which is a quarter of the size of the same row by row.
+/// Converts a table to columns by name, which take a quarter of the size of the rows.
 fn columns(rows: &[Value]) -> Value {
     let names = rows.first().and_then(Value::as_object).into_iter().flat_map(|row| row.keys());
     let column = |name: &String| rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>();

@@ -24,18 +24,18 @@ pub const SLOTS: u32 = 1_060;
 pub const COUNTED: u32 = 620;
 /// The slots in which faults begin and end.
 pub const FAULTY: Range<u32> = 660..740;
-/// Slots at the end of a run in which the chain must grow by half as many blocks, for a network that goes on.
+/// The number of slots at the end of a run in which a healthy chain grows by at least half as many blocks.
 const LAST: u32 = 84;
 
 /// The disturbance of a run.
 pub struct Situation {
     pub name: &'static str,
     pub what: &'static str,
-    /// The fault in a scenario file, but for its times.
+    /// The fault as in a scenario file, without its times.
     fault: &'static str,
 }
 
-/// All of them.
+/// All situations.
 pub const SITUATIONS: [Situation; 6] = [
     Situation { name: "healthy", what: "nothing goes wrong", fault: "" },
     Situation {
@@ -98,9 +98,9 @@ pub struct Row {
     pub rollbacks: f64,
     /// The deepest rollback of all runs, in blocks.
     pub deepest: u32,
-    /// How far the last final block lies below the winning tip at a slot's end, in blocks: the mean over all slots counted.
+    /// The mean distance of the last final block below the winning tip at a slot's end, in blocks, over all slots counted.
     pub final_below_mean: Option<f64>,
-    /// The greatest of these.
+    /// The greatest of these distances.
     pub final_below_max: Option<u32>,
     /// Runs in which blocks became final that are not on one chain.
     pub conflicts: u32,

@@ -1,4 +1,4 @@
-//! Where an output came from: what a folder holds so that a study can be repeated from it alone.
+//! The provenance of an output: everything that a folder holds so that a study can be repeated from it alone.
 //!
 //! ```text
 //!   provenance.json          commands and programs that played it; which file of scenario/ is which
@@ -6,8 +6,8 @@
 //!   ro-crate-metadata.json   the folder as an RO-Crate, for archives
 //! ```
 //!
-//! `provenance.json` and the RO-Crate differ by machine, folder and day. Everything else in a folder is a function of the study, but for the
-//! entry of the Parquet files' metadata that names the program.
+//! `provenance.json` and the RO-Crate differ by machine, folder and day. Everything else in a folder is a function of the study, but for
+//! the entry of the Parquet files' metadata that names the program.
 
 pub mod compare;
 pub mod described;
@@ -27,16 +27,16 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// The file that says where a folder came from.
+/// The name of the file with the provenance of a folder.
 pub const PROVENANCE: &str = "provenance.json";
 /// The folder of the scenario's files.
 const KEPT: &str = "scenario";
 /// The version of the form.
 const FORM: u64 = 1;
-/// Bytes of a copy's name, so that a number and `.part` have room beside it.
+/// The largest length of a copy's name in bytes. It leaves room for a number and `.part`.
 const NAME_LIMIT: usize = 200;
 
-/// A program. Its build gave it all but the version.
+/// A build of the program. Everything but the version comes from the build's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -61,7 +61,7 @@ struct NamedProgram {
 }
 
 impl Program {
-    /// This one.
+    /// The running program.
     pub fn this() -> Self {
         let known = |value: Option<&str>| value.unwrap_or("unknown").to_owned();
         Self {
@@ -73,37 +73,37 @@ impl Program {
         }
     }
 
-    /// `0.1.0 (commit 1f2e3d, release, x86_64-unknown-linux-gnu)`.
+    /// Describes the program, such as `0.1.0 (commit 1f2e3d, release, x86_64-unknown-linux-gnu)`.
     pub fn in_words(&self) -> String {
         format!("{} (commit {}, {}, {})", self.version, self.commit, self.profile, self.target)
     }
 }
 
-/// A command that left something in a folder, and its program.
+/// A command that wrote into a folder, and its program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptCommand {
-    /// Word by word, as it was given.
+    /// The words of the command line, as given.
     pub command: Vec<String>,
     pub program: Program,
 }
 
-/// A file of the scenario: the path by which it was read, its copy, and what that has to hold.
+/// A file of the scenario: the path by which it was read, its copy, and the digest of the copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptFile {
     pub path: String,
-    /// Below the folder.
+    /// The path of the copy below the folder.
     pub kept: String,
     pub sha256: String,
 }
 
-/// The study, as far as other files of the folder do not say it.
+/// The part of a study that no other file of the folder records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub enum KeptStudy {
     Run(RunStudy),
-    /// `sweep.json` says the rest.
+    /// A sweep. `sweep.json` records the rest.
     Sweep(SweepStudy),
 }
 
@@ -127,7 +127,7 @@ pub struct RunStudy {
     pub seed: u64,
     /// Values set beside the scenario's, as `path=value`.
     pub set: Vec<String>,
-    /// Messages are in `events.jsonl`.
+    /// True if `events.jsonl` contains messages.
     pub trace_network: bool,
     /// Outputs that were not wanted.
     pub without: Vec<String>,
@@ -139,11 +139,11 @@ pub struct RunStudy {
 pub struct SweepStudy {
     /// The scenario's name in the outputs.
     pub scenario: String,
-    /// Combinations of values were compared.
+    /// True if combinations of values were compared.
     pub compare: bool,
     /// The mean by which it ended, as `FIGURE<WIDTH`.
     pub until_ci: Option<String>,
-    /// The real time could end runs, so a repetition of such a run ends elsewhere.
+    /// True if the real time could end runs. A repetition of such a run ends elsewhere.
     pub max_time: bool,
 }
 
@@ -158,11 +158,11 @@ pub struct Provenance {
     pub scenario: Vec<KeptFile>,
     /// The files that it names.
     pub named: Vec<KeptFile>,
-    /// The commands that left this, the last one last; of earlier ones one for each program.
+    /// The commands that wrote into the folder, the last one last. Each program has one earlier command at most.
     pub played: Vec<KeptCommand>,
 }
 
-/// The reason why a folder says nothing of where it came from, or cannot.
+/// The reason why the provenance of a folder cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ProvenanceError {
@@ -190,12 +190,13 @@ impl ProvenanceError {
 }
 
 impl Provenance {
-    /// Keeps in a folder what repeats a study: the scenario's files, those of these names, and `provenance.json`. `earlier` are the
-    /// commands that have left something there before. The summary and the description of an earlier study go: until this one has ended,
-    /// the folder holds no result.
+    /// Writes everything that repeats a study into a folder: the scenario's files, the files of these names, and `provenance.json`.
+    /// `earlier` are the commands that wrote into the folder before. Removes the summary and the description of an earlier study: until
+    /// this one has ended, the folder holds no result.
     ///
     /// # Errors
-    /// A file that the scenario names cannot be read, a file cannot be written, or the folder holds another kind of study, or a file that no study has left there.
+    /// A file that the scenario names cannot be read, a file cannot be written, or the folder holds another kind of study or a file that
+    /// no study has left there.
     pub fn keep(
         folder: &Path,
         study: KeptStudy,
@@ -251,7 +252,7 @@ impl Provenance {
         Ok(provenance)
     }
 
-    /// Reads that of a folder.
+    /// Reads the provenance of a folder.
     ///
     /// # Errors
     /// There is none, or it is of another form.
@@ -278,7 +279,7 @@ impl Provenance {
         }
     }
 
-    /// The commands that left something in a folder so far; none where there is no `provenance.json`.
+    /// The commands that wrote into a folder so far. Empty without a `provenance.json`.
     ///
     /// # Errors
     /// It cannot be read.
@@ -289,7 +290,7 @@ impl Provenance {
         }
     }
 
-    /// The programs that left something in the folder, the last one last.
+    /// The programs that wrote into the folder, the last one last.
     pub fn programs(&self) -> impl DoubleEndedIterator<Item = &Program> {
         self.played.iter().map(|played| &played.program)
     }
@@ -297,7 +298,7 @@ impl Provenance {
     /// The files of the scenario, as they were kept in the folder.
     ///
     /// # Errors
-    /// One is missing, or is not as it was.
+    /// A file is missing or has changed.
     pub fn files(&self, folder: &Path) -> Result<ScenarioFiles, ProvenanceError> {
         let bytes = |kept: &KeptFile, limit| {
             let file = folder.join(&kept.kept);
@@ -340,7 +341,7 @@ pub fn metadata(study: &Value, files: &ScenarioFiles) -> Vec<(String, String)> {
     entries.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec()
 }
 
-/// A name for the copy of a file that no other one has, nor a file that is still being written ([`write_whole`]).
+/// A name for the copy of a file. It differs from the names of other copies and of files that are still being written ([`write_whole`]).
 fn own_name(path: &Path, taken: &mut BTreeSet<String>) -> String {
     let name = path.file_name().map_or("scenario.toml".into(), |name| name.to_string_lossy());
     let name: String = name.chars().map(|letter| if letter.is_control() { '_' } else { letter }).collect();

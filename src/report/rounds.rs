@@ -1,7 +1,7 @@
 //! Slots owned, forged and missed, per round and delegate, on the chain that most live nodes stand on.
 //!
-//! Nothing is counted while the run goes on: a chain says by itself which slots have a block. So a rollback takes back
-//! what it takes back, and a report is of one chain, always.
+//! Nothing is counted during the run: a chain itself shows which slots have a block. So a rollback needs no correction, and a
+//! report always describes one chain.
 
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -54,9 +54,9 @@ pub struct RoundReport {
     /// Slots left empty after the last block of the chain, in the round that they belong to.
     #[serde(skip)]
     pub empty_at_end: u32,
-    /// By username's number, then name.
+    /// The figures of its delegates, sorted by the number in the username, then by the name.
     pub delegates: Vec<DelegateSlots>,
-    /// Slot by slot; of the last [`ROUNDS_IN_TURNS`] rounds only.
+    /// Its slots in order, for the last [`ROUNDS_IN_TURNS`] rounds only.
     #[serde(skip)]
     pub turns: Vec<Turn>,
 }
@@ -75,7 +75,7 @@ pub struct Turn {
 }
 
 impl RoundReport {
-    /// The most slots on end without a block: before one of its blocks, or after the last block of the chain.
+    /// The largest number of consecutive slots without a block: before one of its blocks, or after the last block of the chain.
     pub fn longest_gap_slots(&self) -> u32 {
         let gaps = self.gaps.iter().map(|gap| gap.missed_slots);
         gaps.chain([self.empty_at_end]).max().unwrap_or(0)
@@ -93,7 +93,7 @@ pub struct RoundBook {
     first: Arc<Round>,
     /// The delegates of each group of agents.
     groups: Vec<BTreeSet<PublicKey>>,
-    /// By the block that ended the round before.
+    /// The rounds by the block that ended the round before them.
     begun: BTreeMap<BlockId, Arc<Round>>,
 }
 
@@ -204,7 +204,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Slots up to `end`, which is not one of them, were left empty in the round that runs.
+    /// Counts the slots before `end` as missed in the current round.
     fn count_missed(&mut self, end: Slot) {
         let round = self.rounds.last_mut().expect("a round was entered");
         for missed in (self.next_slot.0..end.0).map(Slot) {
@@ -218,7 +218,7 @@ impl Walk<'_> {
 }
 
 impl OneRound {
-    /// A round that the chain comes to from the height below.
+    /// A round without blocks. `last_height` is the height below its first block.
     fn new(round: Arc<Round>, last_height: u32) -> Self {
         let counts = vec![(0, 0); round.members.len()];
         Self { last_height, gaps: Vec::new(), empty_at_end: 0, blocks: 0, counts, turns: Vec::new(), round }
@@ -276,7 +276,7 @@ pub fn totals(rounds: &[RoundReport]) -> Vec<DelegateSlots> {
     totals.into_values().collect()
 }
 
-/// `genesis_2` before `genesis_10`.
+/// The sort key of a username: `genesis_2` comes before `genesis_10`.
 fn by_name(username: &str) -> (u64, String) {
     let number = username.rsplit('_').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX);
     (number, username.to_owned())
@@ -289,7 +289,7 @@ pub struct Rounds(Arc<Mutex<Account>>);
 struct Account {
     tips: Tips,
     book: RoundBook,
-    /// The slot the run has ended with, not one of it.
+    /// The first slot after the end of the run.
     end: Slot,
 }
 
@@ -306,7 +306,7 @@ impl Rounds {
         self.tip().height()
     }
 
-    /// The run has ended with slot `end` about to begin: slots before it that are still empty were missed.
+    /// Records that the run has ended with slot `end` about to begin. Slots before it that are still empty were missed.
     pub fn close(&self, end: Slot) {
         self.lock().end = end;
     }

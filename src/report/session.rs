@@ -1,7 +1,7 @@
-//! A live session as a file: how it began and everything that came in from outside, so that it can be played again.
+//! A live session as a file: its beginning and all inputs from outside, so that it can be replayed.
 //!
 //! One JSON object a line: the [`Session`], then an [`Entry`] for each input and one for the end. A line is in the file
-//! before its input is played, so what a killed session leaves can be played again as well.
+//! before its input is played, so the file of a killed session can be replayed as well.
 
 mod entry;
 pub mod folder;
@@ -30,9 +30,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// The version of the lines' form, and of what the digests in them are made of, that this build writes and reads.
+/// The version that this build writes and reads: of the form of the lines, and of the content of the digests in them.
 const SCHEMA: u32 = 5;
-/// The last instant that a block can name.
+/// The last instant that the timestamp of a block can represent.
 const LAST: SimTime = SimTime::from_seconds(Timestamp(u32::MAX));
 
 /// The beginning of a session.
@@ -74,7 +74,7 @@ impl Session {
 }
 
 impl Session {
-    /// The first key in which another session begins differently, with both values in short.
+    /// The first key in which the beginnings of two sessions differ, with both values in short.
     pub fn differs_from(&self, other: &Self) -> Option<(&'static str, String, String)> {
         let path = |path: &Option<PathBuf>| path.as_ref().map_or("none".to_owned(), |path| path.display().to_string());
         let line = |text: &str, beside: &str| {
@@ -104,7 +104,7 @@ pub struct SessionWriter {
     digest: TraceDigest,
     /// Whole lines in the file.
     lines: u64,
-    /// The virtual instant of what came in last and is in the file.
+    /// The virtual instant of the last input in the file.
     last: Option<SimTime>,
     /// The error that stopped it; nothing is written after that.
     cut: Arc<Mutex<Option<CutShort>>>,
@@ -118,7 +118,7 @@ pub struct CutShort {
     why: String,
     /// Whole lines in the file; the first says how the session began.
     lines: u64,
-    /// The virtual instant of what came in last and is in the file; `None` where nothing is.
+    /// The virtual instant of the last input in the file, or `None` if there is no input.
     last: Option<SimTime>,
 }
 
@@ -127,7 +127,7 @@ fn at(last: &Option<SimTime>) -> String {
 }
 
 impl SessionWriter {
-    /// A session that is about to begin, or that goes on after this has come in. `digest` must be among its observers.
+    /// Creates the file of a session that is about to begin, or that continues after `history`. `digest` must be among its observers.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -143,13 +143,13 @@ impl SessionWriter {
         Ok(writer)
     }
 
-    /// Has it call this at once, when an entry cannot be written. It must not wait: the session does.
+    /// Sets the function that is called at once if an entry cannot be written. It must not block, because the session waits for it.
     #[must_use]
     pub fn telling(self, tell: impl Fn(&CutShort) + Send + 'static) -> Self {
         Self { tell: Box::new(tell), ..self }
     }
 
-    /// Asks, once the session is over, whether all of it is in the file.
+    /// Returns a function that checks, once the session is over, whether all of it is in the file.
     pub fn outcome(&self) -> impl FnOnce() -> Result<(), CutShort> + use<> {
         let cut = self.cut.clone();
         move || cut.lock().expect("no one panics while holding it").take().map_or(Ok(()), Err)
@@ -235,17 +235,17 @@ pub struct SessionFile {
 }
 
 impl SessionFile {
-    /// Opens it and reads how it began.
+    /// Opens a recorded session and reads its beginning.
     ///
     /// # Errors
-    /// It is none, or of another version.
+    /// The file is not a recorded session, or is one of another version.
     pub fn open(file: &Path) -> Result<Self, SessionError> {
         let input = files::open(file);
         let input = input.map_err(|source| SessionError::Unreadable { file: file.to_path_buf(), source })?;
         Self::read(file, Box::new(BufReader::new(input)))
     }
 
-    /// [`SessionFile::open`] of what is read from elsewhere; `file` is named in errors.
+    /// As [`SessionFile::open`], with input from elsewhere. Errors name `file`.
     ///
     /// # Errors
     /// As [`SessionFile::open`].
@@ -268,7 +268,7 @@ impl SessionFile {
         Ok(Self { file: file.to_path_buf(), input, line: 1, session })
     }
 
-    /// The next entry. A last line without an end is what a killed session was about to write: it does not count.
+    /// The next entry. A last line without a line end does not count: the session was killed while it wrote the line.
     fn next(&mut self) -> Result<Option<Entry>, SessionError> {
         let mut text = String::new();
         self.line += 1;
@@ -305,7 +305,7 @@ pub struct Replayed {
     pub ended: bool,
 }
 
-/// Plays a session again from the plan it began with, on the ractor stage. Digests are held against the recorded ones at
+/// Replays a session from the plan with which it began, on the ractor stage. Compares the digest with the recorded one at
 /// every line.
 ///
 /// # Errors
@@ -333,7 +333,7 @@ pub async fn replay_on(
     replay_and_keep(kind, file, plan, desk, trace).await.map(|(replayed, _)| replayed)
 }
 
-/// [`replay_on`] that also keeps what came in.
+/// As [`replay_on`], and also returns the inputs.
 ///
 /// # Errors
 /// As [`replay`].
@@ -391,7 +391,7 @@ pub async fn replay_and_keep(
     Ok((Replayed { inputs: inputs.len() as u64, rules, events, digest, end_us, ended }, inputs))
 }
 
-/// Knows at which height each node is.
+/// An observer of the height of each node.
 #[derive(Clone)]
 struct Watch(Arc<Mutex<Tips>>);
 

@@ -45,7 +45,7 @@ pub enum Cell {
     Empty,
 }
 
-/// A column: its name and what it holds.
+/// A column: its name and the kind of its cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
@@ -57,7 +57,7 @@ pub fn column(name: impl Into<String>, kind: Kind) -> Column {
     Column { name: name.into(), kind }
 }
 
-/// A table on its way into a file, `NAME.csv` and `NAME.parquet`; both appear whole or not at all.
+/// A writer of a table to `NAME.csv` and `NAME.parquet`. Both files appear whole or not at all.
 pub struct Sheet {
     /// The two files without their endings.
     stem: PathBuf,
@@ -97,7 +97,7 @@ impl Pending {
         Ok(Self { file: files::create(&temporary)?, temporary, path: path.to_path_buf() })
     }
 
-    /// Puts the file in its place; what stood there before is gone.
+    /// Renames the file to its path, and replaces an earlier file there.
     ///
     /// # Errors
     /// It cannot be written out or renamed.
@@ -129,7 +129,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SheetError> {
 }
 
 impl Sheet {
-    /// Begins the table of this name in a folder. `about` comes into the metadata of the Parquet file, as keys and values.
+    /// Begins the table of this name in a folder. `about` holds keys and values for the metadata of the Parquet file.
     ///
     /// # Errors
     /// A file cannot be created.
@@ -155,7 +155,7 @@ impl Sheet {
         Ok(Self { stem, columns, csv, parquet, group: Vec::new() })
     }
 
-    /// One more row, with a cell for each column.
+    /// Writes a row, with a cell for each column.
     ///
     /// # Errors
     /// It cannot be written.
@@ -169,7 +169,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// Writes what is left and puts the files in their places.
+    /// Writes the remaining rows and renames the files to their paths.
     ///
     /// # Errors
     /// They cannot be written.
@@ -202,7 +202,7 @@ impl Sheet {
     }
 }
 
-/// The error of the file that ends in `.csv`; of the disk where it is the disk's.
+/// The error of the `.csv` file. An error of the disk is reported as such.
 fn csv_error(stem: &Path, source: csv::Error) -> SheetError {
     let file = stem.with_extension("csv");
     match source.is_io_error() {
@@ -211,7 +211,7 @@ fn csv_error(stem: &Path, source: csv::Error) -> SheetError {
     }
 }
 
-/// The same of the file that ends in `.parquet`.
+/// The error of the `.parquet` file, likewise.
 fn parquet_error(stem: &Path, source: ParquetError) -> SheetError {
     let file = stem.with_extension("parquet");
     let source = match source {

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The number of histogram units in one unit of a figure, because histograms count whole numbers.
 const SCALE: f64 = 1e6;
 
-/// The share of runs in which something was so.
+/// The share of runs with a property: `so` of `of` runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub of: u64,
@@ -21,8 +21,8 @@ pub struct ShareReport {
     pub of: u64,
     pub so: u64,
     pub share: f64,
-    /// Wilson's score interval, which holds for few trials and for shares near 0 and 1 as well; the exact one of none and
-    /// of all.
+    /// Wilson's score interval, which also holds for few trials and for shares near 0 and 1. The exact interval if the share is
+    /// 0 or 1.
     pub confidence: Interval,
 }
 
@@ -33,7 +33,7 @@ impl Share {
         self.so += u64::from(so);
     }
 
-    /// The share with its interval; `None` of nothing.
+    /// The share with its interval, or `None` without runs.
     pub fn report(&self) -> Option<ShareReport> {
         if self.of == 0 {
             return None;
@@ -43,8 +43,8 @@ impl Share {
     }
 }
 
-/// The share of runs in which something was so, where some runs leave it open: it lies between the share if it was so in none of
-/// these, and the share if it was so in all of them.
+/// Bounds of the share of runs with a property, if some runs are undecided: the share if none of these has it, and the share if all
+/// of them have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     pub low: f64,
@@ -63,7 +63,7 @@ impl Bounds {
     }
 }
 
-/// A distribution of numbers from 0 on.
+/// A distribution of numbers that are not negative.
 #[derive(Clone)]
 pub struct Distribution {
     count: u64,
@@ -80,7 +80,7 @@ pub struct Distribution {
 pub struct DistributionReport {
     pub count: u64,
     pub mean: f64,
-    /// Student's interval of the mean; empty of a single value, and where all are equal.
+    /// Student's interval of the mean. Empty for a single value, and if all values are equal.
     pub confidence: Option<Interval>,
     /// If all values are equal, the greatest share of other values that a sample of this size could still miss, by the exact bound.
     /// Empty if they differ.
@@ -95,7 +95,7 @@ pub struct DistributionReport {
     pub p50_high: Option<f64>,
     pub p75: f64,
     pub p95: f64,
-    /// The same of this quantile.
+    /// The ends of the interval of the 95 % quantile, likewise.
     pub p95_low: Option<f64>,
     pub p95_high: Option<f64>,
     pub max: f64,
@@ -108,7 +108,7 @@ impl Distribution {
         Self { count: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, values }
     }
 
-    /// One more, finite and from 0 on.
+    /// Adds a value, which is finite and not negative.
     pub fn add(&mut self, value: f64) {
         self.count += 1;
         let before = value - self.mean;
@@ -120,7 +120,7 @@ impl Distribution {
         self.values.record(scaled).expect("it grows as far as values go");
     }
 
-    /// The figures; `None` of nothing.
+    /// The figures, or `None` without values.
     pub fn report(&self) -> Option<DistributionReport> {
         if self.count == 0 {
             return None;
@@ -132,7 +132,7 @@ impl Distribution {
             let (low, high) = interval::ranks_of_quantile(share, self.count);
             // Half a rank less, because rounding could make it the next one.
             let share_of = |rank: u64| (rank as f64 - 0.5) / self.count as f64;
-            // Rounding makes an interval wider.
+            // Rounding must make the interval wider and not narrower.
             let least = |rank| {
                 let value = self.values.value_at_quantile(share_of(rank));
                 (self.values.lowest_equivalent(value) as f64 / SCALE).clamp(self.min, self.max)

@@ -1,7 +1,7 @@
-//! Times to an event of which some are censored: the run ended first, so the time is only known to be longer. To leave such
-//! runs out, or to take what was watched for the time, makes the times look shorter than they are.
+//! Times to an event, of which some are censored: the run ended first, so the time is only known to be longer. If such runs were
+//! left out, or their watched times taken for the times to the event, the times would look shorter than they are.
 //!
-//! The estimator is Kaplan's and Meier's: at each time `t` at which `d` of the `n` runs still watched see the event, the share
+//! The estimator is Kaplan-Meier: at each time `t` at which `d` of the `n` runs still watched see the event, the share
 //! that has not seen it yet falls by `d / n`. A quantile is the first time at which that share is low enough, and is not known
 //! where it never is. The interval of the median is the log-log one (Kalbfleisch and Prentice), as R's `survfit` gives it
 //! with `conf.type = "log-log"`.
@@ -60,7 +60,7 @@ impl Survival {
         *if seen { seen_then } else { censored } += 1;
     }
 
-    /// The figures; `None` of no runs.
+    /// The figures, or `None` without runs.
     pub fn report(&self) -> Option<SurvivalReport> {
         let counts = self.counts.values();
         let (seen, censored) = counts.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
@@ -69,7 +69,7 @@ impl Survival {
         }
         let steps = self.steps(seen + censored);
         let first = |below: f64, of: fn(&Estimate) -> f64| {
-            // Rounding may leave a share a hair above what it is.
+            // Rounding may leave a share slightly above its exact value.
             steps.iter().find(|step| of(step) <= below + 1e-9).map(|step| step.seconds)
         };
         let quantile = |quantile: f64| first(1.0 - quantile, |step| step.share);

@@ -7,8 +7,8 @@
 //!                            results: runs.parquet, runs.csv, failures.csv, summary.json, report.html
 //! ```
 //!
-//! Another program may deal the runs out to machines without a common disk: `engine::hand_over` plays some, and `handed` makes
-//! their rows lines of text, and of lines rows.
+//! Another program may distribute the runs over machines without a common disk: `engine::hand_over` plays some of them, and `handed`
+//! converts their rows to lines of text and back.
 //!
 //! A run's row has its own place in `rows.bin`, guarded by a checksum, so that an interrupted sweep goes on where it was, no run is
 //! counted twice, and results are read in one order, independent of the threads that played them. Neither playing nor reading keeps
@@ -48,20 +48,20 @@ use std::{
     str::FromStr,
 };
 
-/// The file in a sweep's folder that says what it is.
+/// The name of the file that describes a sweep, in its folder.
 const MANIFEST: &str = "sweep.json";
-/// Bytes of that file: points take more room there than in the table that they come from.
+/// The largest size of that file in bytes. Points take more room there than in the table that they come from.
 const MANIFEST_LIMIT: u64 = 256 << 20;
-/// The version of that file, and of what the digests in it are made of.
+/// The version of that file, and of the content of the digests in it.
 const VERSION: u32 = 5;
-/// Runs of a sweep; `rows.bin` has then some 30 gigabytes.
+/// The largest number of runs of a sweep. `rows.bin` then has some 30 gigabytes.
 const RUNS_LIMIT: u64 = 100_000_000;
-/// Combinations of varied values; the scenario of each is in memory.
+/// The largest number of combinations of varied values. The scenario of each is in memory.
 pub const CELLS_LIMIT: u64 = 10_000;
-/// Parts of a sweep.
+/// The largest number of parts of a sweep.
 const SHARDS_LIMIT: u64 = 100_000;
 
-/// The description of a sweep; written into its folder, so that nothing else goes on there.
+/// The description of a sweep. It is written into the sweep's folder, so that no other sweep continues there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -79,13 +79,13 @@ pub struct Manifest {
     /// The points of the study, if it has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<Points>,
-    /// The part of it that this folder holds; all of it where none is named.
+    /// The part of the sweep that this folder holds, or `None` for all of it.
     pub shard: Option<Shard>,
     /// The columns of a row.
     pub columns: Vec<String>,
 }
 
-/// Seeds from one on, up to another that is not one of them: `0..1000`.
+/// A range of seeds whose end is excluded, such as `0..1000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Seeds {
@@ -185,7 +185,7 @@ pub struct Cell {
 /// One run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepRun {
-    /// Its number among all runs, whatever the part.
+    /// Its number among the runs of all parts.
     pub run: u64,
     pub cell: usize,
     pub seed: u64,
@@ -270,7 +270,7 @@ impl Sweep {
         Self::of_files(ScenarioFiles::read(file)?, seeds, set, varied, shard)
     }
 
-    /// The same of files that were read before.
+    /// As [`Sweep::new`], with files that are already read.
     ///
     /// # Errors
     /// As [`Sweep::new`].
@@ -319,7 +319,7 @@ impl Sweep {
                 cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
             }
         }
-        // A file may need a varied value to be whole.
+        // A scenario may be valid only with a varied value.
         let mut described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
         described.push_str(&digests_of_files(&cells, &files)?);
         let manifest = Manifest {
@@ -339,10 +339,11 @@ impl Sweep {
         Ok(Self { manifest, cells, files, study, command })
     }
 
-    /// The sweep that a folder holds, and its rows, for this process alone. Its scenario is read from the folder.
+    /// Opens the sweep of a folder and its rows, for this process alone. Reads the scenario from the folder.
     ///
     /// # Errors
-    /// The folder holds none, a file of the scenario is missing or has changed there, the rows are another sweep's, or another process works there.
+    /// The folder holds no sweep, a file of the scenario is missing or has changed there, the rows are another sweep's, or another process
+    /// works there.
     pub fn of(folder: &Path) -> Result<(Self, Rows), SweepError> {
         let file = folder.join(MANIFEST);
         if fs::symlink_metadata(&file).is_err() {
@@ -359,7 +360,7 @@ impl Sweep {
         Ok((sweep, rows))
     }
 
-    /// The sweep that a folder says it is of, by the files that it keeps. Its manifest is the one that this program would write.
+    /// The sweep that a folder describes, from the files that it keeps. Its manifest is the one that this program would write.
     ///
     /// # Errors
     /// The folder is not a sweep's, or a file of the scenario is missing or has changed there.
@@ -374,7 +375,7 @@ impl Sweep {
         Ok(Self { study: study.clone(), ..sweep })
     }
 
-    /// Makes the folder this sweep's, for this process alone, answers its rows, and keeps there what repeats the sweep.
+    /// Claims the folder for this sweep and this process, and writes everything that repeats the sweep there. Returns its rows.
     ///
     /// # Errors
     /// As [`Manifest::claim`] and [`Sweep::keep`].
@@ -384,7 +385,7 @@ impl Sweep {
         Ok(rows)
     }
 
-    /// Keeps in its folder what repeats the sweep. `earlier` are the commands that have played parts of it elsewhere.
+    /// Writes everything that repeats the sweep into its folder. `earlier` are the commands that have played parts of it elsewhere.
     ///
     /// # Errors
     /// A file that the scenario names cannot be read, one cannot be written, or the folder holds a run or a damaged `provenance.json`.
@@ -399,14 +400,14 @@ impl Sweep {
         Ok(())
     }
 
-    /// The metadata of the sweep's Parquet files: nothing of the part, and the scenario as reports name it.
+    /// The metadata of the sweep's Parquet files, without the part and with the scenario's name in reports.
     pub(super) fn metadata(&self) -> Vec<(String, String)> {
         let scenario = self.study.scenario.clone();
         let study: Value = json!(Manifest { scenario, shard: None, ..self.manifest.clone() });
         provenance::metadata(&study, &self.files)
     }
 
-    /// Sees that there are combinations of values to compare.
+    /// Checks that there are at least two combinations of values to compare.
     ///
     /// # Errors
     /// There is but one.
@@ -428,7 +429,7 @@ impl Sweep {
         (first..self.runs()).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|run| self.place(run))
     }
 
-    /// The runs of these numbers, whatever the part; there are no others than those of the sweep.
+    /// The runs of these numbers in all parts. Leaves out numbers that the sweep does not have.
     pub fn places_of(&self, runs: Range<u64>) -> impl Iterator<Item = SweepRun> + Send + use<'_> {
         (runs.start..runs.end.min(self.runs())).map(|run| self.place(run))
     }
@@ -461,7 +462,7 @@ impl Sweep {
         }
     }
 
-    /// Keeps the first `seeds` of its seeds.
+    /// Reduces the sweep to its first `seeds` seeds.
     pub fn end_after(&mut self, seeds: u64) {
         self.manifest.seeds.end = self.manifest.seeds.first + seeds;
     }
@@ -508,15 +509,15 @@ impl Manifest {
         serde_json::from_str(&text).map_err(|why| no_manifest(why.to_string()))
     }
 
-    /// Makes the folder this sweep's, for this process alone, and answers its rows. Where one was begun there already, it
-    /// must be this one, or this one with fewer seeds. A manifest that was lost is written again where the rows are this sweep's.
+    /// Claims the folder for this sweep and this process, and returns its rows. A sweep that was begun there must be this one, or this
+    /// one with fewer seeds. A lost manifest is written again if the rows are this sweep's.
     ///
     /// # Errors
-    /// It is another one, another process works there, or the folder cannot be written to.
+    /// The folder holds another sweep, another process works there, or the folder cannot be written to.
     pub fn claim(&self, folder: &Path) -> Result<Rows, SweepError> {
         let io = |source| SweepError::Io { file: folder.to_path_buf(), source };
         fs::create_dir_all(folder).map_err(io)?;
-        // The lock first: of two that begin at once, one finds what the other has written, or that it is at work.
+        // The lock comes first: of two processes that begin at once, one finds the other's files, or finds it at work.
         let rows = Rows::open(folder, true)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
         let is_told = fs::symlink_metadata(folder.join(MANIFEST)).is_ok();
         let before = if is_told { Some(Self::read(folder)?) } else { None };
@@ -559,8 +560,8 @@ impl Manifest {
         sha256(&serde_json::to_vec(self).expect("it is made of what JSON can hold"))
     }
 
-    /// Checks that another one describes this sweep, or this sweep with further seeds. Only a whole sweep takes these: in a part they would
-    /// move the numbers of its runs.
+    /// Checks that another manifest describes this sweep, or this sweep with further seeds. Only a whole sweep accepts these: in a part
+    /// they would change the numbers of its runs.
     ///
     /// # Errors
     /// It does not: the first key in which they differ.
@@ -616,7 +617,7 @@ fn digests_of_files(cells: &[Cell], files: &ScenarioFiles) -> Result<String, Swe
     names_of_files(cells).into_iter().map(of).collect()
 }
 
-/// Returns true if a path is another one, or leads to something in what that one leads to.
+/// Returns true if `path` is `other`, or leads to a value inside it.
 fn is_within(path: &str, other: &str) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

@@ -4,10 +4,10 @@ use super::RoundReport;
 use comfy_table::{Cell, CellAlignment, Color, Table, presets::NOTHING};
 use std::fmt::Write;
 
-/// Rounds side by side in one table.
+/// The number of rounds side by side in one table.
 const ROUNDS_ABREAST: usize = 8;
 
-/// Per delegate and round `owned forged missed`, then per round its gaps.
+/// Formats the slots owned, forged and missed by each delegate in each round, then the gaps of each round.
 pub fn render(reports: &[RoundReport]) -> String {
     let mut out = String::from("Slots owned, forged and missed (owned/forged/missed), per delegate and round:\n");
     for chunk in reports.chunks(ROUNDS_ABREAST) {

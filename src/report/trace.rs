@@ -1,7 +1,7 @@
 //! A run as a file: every event, one after the other, as JSON lines or for a trace viewer.
 //!
-//! It is written as it happens through a buffer, so memory does not grow with the run. The form of the lines is that of
-//! docs/trace.md, which a test holds against [`crate::sim::line::Payload`].
+//! Events are written as they happen, through a buffer, so memory does not grow with the run. docs/trace.md describes the form of
+//! the lines, and a test compares it with [`crate::sim::line::Payload`].
 
 pub mod diff;
 pub mod line;
@@ -60,7 +60,7 @@ struct Writer {
     events: u64,
     /// The blocks after which a round begins, as reported so far.
     rounds: BTreeSet<BlockId>,
-    /// The first that went wrong; nothing is written after it.
+    /// The first error. Nothing is written after it.
     broken: Option<io::Error>,
 }
 
@@ -88,8 +88,8 @@ impl TraceWriter {
         Self::to(out, file, format, header, plan).map_err(wrong)
     }
 
-    /// A trace that goes nowhere but is compared with that of a file, line by line; the first difference comes into `found`. The first
-    /// line of another version of this program is passed over.
+    /// A trace that is not written but compared with a recorded one, line by line. Stores the first difference in `found`. With
+    /// `passes_first`, the first line may differ, as that of another version of this program does.
     ///
     /// # Errors
     /// The file cannot be opened or read.
@@ -131,7 +131,7 @@ impl TraceWriter {
         self.write(|out, _| out.write(&Line::of_end(at)));
     }
 
-    /// Writes out what is still in the buffer, and answers the number of events.
+    /// Flushes the buffer and returns the number of events.
     ///
     /// # Errors
     /// The trace could not be written, now or before.
@@ -149,7 +149,7 @@ impl TraceWriter {
         }
     }
 
-    /// Returns true if no node's chain had this block, which ends a round, before.
+    /// Returns true if no node has applied this block, the last of a round, before.
     fn is_new_end(&self, block: BlockId) -> bool {
         self.writer.lock().expect("no one panics while holding it").rounds.insert(block)
     }

@@ -1,6 +1,6 @@
 //! Published figures of protocols of this family, compared with simulated ones.
 //!
-//! Each study plays a network, or a rule alone where the network has no such thing, once for each of its seeds. Each claim is a
+//! Each study plays a network once for each of its seeds, or a rule alone if networks here do not have the set-up. Each claim is a
 //! number that its source gives for exactly that set-up. Sources: docs/validation.md.
 
 mod pushes;
@@ -27,13 +27,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// One set-up, and what is known of it.
+/// A set-up and the claims about it.
 pub struct Study {
     pub what: &'static str,
     /// It is played with the seeds from 1 to this one.
     pub seeds: u64,
-    /// Plays it with a seed: for each part that tells nothing of the others, a number for each claim. A run is one part, or a schedule that
-    /// no seed changes has several.
+    /// Plays the study with a seed. Returns a number for each claim, for each independent part of the run. A run is one part, but a run
+    /// of a schedule that no seed changes has several.
     play: fn(u64) -> Vec<Vec<f64>>,
     claims: &'static [Claim],
 }
@@ -44,9 +44,9 @@ pub struct Claim {
     /// The source of the number.
     source: &'static str,
     expected: f64,
-    /// How far off the number itself may be: half of its last digit; 0 if it is exact.
+    /// The uncertainty of the number itself: half of its last digit, or 0 if it is exact.
     within: f64,
-    /// The mean itself lies so close, whatever its interval is.
+    /// True if the mean itself must lie within this uncertainty, regardless of its interval.
     is_margin: bool,
 }
 
@@ -54,12 +54,12 @@ const fn claim(figure: &'static str, source: &'static str, expected: f64, within
     Claim { figure, source, expected, within, is_margin: false }
 }
 
-/// A figure of SimBlock. It is of one network that was drawn, so the mean may be off by this much.
+/// A figure of SimBlock. It comes from one drawn network, so the mean may be off by `within`.
 const fn simblock(figure: &'static str, expected: f64, within: f64) -> Claim {
     Claim { figure, source: "SimBlock's code", expected, within, is_margin: true }
 }
 
-/// All of them.
+/// All studies.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
     STUDIES.iter().chain(&races::STUDIES).chain(&pushes::STUDIES)
 }
@@ -162,9 +162,9 @@ static STUDIES: [Study; 17] = [
         seeds: 1,
         play: |seed| gaps("lisk", seed),
         claims: &[
-            // Both slots are even over their rounds, so the gap is a difference of two even numbers beside the length of a round.
+            // Both slots are uniform over their rounds, so the gap is the length of a round plus a difference of two uniform numbers.
             claim("slots between two of one delegate, mean", "closed form", 51.0, 0.0),
-            // To swap each place with any place is not quite even: independent code comes to 20.78.
+            // Swapping each place with any place is not quite uniform: independent code gives 20.78.
             claim("their standard deviation", "closed form", 20.816_659_994_661_3, 0.04),
             claim("share of those up to 10", "closed form", 55.0 / 2_601.0, 0.0),
         ],
@@ -215,7 +215,7 @@ static STUDIES: [Study; 17] = [
     },
 ];
 
-/// The ways in which the studies are not what their sources have.
+/// The differences between the studies and their sources.
 pub const DIFFERS: [&str; 7] = [
     "Networks are full meshes of nodes with the default latency, one delegate on each, and nothing goes wrong \
      but what a study says. Slots are of 8 seconds: finality counts blocks and not seconds.",
@@ -252,22 +252,23 @@ const INTERNET_2015: [&str; 4] = [
     "network.regions.shares=[0.3869,0.5159,0.0113,0.0574,0.0119,0.0166]",
 ];
 
-/// A claim, and what came out.
+/// A claim and the result of its study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
     pub study: &'static str,
     pub figure: &'static str,
     pub source: &'static str,
     pub expected: f64,
-    /// How far off the expected number itself may be.
+    /// The uncertainty of the expected number itself.
     pub within: f64,
-    /// Runs, or parts of one that tell nothing of each other.
+    /// The number of runs, or of independent parts of runs.
     pub samples: u64,
-    /// Their mean.
+    /// The mean of the samples.
     pub found: f64,
-    /// Student's interval of that mean; empty where all are alike.
+    /// Student's interval of that mean. Empty if all samples are equal.
     pub confidence: Option<Interval>,
-    /// The expected number is that of all samples, or lies in the interval, but for what it may be off. SimBlock's lie as close to the mean.
+    /// True if the expected number, within its uncertainty, equals all samples or lies in the interval. A number of SimBlock must lie as
+    /// close to the mean.
     pub holds: bool,
 }
 
@@ -303,7 +304,7 @@ fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -
     let (found, samples, confidence) = (of_runs.mean, of_runs.count, of_runs.confidence);
     let Interval { low, high } = confidence.unwrap_or(Interval { low: found, high: found });
     let Claim { figure, source, expected, within, is_margin } = *claim;
-    // A sum of whole numbers divided is off by the last bit at most.
+    // A quotient of sums of whole numbers is off by the last bit at most.
     let within_all = within + 1e-9;
     let holds = match is_margin {
         true => (found - expected).abs() <= within_all,
@@ -312,7 +313,7 @@ fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -
     Held { study, figure, source, expected, within, samples, found, confidence, holds }
 }
 
-/// Plays a scenario, slot by slot, until `look` wants no more of it.
+/// Plays a scenario slot by slot, until `look` returns false.
 fn play(
     scenario: &Scenario,
     seed: u64,
@@ -329,7 +330,8 @@ fn parsed(text: &str) -> Scenario {
     Scenario::parse(text, Path::new("study")).expect("the studies are scenarios")
 }
 
-/// A healthy network of these rules, slot by slot: what `look` makes of the highest chain's tip and its last final height.
+/// Plays a healthy network under these rules. Returns the result of `look` after each slot, from the tip of the highest chain, its last
+/// final height and the tip's slot.
 fn healthy<T>(
     rules: &str,
     delegates: u32,
@@ -365,7 +367,7 @@ fn below(rules: &str, delegates: u32, turn: u32, rounds: u32, seed: u64) -> Vec<
     vec![vec![mean(&counted), ends.0, ends.1]]
 }
 
-/// How many slots the block lies back that was solidified when each block came, of a network that misses slots.
+/// The distance in slots from each new block to the last solidified block, in a network that misses slots.
 fn tron_in_slots(missed: f64, seed: u64) -> Vec<f64> {
     let (delegates, before) = (27, 216);
     let mut slots: BTreeMap<Height, Slot> = BTreeMap::new();
@@ -395,7 +397,7 @@ fn delays(delegates: u32, parts: u32, rounds: u32, seed: u64) -> Vec<Vec<f64>> {
     of_parts.iter().map(|delays| vec![mean(delays)]).collect()
 }
 
-/// Owners that vote for delegates that stand by, where all other voters vote for those that are active.
+/// The seats of owners that vote for standby delegates, while all other voters vote for the active ones.
 fn lisk_votes(seed: u64) -> Vec<Vec<f64>> {
     // 44 % of 125 million coins are 55 million.
     let full = "most = 101";
@@ -406,10 +408,11 @@ fn lisk_votes(seed: u64) -> Vec<Vec<f64>> {
     ]]
 }
 
-/// The seats of 101 that the delegates of a cartel have once all votes count. Voters and their coins are those of the cartel and the others.
+/// The number of seats, of 101, that the delegates of a cartel have once all votes count. `owners` and `stake` are the voters and coins of
+/// the cartel, `others` and `rest` those of the other voters.
 fn seats(votes: &str, (owners, stake): (u32, u32), (others, rest): (u32, u32), seed: u64) -> f64 {
     const SEATS: u32 = 101;
-    // Too few coins to matter, and enough to be active before the others.
+    // These coins are too few to matter, and enough to make the first delegates active before the others.
     let own: String = (0..2 * SEATS).map(|place| if place < SEATS { "2000000000," } else { "1000000000," }).collect();
     let text = format!(
         "version = 1\nrounds = 100\ncrypto = \"modelled\"\n[network]\ndelegates = {SEATS}\nstandby = {SEATS}\ngossip = \"once\"\n\
@@ -485,7 +488,7 @@ fn arrivals(set: &[&str], seed: u64) -> [f64; 3] {
     });
     let blocks = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let whole: Vec<&Vec<SimTime>> = blocks.values().filter(|times| times.len() == plan.nodes.len()).collect();
-    // Only the last blocks may be under way at the end. A mean of those that came would be of the quick ones.
+    // Only the last blocks may be under way at the end. If more are missing, a mean of the others would be of the quick ones.
     if whole.len() < 58 {
         return [f64::NAN; 3];
     }
@@ -496,7 +499,7 @@ fn arrivals(set: &[&str], seed: u64) -> [f64; 3] {
     })
 }
 
-/// The instants at which each block came onto chains, the forger's first.
+/// The instants at which each block arrived on the chains of nodes, the forger's first.
 struct Arrivals(Arc<Mutex<BTreeMap<BlockId, Vec<SimTime>>>>);
 
 impl Observer for Arrivals {
@@ -507,7 +510,7 @@ impl Observer for Arrivals {
     }
 }
 
-/// Faults by which each delegate is off in each round with a chance.
+/// The faults by which each delegate is offline in each round with probability `chance`.
 fn rounds_off(delegates: u32, chance: f64, rounds: u32, seed: u64) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut text = String::new();

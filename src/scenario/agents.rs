@@ -1,4 +1,4 @@
-//! Agents: voters and delegates that decide at the ends of rounds from what the chain shows, a policy each.
+//! Agents: groups of voters and delegates, each with a policy that decides at the ends of rounds from the state of the chain.
 //!
 //! A [`Policy`] holds the parameters of a kind of agents and decides for them. Decisions become signed transactions. Nodes
 //! admit, relay and forge these like those of a workload. Scenario files and the schema know every policy that is
@@ -37,11 +37,11 @@ use std::{
     sync::{Arc, LazyLock, RwLock},
 };
 
-/// Voters that a group can have, and that all groups can have together.
+/// The largest number of voters of a group, and of all groups together.
 pub(super) const VOTERS_LIMIT: u32 = 10_000;
-/// Coins that the voters of all groups can have together. Accounts and delegates share the other 15 million.
+/// The largest number of coins of the voters of all groups together. Accounts and delegates share the other 15 million.
 pub(super) const STAKE_LIMIT: u32 = 110_000_000;
-/// Rounds between two payments at most.
+/// The largest number of rounds between two payments.
 pub(super) const PAY_ROUNDS_LIMIT: u32 = 100_000;
 
 /// The parameters of agents and how they decide. Its documentation describes it in the schema. It is a value without memory: a decision
@@ -62,13 +62,13 @@ pub trait Policy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema
         false
     }
 
-    /// The offer of each delegate of the group to its voters, from this round on. By default a share of its income, as the file says. No
-    /// group sees the offer of another group here: every candidate offers nothing.
+    /// The offer of each delegate of the group to its voters, from this round on. The default is the share of its income from the file. A
+    /// group does not see the offers of other groups here: every candidate offers nothing.
     fn offer(&self, sight: &Sight<'_>) -> Offer {
         Offer::Share(sight.share())
     }
 
-    /// The voters of the group that change their vote, and the delegate that each votes for then.
+    /// The voters of the group that change their votes, with the delegates that each votes for then.
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice>;
 }
 
@@ -113,7 +113,7 @@ impl Agents {
     }
 }
 
-/// A policy that is registered.
+/// A registered policy.
 #[derive(Clone, Copy)]
 struct PolicyKind {
     name: &'static str,
@@ -123,7 +123,7 @@ struct PolicyKind {
 
 impl PolicyKind {
     /// # Panics
-    /// The example is none of the policy.
+    /// The example does not describe the policy.
     fn of<P: Policy>() -> Self {
         if let Err(why) = toml::from_str::<P>(P::EXAMPLE) {
             panic!("the policy '{}': its example is none of it: {why}", P::NAME);
@@ -143,15 +143,15 @@ static POLICIES: LazyLock<RwLock<Vec<PolicyKind>>> = LazyLock::new(|| {
     ])
 });
 
-/// All policies that are registered, in this order.
+/// All registered policies, in this order.
 fn policies() -> Vec<PolicyKind> {
     POLICIES.read().expect("nobody panics while holding it").clone()
 }
 
-/// Registers a policy, before anything is read or run: scenario files and the schema know it from now on.
+/// Registers a policy, which scenario files and the schema know from now on. Must be called before anything is read or run.
 ///
 /// # Panics
-/// A policy has this name, or the example is none of it.
+/// Another policy has this name, or the example does not describe the policy.
 pub fn register<P: Policy>() {
     assert!(policies().iter().all(|known| known.name != P::NAME), "the policy '{}' is registered already", P::NAME);
     POLICIES.write().expect("nobody panics while holding it").push(PolicyKind::of::<P>());
@@ -260,7 +260,7 @@ impl Serialize for PlannedPolicy {
     }
 }
 
-/// A table with a `kind`. Which kinds there are is known when it is read.
+/// Reads a table with a `kind`. The kinds are those that are registered at that time.
 impl<'de> Deserialize<'de> for PlannedPolicy {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut table = Map::deserialize(from)?;

@@ -47,7 +47,7 @@ pub struct Assertion {
     pub after_fault: Option<u32>,
 }
 
-/// An [`Assertion`] that is understood.
+/// A parsed [`Assertion`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     Always(Condition),
@@ -56,11 +56,11 @@ pub enum Claim {
     Finally(Condition),
 }
 
-/// Declares the metrics with their names and what they are.
+/// Declares the metrics with their names and descriptions.
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:literal => $variant:ident,)*) => {
-        /// A number that says something of the whole network. The winning tip is the block that most live nodes stand on;
-        /// among equals the higher one, then the one of the lower id. The winning chain ends in it.
+        /// A number that describes the whole network. The winning tip is the block that most live nodes stand on. Among equals
+        /// it is the higher one, then the one with the lower id. The winning chain ends in it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Metric {
             $($(#[doc = $doc])+ $variant,)*
@@ -158,26 +158,26 @@ impl Claim {
     }
 }
 
-/// Key within the assertion, what was found, what is allowed.
+/// The error of an assertion: the key within it, the value found, and the allowed values.
 type Misread = (&'static str, String, String);
 
 impl Assertion {
-    /// The condition holds at the end of every slot.
+    /// Asserts that the condition holds at the end of every slot.
     pub fn always(condition: impl Into<String>) -> Self {
         Self { always: Some(condition.into()), ..Self::default() }
     }
 
-    /// The condition holds at the end of at least one slot.
+    /// Asserts that the condition holds at the end of at least one slot.
     pub fn sometimes(condition: impl Into<String>) -> Self {
         Self { sometimes: Some(condition.into()), ..Self::default() }
     }
 
-    /// The condition holds at the end of a slot within this number of rounds' worth of slots from the start.
+    /// Asserts that the condition holds at the end of a slot within this number of rounds' worth of slots from the start.
     pub fn eventually(condition: impl Into<String>, within_rounds: u32) -> Self {
         Self { eventually: Some(condition.into()), within_rounds: Some(within_rounds), ..Self::default() }
     }
 
-    /// The condition holds when the run ends.
+    /// Asserts that the condition holds when the run ends.
     pub fn finally(condition: impl Into<String>) -> Self {
         Self { finally: Some(condition.into()), ..Self::default() }
     }

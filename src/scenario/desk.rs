@@ -1,4 +1,4 @@
-//! Faults for a run that goes on: read, held against what there is, and given the clients that carry them out.
+//! Faults for a live run: they are read, checked against the run, and given the clients that carry them out.
 
 use super::{
     ground::{Ground, Usernames},
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The last round that a fault of a live run can name: no chain gets there.
 const ROUNDS_LIMIT: u32 = 1_000_000_000;
 
-/// Takes faults for one run.
+/// Accepts faults for one run.
 #[derive(Clone)]
 pub struct FaultDesk(Arc<Known>);
 
@@ -44,12 +44,12 @@ impl FaultDesk {
     /// Reads a fault.
     ///
     /// # Errors
-    /// It is none, or names what there is not: the message says the key, what was found and what is allowed.
+    /// The JSON is no fault, or names something that does not exist. The message names the key, the value found and the allowed values.
     pub fn read(&self, json: &Value) -> Result<AddedFault, String> {
         self.admit(load::fault(json)?)
     }
 
-    /// Takes a fault.
+    /// Checks a fault and adds the clients that carry it out.
     ///
     /// # Errors
     /// As [`FaultDesk::read`].

@@ -1,7 +1,7 @@
 //! The end of a run: with its last round, or before it.
 //!
-//! A run that is ended before its end, by the stall rule or the time limit, is *censored*: its further course is unknown, so it has
-//! neither succeeded nor failed. A run has *halted* if it is proved that no block can ever be made again.
+//! A run that is ended early, by the stall rule or by a limit, is *censored*: its further course is unknown, so it has neither
+//! succeeded nor failed. A run has *halted* if it is proved that no block can ever be made again.
 
 use super::{Scenario, stall::Stall};
 use crate::{
@@ -33,13 +33,13 @@ pub enum Ended {
     Interrupted,
 }
 
-/// The certificate of a halt: what held at the ends of two rounds' worth of slots on end, with no block between.
+/// The certificate of a halt: the same standstill at the ends of two consecutive rounds' worth of slots, with no block between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halt {
     pub cause: HaltCause,
     pub first: SimTime,
     pub second: SimTime,
-    /// The digest of what the proof rests on, the same at both instants: see [`World::standstill`].
+    /// The digest of the facts on which the proof rests, the same at both instants: see [`World::standstill`].
     pub fingerprint: Digest,
 }
 
@@ -63,8 +63,8 @@ impl Ended {
         !matches!(self, Self::Complete | Self::Halted(_))
     }
 
-    /// Returns true if nothing that was not seen could still happen: what has not come to hold never will. A network in
-    /// which nodes are live after the last block may still move between the chains there are.
+    /// Returns true if nothing new can happen after the end, so a condition that has not held never will. A halted network with live
+    /// nodes is not decided: they may still move between the existing chains.
     pub fn is_decided(self) -> bool {
         match self {
             Self::Complete => true,
@@ -134,7 +134,7 @@ impl Serialize for Halt {
     }
 }
 
-/// Looks at the end of each slot whether a run is over.
+/// Checks at the end of each slot whether a run is over.
 #[derive(Clone)]
 pub struct Closing {
     stall: Stall,
@@ -146,7 +146,7 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Before the first slot of a run.
+    /// The state before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let (stall, halt) = (Stall::new(scenario, plan), HaltWatch::default());
         Self {
@@ -159,7 +159,7 @@ impl Closing {
         }
     }
 
-    /// At the end of a slot: whether the run is over, and how. One that is not `wanted` any more is interrupted.
+    /// Returns the end of the run if it is over at the end of a slot. A run that is not `wanted` any more is interrupted.
     pub fn look(&mut self, end: SimTime, world: &World, wanted: bool) -> Option<Ended> {
         self.slots += 1;
         let height = world.tips().winning().height();
@@ -176,12 +176,12 @@ impl Closing {
     }
 }
 
-/// Looks at the end of each round's worth of slots whether a halt is proved.
+/// Checks at the end of each round's worth of slots whether a halt is proved.
 #[derive(Clone, Default)]
 pub struct HaltWatch(Option<(HaltCause, Digest, SimTime)>);
 
 impl HaltWatch {
-    /// At the end of a round's worth of slots: the certificate, if the same standstill was there at the end of the one
+    /// Returns the certificate at the end of a round's worth of slots, if there was the same standstill at the end of the one
     /// before.
     pub fn look(&mut self, end: SimTime, world: &World) -> Option<Halt> {
         let found = world.standstill().map(|(cause, fingerprint)| (cause, fingerprint, end));

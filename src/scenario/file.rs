@@ -1,5 +1,5 @@
-//! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
-//! allowed. `load.rs` reads files, and `limits.rs` checks them.
+//! The scenario file as values: TOML in, and a checked [`Scenario`] out, or one line that names the mistake and the allowed
+//! values. `load.rs` reads files, and `limits.rs` checks them.
 
 use super::{
     agents::Agents, assertion::Assertion, overrides::OverrideError, script::Action, section::NetworkSection,
@@ -81,7 +81,7 @@ pub enum SourcePosition {
     Line { file: PathBuf, line: usize },
     /// In a file, nowhere in particular.
     File(PathBuf),
-    /// In a value that replaced one of the file's.
+    /// In a value that replaced a value of the file.
     Override { file: PathBuf, set: String },
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for SourcePosition {
     }
 }
 
-/// A scenario file that cannot be run: where, which key, what was found, what is allowed.
+/// The error of a scenario file: the position, the key, the value found and the allowed values.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ScenarioError {
@@ -125,7 +125,7 @@ impl Scenario {
         self.stall.unwrap_or(default)
     }
 
-    /// The scenario as the text of a file, everything included ones said in it.
+    /// The scenario as the text of one file, with the content of all included files.
     pub fn to_toml(&self) -> String {
         let alone = Self { include: Vec::new(), ..self.clone() };
         toml::to_string(&alone).expect("a scenario is made of what TOML can hold")

@@ -1,5 +1,5 @@
-//! The things that faults can name: the nodes, delegates, accounts and moments of a run. Scenario files and runs that go on
-//! have one set of rules.
+//! The things that faults can name: the nodes, delegates, accounts and moments of a run. The same rules hold for scenario files and
+//! for live runs.
 
 use super::mistake::{Checked, Mistake, amount as amount_of, join, rate, ratio, within};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Seconds a trigger can name: a century.
+/// The largest number of seconds that a trigger can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
 
 /// A thing of a run that a number names, counted from 0.
@@ -51,7 +51,7 @@ pub enum Usernames<'a> {
     Listed(&'a [String]),
 }
 
-/// The nodes at which the clients of a fault hand in, if it says which.
+/// The nodes to which the clients of a fault submit, if the fault names them.
 fn clients_nodes(kind: &FaultKind) -> Option<&Nodes> {
     match kind {
         FaultKind::SpamPool(spam) => spam.nodes.as_ref(),
@@ -60,7 +60,7 @@ fn clients_nodes(kind: &FaultKind) -> Option<&Nodes> {
     }
 }
 
-/// Returns the number of a name that counts: 3 of `account_3`. There is one way to write it.
+/// Returns the number in a numbered name, such as 3 for `account_3`. There is only one way to write it.
 fn counted(name: &str, prefix: &str) -> Option<u32> {
     let number = name.strip_prefix(prefix).filter(|number| !number.starts_with(['0', '+']))?;
     number.parse().ok()
@@ -70,7 +70,7 @@ impl Usernames<'_> {
     /// Returns true if a delegate has this username.
     fn has(&self, name: &str) -> bool {
         match self {
-            // Without making all of them: lists of delegates may be long.
+            // The names are not generated for this: lists of delegates may be long.
             Self::Numbered(count) => counted(name, "genesis_").is_some_and(|number| (1..=*count).contains(&number)),
             Self::Listed(names) => names.iter().any(|one| one == name),
         }
@@ -84,7 +84,7 @@ impl Usernames<'_> {
         }
     }
 
-    /// 'first' to 'last'.
+    /// The usernames in words: 'first' to 'last'.
     fn words(&self) -> String {
         match self {
             Self::Numbered(0) | Self::Listed([]) => "none".to_owned(),
@@ -97,7 +97,7 @@ impl Usernames<'_> {
 }
 
 impl Ground<'_> {
-    /// A fault, under a key.
+    /// Checks a fault under its key.
     pub fn check_fault(&self, key: &str, fault: &Fault) -> Checked {
         if fault.kind.by_rounds().is_some() && (fault.from != Trigger::Start || fault.until.is_some()) {
             let part = if fault.until.is_some() { "until" } else { "from" };
@@ -188,7 +188,7 @@ impl Ground<'_> {
         Ok(())
     }
 
-    /// Some nodes, or some that forge.
+    /// Checks nodes, or nodes that must forge.
     pub fn check_nodes(&self, key: &str, nodes: &Nodes, thing: Thing) -> Checked {
         match nodes {
             Nodes::List(list) if list.is_empty() => Err(Mistake::new(key, "an empty list", "at least one")),
@@ -222,7 +222,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Nodes at which clients hand in: a share of none would be taken for all.
+    /// Checks the nodes to which clients submit. A share of no node would mean all nodes.
     pub fn check_somebody(key: &str, nodes: &Nodes) -> Checked {
         match nodes {
             Nodes::Share(share) if share.share <= 0.0 => {
@@ -232,7 +232,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Groups of a partition: no node is in two, and together they keep some apart.
+    /// Checks the groups of a partition: no node is in two of them, and together they keep some nodes apart.
     fn check_groups(&self, key: &str, partition: &Partition) -> Checked {
         let groups = &partition.groups;
         if partition.one_way && groups.len() > 1 {
@@ -255,7 +255,7 @@ impl Ground<'_> {
         Ok(())
     }
 
-    /// The numbers of nodes that are named, of a share none.
+    /// The numbers of the named nodes. A share names none.
     pub fn numbers_of(&self, nodes: &Nodes) -> Vec<u32> {
         match nodes {
             Nodes::List(list) => list.iter().filter_map(|node| self.number_of(node)).collect(),
@@ -288,7 +288,7 @@ impl Ground<'_> {
         Err(Mistake::new(key, format!("'{name}'"), self.usernames.words()))
     }
 
-    /// An account, a delegate or an address.
+    /// Checks the name of an account or a delegate, or an address.
     fn check_party(&self, key: &str, name: &str) -> Checked {
         if self.has_party(name) || name.parse::<Address>().is_ok() {
             return Ok(());
@@ -297,7 +297,7 @@ impl Ground<'_> {
         Err(Mistake::new(key, format!("'{name}'"), allowed))
     }
 
-    /// An account, a delegate or a shared wallet, by name.
+    /// Checks the name of an account, a delegate or a shared wallet.
     pub fn check_actor(&self, key: &str, name: &str) -> Checked {
         if self.has_party(name) || name.strip_prefix("shared_").is_some_and(|name| !name.is_empty()) {
             return Ok(());
@@ -318,7 +318,7 @@ impl Ground<'_> {
         }
     }
 
-    /// A beginning and an end, which comes after it.
+    /// Checks a beginning and an end, which must come after it.
     pub fn check_span(&self, key: &str, from: &Trigger, until: Option<&Trigger>) -> Checked {
         self.check_trigger(&format!("{key}.from"), from, true)?;
         let Some(until) = until else { return Ok(()) };

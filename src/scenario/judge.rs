@@ -1,4 +1,4 @@
-//! Watches a run and says which of its scenario's assertions hold.
+//! The judge of a run, which decides the scenario's assertions.
 
 mod counts;
 mod members;
@@ -26,12 +26,11 @@ use std::{
 
 /// An observer that watches a run beside the judge and knows its invariants.
 pub trait Expert: Observer {
-    /// Holds the invariants of a chain, or the one of a name, against what was seen so far and the block that ends the
-    /// winning chain: what is wrong, if anything.
-    /// `now` is the end of the slot that is over.
+    /// Checks the invariants, or the one with this name, against all observations so far and the winning tip. `now` is the
+    /// end of the slot that is over. The error describes what is wrong.
     fn check(&mut self, now: SimTime, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
 
-    /// One who has seen the same so far, for a run that goes on from here beside this one.
+    /// An expert with the same observations so far, for a run that continues from here beside this one.
     fn apart(&self) -> Box<dyn Expert>;
 }
 
@@ -41,7 +40,7 @@ impl Clone for Box<dyn Expert> {
     }
 }
 
-/// Watches a run. Clones share what they saw: one goes to the stage, one stays to be asked.
+/// Watches a run. Clones share their observations: one observes on the stage, and the other returns the verdicts.
 #[derive(Clone)]
 pub struct Judge(Arc<Mutex<Case>>);
 
@@ -50,7 +49,7 @@ pub struct Judge(Arc<Mutex<Case>>);
 pub struct Verdict {
     /// The assertion in words.
     pub assertion: String,
-    /// As `holds`: true, false, or null where it is undecided.
+    /// The ruling, serialised as `holds`: true, false, or null if it is undecided.
     #[serde(rename = "holds")]
     pub ruling: Ruling,
     /// The value found when it broke, or at the end.
@@ -67,7 +66,7 @@ pub enum Ruling {
 }
 
 impl Ruling {
-    /// In words.
+    /// The ruling in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -88,12 +87,12 @@ impl Serialize for Ruling {
 }
 
 impl Verdict {
-    /// Returns true if the assertion holds for certain.
+    /// Returns true if the assertion certainly holds.
     pub fn holds(&self) -> bool {
         self.ruling == Ruling::Holds
     }
 
-    /// Returns true if it does not hold for certain.
+    /// Returns true if the assertion certainly does not hold.
     pub fn is_broken(&self) -> bool {
         self.ruling == Ruling::Broken
     }
@@ -111,7 +110,7 @@ struct Case {
     first: Arc<Link>,
     /// The first slot of the run.
     start: Slot,
-    /// Slots of `eventually within` a round.
+    /// The number of slots that `within_rounds` counts as a round.
     slots_per_round: u32,
     tips: Tips,
     /// The greatest height that any node has applied.
@@ -122,12 +121,12 @@ struct Case {
     /// The counts of each node.
     counts: Vec<Counts>,
     expert: Option<Box<dyn Expert>>,
-    /// The slot at whose end the network is looked at next.
+    /// The slot at whose end the network is judged next.
     slot: Slot,
     assertions: Vec<Watched>,
-    /// The active set that was looked at last, with its round.
+    /// The active set that was computed last, with its round.
     active_set: Option<(Arc<Round>, ActiveSet)>,
-    /// The figures of whose change something is asserted, as they were at the end of the slot before, and of the one before that.
+    /// The figures whose changes are asserted, at the end of the slot before, and of the one before that.
     before: [Figures; 2],
     /// The nodes of each delegate.
     nodes_of: BTreeMap<PublicKey, Vec<NodeId>>,
@@ -137,7 +136,7 @@ struct Case {
     asked: Vec<Asked>,
 }
 
-/// An assertion and what is known of it.
+/// An assertion and its state.
 #[derive(Clone)]
 struct Watched {
     text: String,
@@ -151,7 +150,7 @@ struct Watched {
     last: String,
 }
 
-/// From when an assertion counts.
+/// The moment from which an assertion counts.
 #[derive(Clone)]
 enum From {
     /// The end of a fault, or its beginning where it never ends.
@@ -227,7 +226,7 @@ impl Judge {
         judge
     }
 
-    /// A judge of a run that goes on from here beside this one: what was seen so far is known to both.
+    /// A judge with the same observations so far, for a run that continues from here beside this one.
     pub fn apart(&self) -> Self {
         Self(Arc::new(Mutex::new(self.lock().clone())))
     }
@@ -238,12 +237,12 @@ impl Judge {
         asserts.then(|| Box::new(self.clone()) as Box<dyn Observer>)
     }
 
-    /// Returns the verdict on each assertion in a run that ended at this instant and in this way. A run that was ended before
-    /// its end leaves undecided what its end would have decided.
+    /// Returns the verdict on each assertion in a run that ended at this instant and in this way. A run that was ended early
+    /// leaves undecided the assertions that its end would have decided.
     pub fn verdicts(&self, end: SimTime, ended: Ended) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);
-        // A run ends with a slot. There the change is that of its last slot, and not that of none.
+        // If the run ends with a slot, a change is the change over its last slot. Without the swap it would be over no time.
         let is_with_slot = end == SimTime::from_seconds(case.tree.slots().start(case.slot));
         if is_with_slot {
             case.before.swap(0, 1);
@@ -255,7 +254,7 @@ impl Judge {
         case.assertions.iter().map(|watched| watched.verdict(ended.is_decided())).collect()
     }
 
-    /// Returns the assertions that do not hold at the end of a slot that is over, whatever comes after it.
+    /// Returns the assertions that are broken at the end of a slot that is over, regardless of later events.
     pub fn broken(&self, end: SimTime) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);
@@ -263,7 +262,7 @@ impl Judge {
         broken.map(|watched| watched.verdict(true)).collect()
     }
 
-    /// Any of the metrics, as things stand when a run has ended; `None` of one that needs a live node, while none is live.
+    /// Returns a metric at the end of a run. `None` for a metric that needs a live node, if none is live.
     pub fn metric(&self, metric: Metric) -> Option<f64> {
         let mut case = self.lock();
         let end = case.slot;
@@ -336,7 +335,7 @@ impl Observer for Judge {
 }
 
 impl Case {
-    /// Looks at the network at the end of each slot that is over.
+    /// Judges the network at the end of each slot that is over.
     fn look_until(&mut self, now: SimTime) {
         let running = self.tree.slots().slot(now.seconds());
         while self.slot < running {
@@ -380,8 +379,8 @@ impl Case {
         self.assertions = assertions;
     }
 
-    /// Judges a condition now, where slot `end` begins, of a member or of the network, and says what was found. `None` where it is about
-    /// a figure that is not defined, for no node is live, or for a change, in the first slot.
+    /// Judges a condition on a member or on the network now, as slot `end` begins. Also returns what was found. The result is `None` if a
+    /// figure is not defined: while no node is live, or, for a change, in the first slot.
     fn judge(&mut self, condition: &Condition, end: Slot, of: Option<&Member>) -> (Option<bool>, String) {
         match condition {
             Condition::Converged => {
@@ -411,8 +410,8 @@ impl Case {
         }
     }
 
-    /// Judges the parts of a joined condition. A part with the result `decides` decides. Returns the findings of the parts that decide, or of
-    /// all parts.
+    /// Judges the parts of a joined condition. A part with the result `decides` decides. Returns the findings of the parts that decide,
+    /// or of all parts.
     fn judge_all(
         &mut self,
         parts: &[Condition],
@@ -443,7 +442,7 @@ impl Case {
         }
     }
 
-    /// A figure of a member or of the network; why it is not defined, if it is not.
+    /// A figure of a member or of the network, or the reason why it is not defined.
     fn figure(&mut self, figure: Operand, end: Slot, of: Option<&Member>) -> Result<f64, &'static str> {
         match (figure, of) {
             (Operand::Now(metric), Some(member)) => Ok(self.metric_of(member, metric)),
@@ -456,7 +455,7 @@ impl Case {
                 let before = *self.before[0].network.get(&metric).ok_or("no slot is before")?;
                 let now = self.metric(metric, end);
                 let change = now.ok_or("no node is live")? - before.ok_or("no node was live")?;
-                // Shares differ by what is rounded.
+                // Shares may differ by a rounding error.
                 Ok((change * 1e9).round() / 1e9)
             }
         }
@@ -510,7 +509,7 @@ impl Case {
         self.tips.winning().height().0.saturating_sub(self.first.height().0)
     }
 
-    // From when assertions count.
+    // Begins the assertions whose time or slot has come.
 
     fn moment_passed(&mut self, now: SimTime) {
         let (slots, slot) = (self.tree.slots(), self.slot);
@@ -567,8 +566,8 @@ impl Case {
 }
 
 impl Watched {
-    /// In a run that was ended before its end, `finally` is open, whatever was found, and so is what had not come to hold or
-    /// whose moment had not come.
+    /// The verdict at the end of the run. In a run that was ended early, `finally` is undecided in any case, and so are claims that
+    /// have not held yet and claims whose moment has not come.
     fn verdict(&self, is_decided: bool) -> Verdict {
         let open = if is_decided { Ruling::Broken } else { Ruling::Undecided };
         let (ruling, found) = match (&self.decided, &self.claim) {
@@ -582,7 +581,7 @@ impl Watched {
     }
 }
 
-/// A number without digits that say nothing.
+/// Formats a number with at most four decimals and without trailing zeros.
 fn short(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

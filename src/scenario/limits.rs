@@ -1,4 +1,4 @@
-//! Checks that the types of a scenario do not make: ranges, names that must exist, members that go together.
+//! The checks of a scenario that its types do not make: ranges, names that must exist, and members that belong together.
 
 use super::{
     Scenario,
@@ -29,13 +29,13 @@ use std::collections::BTreeMap;
 
 /// The version of the file format this build reads.
 const VERSION: u32 = 1;
-/// Rounds a scenario can run.
+/// The largest number of rounds of a scenario.
 const ROUNDS_LIMIT: u32 = 100_000;
 /// The largest number of relays. Each takes some 8 KiB, and a block to all of them takes seconds.
 pub const RELAYS_LIMIT: u32 = 1_000_000;
 /// The greatest reward of a block: a million coins \[arktoshi\].
 const REWARD_LIMIT: u64 = 100_000_000_000_000;
-/// Milliseconds that a clock can be wrong by, or that a message can be late: eleven days.
+/// The largest error of a clock and the largest delay of a message, in milliseconds: eleven days.
 const MILLISECONDS_LIMIT: u32 = 1_000_000_000;
 /// The largest `network.block_bytes`.
 const BLOCK_BYTES_LIMIT: u32 = 1_000_000_000;
@@ -43,11 +43,11 @@ const BLOCK_BYTES_LIMIT: u32 = 1_000_000_000;
 const WORK_LIMIT: u32 = 1_000_000_000;
 /// The largest number of cores of a node.
 const CORES_LIMIT: u32 = 1_024;
-/// Blocks that a lock can last beyond the shortest time, or that a transfer can wait.
+/// The largest number of blocks that a lock can last beyond the shortest time, or that a transfer can wait.
 const BLOCKS_LIMIT: u32 = 1_000_000;
-/// Payments of a multipayment: more cannot be written.
+/// The largest number of payments in a multipayment: its bytes have no room for more.
 const PAYMENTS_LIMIT: u32 = 65_535;
-/// Seconds a duration can last: a century.
+/// The longest duration in seconds: a century.
 const TIME_LIMIT: u32 = 3_200_000_000;
 
 fn check_compact(compact: &Compact) -> Checked {
@@ -72,7 +72,8 @@ fn check_compact(compact: &Compact) -> Checked {
 }
 
 impl Scenario {
-    /// Returns true if a file that says this could be played: a scenario made or changed in code may name what there is not.
+    /// Returns true if a file with these values could be played. A scenario that was made or changed in code may name things that do not
+    /// exist.
     pub fn is_allowed(&self) -> bool {
         self.check().is_ok()
     }
@@ -195,7 +196,7 @@ impl Scenario {
         })
     }
 
-    /// Checks the classes of nodes, which a list has to use.
+    /// Checks the classes of nodes, which at least one list must use.
     fn check_classes(&self) -> Checked {
         let (model, nodes) = (&self.network.model, self.network.nodes());
         let Some(classes) = &model.classes else { return Ok(()) };
@@ -236,7 +237,7 @@ impl Scenario {
         all.into_iter().try_for_each(|(key, processor)| check_processor(&key, processor))
     }
 
-    /// The values of a key that may differ by class, each with its name. Fails if their number is not that of the classes.
+    /// The values of a key that may differ by class, each with its path. Fails if their number differs from the number of classes.
     fn by_class<'a, T>(&self, key: &str, values: &'a ByClass<T>, entry: &str) -> Result<Vec<(String, &'a T)>, Mistake> {
         let ByClass::Each(each) = values else {
             return Ok(values.named().iter().map(|one| (key.to_owned(), one)).collect());
@@ -257,7 +258,7 @@ impl Scenario {
         Err(Mistake::new(key, format!("a list of {}", each.len()), allowed))
     }
 
-    /// Each direction of a link of the topology has one latency of its own at most.
+    /// Checks that each direction of a link has at most one latency of its own, and that the topology has the link.
     fn check_links(&self) -> Checked {
         let (model, ground) = (&self.network.model, self.ground());
         if model.links.is_empty() {
@@ -272,7 +273,7 @@ impl Scenario {
             let key = format!("network.links[{index}].{part}");
             for (from, to) in directions {
                 ground.check_pair(&key, (from, to))?;
-                // Which links a random graph has depends on the seed: one may have a latency under some seeds only.
+                // The links of a random graph depend on the seed, so a link with a latency may exist under some seeds only.
                 if model.topology.has_link(nodes, from, to) == Some(false) {
                     return Err(Mistake::new(key, format!("nodes {from} and {to}"), "a link of the topology"));
                 }
@@ -285,7 +286,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Ascending, and delegates change in number where a round begins only. Source: consensus.md 1.1.
+    /// Checks that milestones ascend, and that the number of delegates changes only where a round begins. Source: consensus.md 1.1.
     fn check_milestones(&self) -> Checked {
         let network = &self.network;
         let (mut last, mut first, mut seats) = (1_u32, 1, network.delegates);
@@ -343,7 +344,7 @@ impl Scenario {
         self.ground().check_fault(key, fault)
     }
 
-    /// Checks whom and what a transaction of the script names, and that its members belong to its deed.
+    /// Checks the names and numbers in a transaction of the script, and that its members belong to its kind.
     fn check_action(&self, key: &str, action: &Action) -> Checked {
         let (ground, at) = (self.ground(), |part: &str| format!("{key}.{part}"));
         within(&at("height"), action.height, 0..=self.last_height().0)?;
@@ -415,7 +416,7 @@ impl Scenario {
         }
     }
 
-    /// Checks each group of agents, what they have together, and that no delegate is in two groups.
+    /// Checks each group of agents, their numbers of voters and coins together, and that no delegate is in two groups.
     fn check_agents(&self) -> Checked {
         let ground = self.ground();
         let (mut voters, mut stake, mut group_of) = (0_u32, 0_u32, BTreeMap::new());
@@ -442,7 +443,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks that the delegates' vote weights are one for each, and that there are as many coins.
+    /// Checks that each delegate has one vote weight, and that there are enough coins for all of them.
     fn check_vote_weights(&self) -> Checked {
         let delegates = (self.network.delegates + self.network.standby) as usize;
         match &self.network.vote_weights {

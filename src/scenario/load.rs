@@ -1,7 +1,7 @@
 //! Reading a scenario: its file, the files it includes, the values replaced from outside.
 //!
-//! All of it becomes one table ([`Sources::read`]), which is read as a whole. Where that fails, [`culprit`] finds the key, and
-//! [`Sources::place`] the file and line that it came from, or the value that replaced it.
+//! All of it becomes one table ([`Sources::read`]), which is read as a whole. If that fails, [`culprit`] finds the key, and
+//! [`Sources::place`] finds the file and line that it came from, or the value that replaced it.
 
 mod culprit;
 pub mod kept;
@@ -30,15 +30,15 @@ impl Scenario {
         load(file, None, &[], None)
     }
 
-    /// Reads a file, replaces values in it, and checks what comes of that.
+    /// Reads a file, replaces values in it, and checks the result.
     ///
     /// # Errors
-    /// As [`Scenario::load`]; where a replaced value is at fault, the error names it instead of a line.
+    /// As [`Scenario::load`]. If a replaced value is at fault, the error names it instead of a line.
     pub fn load_with(file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
         load(file, None, overrides, None)
     }
 
-    /// [`Scenario::load_with`] of files that were read before; none is read again but those that the scenario names.
+    /// As [`Scenario::load_with`], with files that are already read. Only the files that the scenario names are still read.
     ///
     /// # Errors
     /// As [`Scenario::load_with`].
@@ -46,7 +46,7 @@ impl Scenario {
         finish(Sources::given(&files.texts), &files.file, None, overrides, |scenario| files.redirect(scenario))
     }
 
-    /// [`Scenario::load_with`] on the text of a file; `file` is named in errors.
+    /// As [`Scenario::load_with`], with the text of a file. Errors name `file`.
     ///
     /// # Errors
     /// As [`Scenario::load_with`].
@@ -54,10 +54,11 @@ impl Scenario {
         load(file, Some(text), overrides, None)
     }
 
-    /// The same of a text that came from elsewhere. It may name no file of this machine but these, which are not read for it.
+    /// As [`Scenario::parse_with`], with a text that came from elsewhere. It may name no other files of this machine than `files`,
+    /// which are not read for it.
     ///
     /// # Errors
-    /// As [`Scenario::load_with`]; or it names another file.
+    /// As [`Scenario::load_with`], or the text names another file.
     pub fn parse_foreign(
         text: &str,
         file: &Path,
@@ -67,7 +68,7 @@ impl Scenario {
         load(file, Some(text), overrides, Some(files))
     }
 
-    /// Checks the text of a file; `file` is named in errors.
+    /// Parses and checks the text of a file. Errors name `file`.
     ///
     /// # Errors
     /// As [`Scenario::load`].
@@ -76,7 +77,7 @@ impl Scenario {
     }
 }
 
-/// Reads the scenario of a file, whose text may be given. It may name any file, or only some.
+/// Reads the scenario of a file, whose text may be given. It may name any file, or only those of `files`.
 fn load(
     file: &Path,
     text: Option<&str>,
@@ -87,7 +88,7 @@ fn load(
     finish(sources, file, text, overrides, |scenario| files.map_or(Ok(()), |files| check_named(scenario, files)))
 }
 
-/// Reads the table of these sources as a scenario and checks it; `named` looks at the files that it names first.
+/// Reads the table of these sources as a scenario and checks it. Before the check, `named` handles the files that it names.
 fn finish(
     mut sources: Sources<'_>,
     file: &Path,
@@ -115,9 +116,9 @@ fn finish(
     Ok(scenario)
 }
 
-/// Checks that a scenario names no other files than these. To look at one would tell whether it is there.
+/// Checks that a scenario names no other files than these. Opening another file would reveal whether it exists.
 fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
-    // The error of a value that was set: a text that includes files is not read at all.
+    // Only a replaced value leads here: a text that includes files is refused earlier.
     if let [first, ..] = &*scenario.include {
         let (key, found) = ("include".to_owned(), format!("'{first}'"));
         return Err(Mistake { key, found, allowed: NO_FILES.to_owned() });
@@ -131,10 +132,10 @@ fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// The fault in a value of JSON, by the rules of a scenario file but for what it names.
+/// Reads a fault from JSON, by the rules of a scenario file. Does not check the names in it.
 ///
 /// # Errors
-/// It is none: the message names the key.
+/// The value is no fault. The message names the key.
 pub fn fault(json: &serde_json::Value) -> Result<Fault, String> {
     let fault = match Value::try_from(json) {
         Ok(Value::Table(fault)) => fault,

@@ -15,7 +15,7 @@ pub struct Mistake {
 pub(super) type Checked = Result<(), Mistake>;
 
 impl Mistake {
-    /// Makes the mistake of a key: what was found, what is allowed.
+    /// Makes the mistake of a key, from the value found and the allowed values.
     pub fn new(key: impl Into<String>, found: impl Display, allowed: impl Into<String>) -> Self {
         Self { key: key.into(), found: found.to_string(), allowed: allowed.into() }
     }
@@ -34,12 +34,12 @@ pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
     Err(Mistake::new(key, found, if low == high { low.to_string() } else { format!("{low} to {high}") }))
 }
 
-/// A part of a whole.
+/// Checks a part of a whole, from 0 to 1.
 pub fn ratio(key: &str, found: f64) -> Checked {
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
 }
 
-/// A share among others, of which each may be any number.
+/// Checks a share among other shares, which need not sum to 1.
 pub fn share(key: &str, found: f64) -> Checked {
     if (0.0..=SHARE_LIMIT).contains(&found) {
         Ok(())
@@ -54,7 +54,7 @@ pub fn rate(key: &str, found: f64) -> Checked {
     if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 10000 a second")) }
 }
 
-/// An amount in arktoshi: no more than there can be.
+/// Checks an amount in arktoshi, which is at most [`Arktoshi::MAX`].
 pub fn amount(key: &str, found: u64, least: u64) -> Checked {
     let most = Arktoshi::MAX.value();
     if (least..=most).contains(&found) {

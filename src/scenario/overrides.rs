@@ -1,9 +1,8 @@
 //! One value of a scenario replaced from outside, for `--set` and `--vary`: `network.latency.max_ms=200`.
 //!
-//! A path is the keys of the file joined by points, a list's entry by its index in brackets: `fault[0].rounds`. `fault[+]` is a new
-//! entry at the end of the list. A value
-//! is written as in the file; text that is no TOML value stands for itself, so `network.gossip=reference` needs no quotes
-//! that a shell would eat.
+//! A path is the keys of the file joined by points, with an entry of a list by its index in brackets: `fault[0].rounds`. `fault[+]` is
+//! a new entry at the end of the list. A value is written as in the file. Text that is no TOML value stands for itself, so
+//! `network.gossip=reference` needs no quotes that a shell would remove.
 
 use super::path::{FORMS, PathStep, join};
 use std::{fmt, str::FromStr};
@@ -21,11 +20,11 @@ pub struct Override {
 pub struct Variation {
     /// As it was written.
     pub path: String,
-    /// At least one, in the order written.
+    /// The values in the order written, at least one.
     pub values: Vec<Override>,
 }
 
-/// Keys and indexes of a path: more than any value of a scenario is deep.
+/// The largest number of keys and indexes in a path: more than the depth of any value of a scenario.
 const PATH_LIMIT: usize = 32;
 
 /// The reason why a text is no override, or why it does not fit a file.
@@ -71,10 +70,10 @@ impl FromStr for Variation {
 }
 
 impl Override {
-    /// One of a path and a value as they are written on both sides of `=`.
+    /// An override from a path and a value, as they are written on both sides of `=`.
     ///
     /// # Errors
-    /// The path is none.
+    /// The path is invalid.
     pub fn new(path: &str, value: &str) -> Result<Self, OverrideError> {
         Ok(Self { path: parse_path(path.trim())?, value: parse_value(value) })
     }
@@ -84,7 +83,7 @@ impl Override {
         join(&self.path)
     }
 
-    /// The value that is put there.
+    /// The new value.
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -97,8 +96,8 @@ impl Override {
         }
     }
 
-    /// Puts the value into the table of a file. Tables and lists on the way that are not there yet are made; entries of lists must
-    /// be there, but for new ones. Whether the key means anything is for the reader of the table to say.
+    /// Puts the value into the table of a file. Makes missing tables and lists on the way. Entries of lists must exist, except for new
+    /// ones. The reader of the table checks that the key exists.
     ///
     /// # Errors
     /// The path goes through something that is no table, or past the end of a list.
@@ -150,7 +149,7 @@ impl Override {
     }
 }
 
-/// As it can be given again: `network.gossip=reference`. A text is in quotes where it would be another value without them.
+/// Writes it as it can be given again: `network.gossip=reference`. A text is in quotes if it would be another value without them.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.value_text();
@@ -188,7 +187,8 @@ fn parse_path(text: &str) -> Result<Vec<PathStep>, OverrideError> {
     Ok(path)
 }
 
-/// A TOML value, or the text itself. A comment is no part of a value, so a text with one behind it is none: it would hide the bracket.
+/// Parses a TOML value, or returns the text itself. A text with a comment is no TOML value: the comment would hide the closing
+/// bracket.
 fn parse_value(text: &str) -> Value {
     let is_alone = toml::from_str::<Table>(&format!("value = [{text}]")).is_ok();
     let document =

@@ -5,11 +5,11 @@
 pub(super) enum PathStep {
     Key(String),
     Index(usize),
-    /// The entry after the last one, which is not there yet.
+    /// A new entry after the last one.
     Next,
 }
 
-/// Tables that are one of several forms, of which each is one key: another form replaces the one that is there.
+/// Tables that have one of several forms, each under a key of its own. Another form replaces the existing one.
 pub(super) const FORMS: [&str; 2] = ["topology", "vote_weights"];
 
 /// Writes a path: `fault[2].share`.
@@ -29,7 +29,7 @@ pub(super) fn join(path: &[PathStep]) -> String {
     joined
 }
 
-/// Reads the path of a text that [`join`] has written.
+/// Parses a path that [`join`] has written.
 pub(super) fn split(text: &str) -> Vec<PathStep> {
     let mut path = Vec::new();
     for part in text.split('.') {

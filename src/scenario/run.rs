@@ -1,4 +1,4 @@
-//! Plays a scenario and collects what came of it.
+//! Plays a scenario and collects its outcome.
 
 use super::{
     ending::{Closing, Ended},
@@ -24,7 +24,7 @@ use crate::{
 use std::{iter, sync::Arc};
 use tokio::runtime::Builder;
 
-/// The stage that hosts the actors; the outcome is the same.
+/// The stage that hosts the actors. It does not change the outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StageKind {
     /// One plain loop in one thread: about five times as fast.
@@ -34,7 +34,7 @@ pub enum StageKind {
     Ractor,
 }
 
-/// The result of a run, beside what its observers saw.
+/// The result of a run, beside the observations of its observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Digest of all events.
@@ -61,7 +61,7 @@ impl Scenario {
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give, unless the file names
-    /// one ([`Scenario::notes`] says so).
+    /// one ([`Scenario::notes`] reports it).
     pub fn rules(&self, least_degree: u32) -> Rules {
         let mut rules = self.rules_of_file();
         if !self.names_reach() {
@@ -73,9 +73,9 @@ impl Scenario {
         rules
     }
 
-    /// Returns notes on what a reader of the file would not expect: nodes forge with fewer peers than the rules demand, because
-    /// the topology gives them no more, or nodes cannot forge, because the file demands more. `seeds` are those of the run; `None` of runs
-    /// with several seeds.
+    /// Returns notes on behaviour that a reader of the file would not expect: nodes forge with fewer peers than the rules demand, because
+    /// the topology gives them no more, or nodes cannot forge, because the file demands more. `seeds` are those of the run, or `None` for
+    /// runs with several seeds.
     pub fn notes(&self, seeds: Option<SeedTree>) -> Vec<String> {
         let Some(asked) = self.rules_of_file().minimum_network_reach else { return Vec::new() };
         let least = self.network.model.topology.least_degree(self.network.nodes());
@@ -112,8 +112,8 @@ impl Scenario {
         vec![note]
     }
 
-    /// The rules that its nodes follow: the set of rules it names, and the rules it sets beside. A file that names no set has the
-    /// reference's, whatever command plays it.
+    /// Names the rules that its nodes follow: the set of rules, and the rules that the file changes. A file that names no set has the
+    /// reference's, with every command.
     pub fn rules_in_words(&self) -> String {
         let base = self.rules.get("base").and_then(toml::Value::as_str).unwrap_or(Rules::DEFAULT_BASE);
         let set: Vec<&str> = self.rules.keys().map(String::as_str).filter(|key| *key != "base").collect();
@@ -127,12 +127,12 @@ impl Scenario {
         Rules::from_toml(&self.rules).expect("the rules were checked when the file was read")
     }
 
-    /// Slots in which a round of the first active delegates ends if none is missed.
+    /// The number of slots in a round of the first active delegates, if none is missed.
     pub fn round_slots(&self) -> u32 {
         self.network.delegates * self.slots_a_turn()
     }
 
-    /// [`LedgerRules::slots_a_turn`](crate::ledger::rules::LedgerRules), without reading rules that cannot say it: it is asked for after
+    /// [`LedgerRules::slots_a_turn`](crate::ledger::rules::LedgerRules). Rules that do not set it are not parsed, because it is read after
     /// every slot.
     pub fn slots_a_turn(&self) -> u32 {
         let says_it = |(key, value): (&String, &toml::Value)| match key.as_str() {
@@ -151,10 +151,10 @@ impl Scenario {
         self.rules.contains_key("minimum_network_reach")
     }
 
-    /// The blocks of a network under the rules of this scenario, its genesis block among them.
+    /// The block tree of a network under the rules of this scenario, with its genesis block.
     ///
     /// # Errors
-    /// The genesis block does not fit the network; that of a generated one does.
+    /// The genesis block does not fit the network. The genesis block of a generated network always does.
     pub fn tree(&self, config: Arc<NetworkConfig>, seeds: SeedTree) -> Result<Arc<BlockTree>, BlockRejected> {
         self.tree_on(config, &self.links(seeds))
     }
@@ -198,7 +198,7 @@ impl Scenario {
         links: Links,
     ) -> Plan {
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-        // Perhaps no delegate's key of a loaded network is known.
+        // On a loaded network, perhaps no delegate's key is known.
         let relays = iter::repeat(None);
         let nodes =
             forgers.chain(relays).take(self.network.nodes() as usize).map(|forger| NodePlan { forger }).collect();
@@ -234,7 +234,7 @@ impl Scenario {
     }
 
     /// Plays the scenario slot by slot until most live nodes stand at the end of the last round, or until the run is ended
-    /// before ([`Ended`]). `progress` hears the height of the winning tip after each slot.
+    /// before ([`Ended`]). `progress` receives the height of the winning tip after each slot.
     ///
     /// # Errors
     /// On the ractor stage, an actor died.
@@ -251,7 +251,7 @@ impl Scenario {
         })
     }
 
-    /// [`Scenario::play`], to the end of the first slot after which `wanted` says no.
+    /// As [`Scenario::play`], until the end of the first slot after which `wanted` returns false.
     ///
     /// # Errors
     /// As [`Scenario::play`].
@@ -270,7 +270,7 @@ impl Scenario {
         }
     }
 
-    /// [`Scenario::play_while`] on the inline stage. `wanted` sees the whole run after each slot.
+    /// As [`Scenario::play_while`], on the inline stage. `wanted` receives the whole run after each slot.
     pub fn play_inline(
         &self,
         plan: &Plan,
@@ -281,7 +281,7 @@ impl Scenario {
         observers.push(Box::new(trace.clone()));
         let mut closing = Closing::new(self, plan);
         let mut stage = InlineStage::new(plan, observers);
-        // The last slot that the clock knows ends a run, too.
+        // The last slot that the clock can represent also ends a run.
         let mut ended = Ended::Time;
         for end in slot_ends(plan) {
             stage.run_until(end);
@@ -353,8 +353,8 @@ pub fn on_current_thread<T>(future: impl Future<Output = T>) -> T {
     block_on(Builder::new_current_thread().enable_all(), future)
 }
 
-/// [`on_current_thread`] of a future that waits for actors only. The runtime looks neither at sockets nor at timers then,
-/// which it does for every message otherwise.
+/// As [`on_current_thread`], for a future that waits for actors only. The runtime then skips the check of sockets and timers, which it
+/// would make for every message.
 ///
 /// # Panics
 /// The future asks for a socket or a timer.

@@ -1,4 +1,4 @@
-//! The format of scenario files as a JSON Schema, and what that allows beside a key.
+//! The format of scenario files as a JSON Schema, and the keys that the schema allows in a table.
 
 use super::{Scenario, assertion::Metric, path::PathStep};
 use crate::ledger::{Rules, rules};
@@ -27,14 +27,14 @@ impl Scenario {
 /// The format, made once.
 static FORMAT: LazyLock<Value> = LazyLock::new(Scenario::schema);
 
-/// The path of a list that stands where the format has a table and no list.
+/// The path of a list in a place where the format allows a table and no list.
 pub(super) fn list_for_a_table(scenario: &toml::Value) -> Option<Vec<PathStep>> {
     let mut path = Vec::new();
     let of_all = parts(&FORMAT, &FORMAT, scenario);
     find_list(scenario, &of_all, &mut path).then_some(path)
 }
 
-/// Looks for such a list in a value that these schemas describe. `path` is then the path to it.
+/// Searches for such a list in a value that these schemas describe. Extends `path` to the list if there is one.
 fn find_list(value: &toml::Value, schemas: &[&Value], path: &mut Vec<PathStep>) -> bool {
     let below: Vec<(PathStep, &toml::Value)> = match value {
         toml::Value::Table(table) => table.iter().map(|(key, value)| (PathStep::Key(key.clone()), value)).collect(),
@@ -59,7 +59,7 @@ fn find_list(value: &toml::Value, schemas: &[&Value], path: &mut Vec<PathStep>) 
     })
 }
 
-/// Returns true if a value of this type may stand there.
+/// Returns true if one of the schemas allows a value of this type.
 fn is_of(schemas: &[&Value], name: &str) -> bool {
     schemas.iter().any(|schema| match &schema["type"] {
         Value::String(only) => only == name,
@@ -68,7 +68,7 @@ fn is_of(schemas: &[&Value], name: &str) -> bool {
     })
 }
 
-/// The keys that the table in which a path ends may have; of a table that says its kind, those of that kind.
+/// The keys that the schema allows in the table of a path's last key. If the table has a `kind`, the keys of that kind.
 pub(super) fn keys_beside(scenario: &toml::Value, path: &[PathStep]) -> BTreeSet<String> {
     let root = Scenario::schema();
     let Some((_, above)) = path.split_last() else { return BTreeSet::new() };
@@ -91,7 +91,7 @@ pub(super) fn keys_beside(scenario: &toml::Value, path: &[PathStep]) -> BTreeSet
     schemas.iter().filter_map(|schema| schema["properties"].as_object()).flat_map(Map::keys).cloned().collect()
 }
 
-/// A schema, what it refers to, and those of its alternatives that a value may be.
+/// A schema, the schemas that it refers to, and the alternatives that fit a value.
 fn parts<'a>(root: &'a Value, schema: &'a Value, value: &toml::Value) -> Vec<&'a Value> {
     let referred = schema["$ref"].as_str().and_then(|name| root.pointer(name.trim_start_matches('#')));
     let alternatives = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|list| schema[list].as_array()).flatten();

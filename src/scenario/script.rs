@@ -1,4 +1,4 @@
-//! A client that acts by a script: one transaction after the other, right or wrong on purpose, made for the chain as it is
+//! A client that acts by a script: one transaction after the other, valid or invalid on purpose, made for the state of the chain
 //! when its turn comes.
 //!
 //! ```toml
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! An action that makes no sense when its turn comes (a claim of a lock that was never made) is left out. Nonces follow
-//! the chain and what this client still has pending.
+//! the chain and the pending transactions of this client.
 
 mod action;
 mod parties;
@@ -35,21 +35,21 @@ use indexmap::IndexMap;
 use parties::threshold;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A name's coin, where an action says nothing of it.
+/// The default amount of an action: one coin, in arktoshi.
 const COIN: u64 = 100_000_000;
-/// Blocks after which a transaction that was never forged is taken for lost.
+/// The number of blocks after which a transaction that was not forged counts as lost.
 const PATIENCE: u32 = 60;
 
-/// Plays a script.
+/// The source that plays a script.
 #[derive(Clone)]
 pub(super) struct Script {
     tree: Arc<BlockTree>,
     parties: Parties,
-    /// The actions to come, by height, the next one last.
+    /// The remaining actions, sorted by height, the next one last.
     actions: Vec<Action>,
-    /// Nonces handed in and not forged yet, with the height they were handed in at.
+    /// The nonces of submitted transactions that are not forged yet, with the id and the height at submission.
     pending: BTreeMap<Address, BTreeMap<u64, (TransactionId, u32)>>,
-    /// Locks by name.
+    /// The ids of locks by name.
     locks: BTreeMap<String, TransactionId>,
 }
 
@@ -82,7 +82,7 @@ impl Script {
         if action.wrong == Some(Wrong::Expired) {
             builder = builder.expiration(state.height().0 + 1);
         } else if action.does == Deed::Transfer && action.blocks > 0 {
-            // It is forged in the next block at the earliest, and a block of its expiration cannot hold it.
+            // The transfer is forged in the next block at the earliest, and the block at the height of its expiration cannot contain it.
             builder = builder.expiration(state.height().0 + 2 + action.blocks);
         }
         let transaction = self.signed(action, builder, sender, state);
@@ -125,7 +125,7 @@ impl Script {
             Deed::Ipfs => Transaction::ipfs([&[0x12, 0x20][..], &sha256(name.as_bytes())].concat()),
             Deed::Lock => {
                 let seats = self.tree.config().milestones.at(state.height()).active_delegates;
-                // One more block than must be, since it is forged in the next one at the earliest.
+                // One block more than the minimum, because the lock is forged in the next block at the earliest.
                 let last = state.height().0 + seats + 3 + action.blocks;
                 let (secret, to) = (sha256(&secret_of(&name)), self.parties.address(&to));
                 let seconds = state.timestamp().0 + self.tree.slots().blocktime() * (last - state.height().0);
@@ -194,7 +194,7 @@ impl Script {
         unsigned.finish()
     }
 
-    /// Signs by the owners that the action names, or by the required number of first ones.
+    /// Signs with the keys of the owners that the action names, or of the required number of first owners.
     fn signed_by_owners(
         &self,
         mut unsigned: UnsignedTransaction,
@@ -233,7 +233,7 @@ impl Script {
 /// The port that every bridgechain names.
 const API: &str = "@arkecosystem/core-api";
 
-/// The members of a business or bridgechain that an action lists: other words at another height.
+/// The members of a business or bridgechain that an action lists. Their texts differ by height.
 struct Says<'a> {
     members: &'a [Member],
     name: String,
@@ -286,7 +286,7 @@ impl<'a> Says<'a> {
     }
 }
 
-/// The genesis hash of a bridgechain; `NAME-again` is that of `NAME` under another name.
+/// The genesis hash of a bridgechain. `NAME-again` has the hash of `NAME`.
 fn hash_of(name: &str) -> [u8; 32] {
     sha256(name.strip_suffix("-again").unwrap_or(name).as_bytes())
 }
@@ -303,7 +303,7 @@ impl Source for Script {
             while self.actions.last().is_some_and(|action| action.height <= tip.height().0) {
                 let Some(action) = self.actions.pop() else { break };
                 let Some(transaction) = self.make(&action, &applied.state).map(Arc::new) else { continue };
-                // Transactions handed in at one node at one time are one request.
+                // Transactions that are submitted to one node at one time are one request.
                 match submissions.last_mut().filter(|(node, list)| node.0 == action.node && list.len() < 40) {
                     Some((_, list)) => list.push(transaction),
                     None => submissions.push((NodeId(action.node), vec![transaction])),

@@ -56,7 +56,7 @@ pub struct Change {
     pub delegates: Option<u32>,
 }
 
-/// Seconds of a slot, if a scenario does not say otherwise.
+/// The default length of a slot, in seconds.
 const BLOCK_TIME: u32 = 8;
 
 fn is_usual(block_time: &u32) -> bool {
@@ -81,7 +81,7 @@ impl Default for NetworkSection {
 }
 
 impl NetworkSection {
-    /// All nodes.
+    /// The number of all nodes.
     pub fn nodes(&self) -> u32 {
         self.delegates + self.standby + self.relays
     }

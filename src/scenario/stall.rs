@@ -4,27 +4,27 @@ use super::{Ended, Scenario, StallRule};
 use crate::{actors::SimTime, protocol::Height, sim::Plan};
 use std::time::Duration;
 
-/// Ends a run by the scenario's stall rule or its time limit; the run is censored then.
+/// Ends a run by the scenario's stall rule or its time limit. The run is then censored.
 ///
-/// A chain has stalled when it has not grown for as long as the rule says, and of the faults that begin or end at a time
-/// none is still to do so. Times beyond those that the scenario's rounds take do not count: they say "never".
+/// A chain has stalled if it has not grown for the time of the rule, and if no fault will begin or end at a later time. Times after
+/// the nominal end of the scenario's rounds do not count: they mean "never".
 #[derive(Clone, Debug)]
 pub struct Stall {
     best: Height,
-    /// The chain grew last then, or a fault was still ahead.
+    /// The last instant at which the chain grew, or at which a fault was still ahead.
     since: SimTime,
     allowed: Option<Duration>,
-    /// The last of those times.
+    /// The last time at which a fault begins or ends.
     settled: SimTime,
     limit: Option<SimTime>,
 }
 
-/// The default time limit: so often the nominal time of the rounds, and so long beside it.
+/// The default time limit is this multiple of the nominal time of the rounds, plus a day.
 const NOMINAL_TIMES: u64 = 4;
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl Stall {
-    /// Before the first slot of a run.
+    /// The state before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let (slots, seats) = (plan.tree.slots(), scenario.round_slots());
         let of_rounds = |rounds: u64| Duration::from_secs(rounds * u64::from(seats) * u64::from(slots.blocktime()));
@@ -47,7 +47,7 @@ impl Stall {
         Self { best: Height(0), since: plan.start, allowed, settled, limit }
     }
 
-    /// At the end of a slot, with the chain at a height: whether the run is to be ended, and how.
+    /// Returns the end of the run, if it is to be ended at the end of a slot, with the chain at this height.
     pub fn look(&mut self, end: SimTime, height: Height) -> Option<Ended> {
         if height > self.best || end < self.settled {
             self.since = end;

@@ -1,4 +1,4 @@
-//! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
+//! A network generated from a seed: real keys, a signed genesis block, funded accounts. Source: protocol.md 6.
 
 use super::{
     agents::{Agents, Voter},
@@ -16,18 +16,18 @@ use crate::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// Coin of a generated network: that of the reference's testnet.
+/// The total supply of a generated network, which is that of the reference's testnet.
 const TOTAL: Arktoshi = Arktoshi::coins(125_000_000);
-/// Funded accounts of a generated network.
+/// The number of funded accounts of a generated network.
 pub const ACCOUNTS_LIMIT: u32 = 10;
-/// The amount by which an active delegate of a generated network is ahead of one that stands by.
+/// The vote weight that an active delegate of a generated network has more than a standby delegate.
 const LEAD: Arktoshi = Arktoshi::coins(1);
 /// The balance with which each account begins.
 const ACCOUNT_BALANCE: Arktoshi = Arktoshi::coins(1_000_000);
-/// Delegates a generated network can have.
+/// The largest number of delegates of a generated network.
 pub const DELEGATES_LIMIT: u32 = 1_000;
 
-/// A generated network: parameters of the reference's `testnet`, so that an SDK set to that preset just works, with
+/// A generated network: parameters of the reference's `testnet`, so that an SDK with that preset works unchanged, and
 /// keys and a genesis block of its own.
 #[derive(Clone)]
 pub struct Testnet {
@@ -64,8 +64,8 @@ impl Testnet {
         Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() }, crypto, &[])
     }
 
-    /// The network of a seed that a scenario describes: active delegates and registered ones after them in name and
-    /// rank, what a forged block pays, and what changes with height. The genesis block pays the stakes of the voters of `agents`.
+    /// The network that a scenario describes, from a seed: active delegates, standby delegates after them in name and rank, the
+    /// reward of a block, and changes by height. The genesis block pays the stakes of the voters of `agents`.
     pub fn of(seeds: SeedTree, section: &NetworkSection, crypto: CryptoMode, agents: &[Agents]) -> Self {
         let NetworkSection {
             delegates: active,
@@ -103,7 +103,7 @@ impl Testnet {
         funded.extend(stakes.filter(|(_, stake)| *stake > Arktoshi::ZERO));
         let spare = left_of(&funded);
         let kept = match section.vote_weights.divide(delegates.len(), spare.value()) {
-            // The premine wallet pays itself what cannot be divided evenly: a delegate with more would always rank first.
+            // The premine wallet pays itself the remainder of the division: a delegate that got it would always rank first.
             None => part(spare.value() % delegates.len() as u64),
             Some(weights) => {
                 let weighed = delegates.iter().map(address).zip(weights.into_iter().map(part));
@@ -143,8 +143,8 @@ impl Testnet {
     }
 }
 
-/// The reference's rules, fitted to `nodes` nodes. Where these are too few for the reference's minimum network reach, all of the others
-/// are required. A lone node forges as in the reference's test environment.
+/// The reference's rules, fitted to `nodes` nodes. If these are too few for the reference's minimum network reach, a node must reach
+/// all others. A lone node forges as in the reference's test environment.
 pub fn rules_for(nodes: usize) -> Rules {
     let reference = Rules::reference();
     let others = u32::try_from(nodes.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -169,7 +169,7 @@ fn part(value: u64) -> Arktoshi {
     Arktoshi::new(value).expect("a part of the total, which is an amount")
 }
 
-/// Returns the milestones of the preset, with other numbers in each and further ones between.
+/// Returns the milestones of the preset, with these values in each, and with further milestones for the changes.
 fn milestones(
     delegates: u32,
     block_time_s: u32,

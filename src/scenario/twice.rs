@@ -1,4 +1,4 @@
-//! Determinism, checked and not claimed: a run repeated, event for event.
+//! The check of determinism: a run is repeated and compared event by event.
 
 use super::{Scenario, StageKind};
 use crate::{
@@ -28,24 +28,24 @@ pub enum Twice {
 /// The first event in which the second run differs from the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Counted from 1.
+    /// The number of the event, counted from 1.
     pub event: usize,
-    /// `None` where a run has no further event.
+    /// The event of the first run. `None` if the run has no further event.
     pub first: Option<Seen>,
     pub second: Option<Seen>,
 }
 
-/// One event, as far as two are compared.
+/// The parts of an event that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub now: SimTime,
     pub node: NodeId,
     pub kind: EventKind,
-    /// A digest of everything the trace digest holds of it.
+    /// A digest of everything that the trace digest covers of the event.
     pub fingerprint: u64,
 }
 
-/// Remembers a run, or compares one with what was remembered.
+/// An observer that records a run, or compares a run with a recorded one.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Entries>>);
 
@@ -56,8 +56,8 @@ struct Entries {
     difference: Option<Difference>,
 }
 
-/// Plays a scenario twice, each time from nothing, on these stages; the second run ends at the first difference.
-/// `wanted` hears after each slot which run it is of, 0 or 1, and its height, and says whether to go on.
+/// Plays a scenario twice from its start, on these stages. The second run ends at the first difference. `wanted` receives the run
+/// (0 or 1) and the height after each slot, and returns whether to go on.
 ///
 /// # Errors
 /// On the ractor stage, an actor died.

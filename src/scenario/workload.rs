@@ -1,4 +1,4 @@
-//! Sources of transactions: generators of real, signed ones of every type, recorded loads, fixed lists, recorded chains, and the
+//! Sources of transactions: generators of signed transactions of every type, recorded loads, fixed lists, recorded chains, and the
 //! clients of faults (spam, floods, vote swings, resignations).
 
 mod blocks;
@@ -33,7 +33,7 @@ use std::{
 pub use draw::Amounts;
 pub use lengths::{LengthSpan, Lengths, MeanLength};
 
-/// Wallets a generator can have.
+/// The largest number of wallets of a generator.
 pub(super) const WALLETS_LIMIT: u32 = 10_000;
 
 /// Transactions handed in, and when.
@@ -159,7 +159,7 @@ pub struct Chain {
     pub(super) copy: Copied,
 }
 
-/// The copy that is read in the place of a file. It is no part of what a scenario says, so neither `==` nor `Debug` sees it.
+/// The copy that is read in place of a file. It is not part of a scenario's meaning, so `==` and `Debug` ignore it.
 #[derive(Clone, Default)]
 pub(super) struct Copied(pub(super) Option<PathBuf>);
 
@@ -189,12 +189,12 @@ struct SourceContext {
     tree: Arc<BlockTree>,
     testnet: Arc<Testnet>,
     seeds: SeedTree,
-    /// The nodes at which transactions are handed in; at least one.
+    /// The nodes to which transactions are submitted, at least one.
     nodes: Arc<[NodeId]>,
 }
 
-/// Writes down and reads again what changes of a client: where it hands in, and these fields. The others stay as they were
-/// made. Every field is named.
+/// Saves and loads the changing state of a client: the nodes to which it submits, and these fields. The other fields stay as they
+/// were made. Every field must be named.
 macro_rules! goes_on {
     ($($changes:ident),* $(; $($stays:ident),*)?) => {
         fn save(&self, out: &mut $crate::ledger::saved::Saver) {
@@ -236,7 +236,7 @@ impl WorkloadKind {
         }
     }
 
-    /// Has its file read from a copy.
+    /// Redirects the reading of its file to a copy.
     pub(super) fn read_copy(&mut self, copy: PathBuf) {
         match self {
             Self::Trace(trace) => trace.copy.0 = Some(copy),
@@ -273,8 +273,8 @@ impl Scenario {
             || self.faults.iter().any(by_clients)
     }
 
-    /// The sources of a plan: those of the workloads, then those of faults that are clients' doing, then that of the agents. And the
-    /// delegates of each group of agents.
+    /// The sources of a plan: those of the workloads, then those of faults that clients carry out, then that of the agents. Also returns
+    /// the delegates of each group of agents.
     pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> (Vec<PlannedSource>, Vec<BTreeSet<PublicKey>>) {
         let (names, testnet) = (plan.names(), Arc::new(testnet.clone()));
         let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
@@ -287,7 +287,7 @@ impl Scenario {
                     source(network, (generate, wallets, None), generate::Generator::new)
                 }
                 WorkloadKind::Trace(trace) => {
-                    // It was read when the scenario was checked. If the file has been removed since, the run goes on without it.
+                    // The file was read when the scenario was checked. If it has been removed since, the run goes on without it.
                     let rows = trace.rows().unwrap_or_default();
                     let generate = trace.generate(&rows);
                     let wallets = generate::Wallets::new(&network, &generate);
@@ -306,12 +306,12 @@ impl Scenario {
     }
 }
 
-/// The parts of a run that sources are made with.
+/// The parts of a run from which sources are made.
 pub(super) struct Stand<'a> {
     pub plan: &'a Plan,
     pub names: &'a Names,
     pub testnet: &'a Arc<Testnet>,
-    /// Vote weights are those after this block.
+    /// The block after which vote weights are read.
     pub tip: &'a Arc<Link>,
 }
 
@@ -324,18 +324,18 @@ impl Stand<'_> {
         SourceContext { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
     }
 
-    /// The nodes meant, at which clients hand in; all nodes, if none are.
+    /// The named nodes, to which clients submit, or all nodes if none are named.
     pub(super) fn nodes(&self, nodes: Option<&Nodes>) -> Vec<NodeId> {
         let resolved = nodes.map(|nodes| self.names.resolve(nodes, self.tip)).filter(|nodes| !nodes.is_empty());
         resolved.unwrap_or_else(|| (0..self.plan.nodes.len() as u32).map(NodeId).collect())
     }
 
-    /// The name by which an entry draws that comes after these.
+    /// The name of the draws of an entry that follows the entries `before`.
     fn name<T: Serialize>(&self, what: &str, entry: &T, before: &[T]) -> String {
         format!("{what}/{}", named::name(entry, before))
     }
 
-    /// The source of the fault that comes after these, if it is clients' doing.
+    /// The source of a fault that follows the faults `before`, if clients carry it out.
     pub fn clients(&self, before: &[Fault], fault: &Fault) -> Option<PlannedSource> {
         let name = self.name("fault", fault, before);
         let network = |nodes: Option<&Nodes>| self.network(&name, nodes);

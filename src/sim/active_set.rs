@@ -19,18 +19,19 @@ pub struct ActiveSet {
     pub least: u64,
     /// The weight of the heaviest member \[arktoshi\].
     pub greatest: u64,
-    /// Members that were none of the round before; `None` of the first round.
+    /// The number of members that the previous round did not have. `None` in the first round.
     pub turnover: Option<u32>,
     /// The Gini coefficient of the members' weights, from 0 to 1.
     pub gini: f64,
     /// The least number of members that have more than half of `weight`.
     pub nakamoto: u32,
-    /// The most members that are delegates of one group of agents.
+    /// The largest number of members that belong to one group of agents.
     pub captured: u32,
 }
 
 impl ActiveSet {
-    /// The active set of a round after another one. `groups` are the delegates of each group of agents.
+    /// The active set of `round`, compared with the previous round `before`. `groups` are the delegates of each group
+    /// of agents.
     pub fn of(round: &Round, before: Option<&Round>, groups: &[BTreeSet<PublicKey>]) -> Self {
         let weights: Vec<u64> = round.members.iter().map(|member| member.vote_balance.or_zero()).collect();
         let keys: BTreeSet<&PublicKey> = round.members.iter().map(|member| &member.public_key).collect();
@@ -54,7 +55,8 @@ impl ActiveSet {
     /// The active set of the round to which the block after `tip` belongs.
     pub fn after(tree: &BlockTree, tip: &Arc<Link>, groups: &[BTreeSet<PublicKey>]) -> Self {
         let position = tree.schedule().at(tip.height().next());
-        // The last block of the round before, and of the one before that: each made the round that follows it.
+        // The last block of a round creates the next round. So the previous round is in the block before its own first
+        // block.
         let before = position.first.0.checked_sub(1).filter(|last| *last > 0).map(|last| {
             let made =
                 tree.schedule().at(Height(last)).first.0.checked_sub(1).and_then(|made| tip.ancestor(Height(made)));

@@ -1,4 +1,4 @@
-//! A node's clock: the run's, as long as nothing is wrong with it.
+//! A node's clock. It shows the run's time unless it is skewed.
 
 use crate::{actors::SimTime, ledger::saved::saved};
 
@@ -7,7 +7,7 @@ use crate::{actors::SimTime, ledger::saved::saved};
 pub struct Clock {
     /// The true instant from which the drift counts.
     since: SimTime,
-    /// Ahead of the true time at that instant, in microseconds.
+    /// The lead over true time at `since`, in microseconds. Negative if the clock is behind.
     offset: i64,
     /// Microseconds gained in a second.
     drift_ppm: i32,
@@ -19,12 +19,12 @@ impl Clock {
         Self { since: now, offset, drift_ppm }
     }
 
-    /// Returns true if it shows the true time.
+    /// Returns true if the clock shows the true time.
     pub fn is_true(&self) -> bool {
         self.offset == 0 && self.drift_ppm == 0
     }
 
-    /// Returns its time at a true instant; not below the epoch.
+    /// Returns the time that the clock shows at a true instant, at least the epoch.
     pub fn local(&self, now: SimTime) -> SimTime {
         if self.is_true() {
             return now;
@@ -35,7 +35,7 @@ impl Clock {
         SimTime::from_micros(u64::try_from(local.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// The first true instant at which it shows at least this.
+    /// Returns the first true instant at which the clock shows `local` or a later time.
     pub fn global(&self, local: SimTime) -> SimTime {
         // A clock that is behind shows the epoch from the first instant on.
         if self.is_true() || [0, u64::MAX].contains(&local.micros()) {
@@ -50,7 +50,7 @@ impl Clock {
         near.clone().find(|at| self.local(*at) >= local).or(near.next_back()).unwrap_or(local)
     }
 
-    /// The clock with a further error from now on.
+    /// Returns the clock with a further offset and drift from now on.
     pub fn skewed(&self, now: SimTime, offset: i64, drift_ppm: i32) -> Self {
         let ahead = i128::from(self.local(now).micros()) - i128::from(now.micros());
         let ahead = i64::try_from(ahead).unwrap_or(i64::MAX);

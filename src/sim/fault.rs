@@ -48,26 +48,27 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of this kind, or of this strategy, from the start of the run to its end; `from` and `until` say otherwise.
+    /// A fault of this kind or strategy that lasts from the start of the run to its end. Set `from` and `until` to change that.
     pub fn new(kind: impl Into<FaultKind>) -> Self {
         Self { kind: kind.into(), from: Trigger::Start, until: None }
     }
 
-    /// Returns true if it ends before the run does, as far as the file shows.
+    /// Returns true if the fault declares an end: `until`, rounds, or a kind that is over at once.
     pub fn ends(&self) -> bool {
         self.until.is_some() || self.kind.by_rounds().is_some() || self.kind.facts().is_over_at_once()
     }
 }
 
-/// A fault for a run that goes on.
+/// A fault that is added to a running run.
 #[derive(Clone)]
 pub struct AddedFault {
     pub fault: Fault,
-    /// Makes those who carry it out, if it is clients' doing.
+    /// Creates the clients that carry the fault out, if clients do.
     pub clients: Option<MakeClients>,
 }
 
-/// Makes the clients of a fault, told the faults of the run before it, whose number is its id, and the tip of the highest chain.
+/// Creates the clients of a fault from the run's earlier faults and the tip of the highest chain. The number of earlier faults is the
+/// fault's id.
 pub type MakeClients = Arc<dyn Fn(&[Fault], &Arc<Link>) -> PlannedSource + Send + Sync>;
 
 impl fmt::Debug for AddedFault {

@@ -27,31 +27,31 @@ pub struct SnapshotInfo {
     pub tip: BlockId,
 }
 
-/// An input of a live run from outside that changes what happens. Each is written down before it is played
-/// ([`super::live::Journal`]), so that a recording repeats it.
+/// An input of a live run from outside. Each is recorded before it is played ([`super::live::Journal`]), so that a replay repeats it.
 #[derive(Clone, Debug)]
 pub enum Intervention {
     /// A client hands transactions in at a node.
     Submit { node: NodeId, transactions: Transactions },
-    /// The moment is kept, to go back to.
+    /// Keeps the present moment, to which the run can revert.
     TakeSnapshot { name: Option<String> },
-    /// The run goes to the moment of a snapshot.
+    /// Reverts the run to the moment of a snapshot.
     Revert { to: SnapshotId },
     /// Deletes a snapshot, to which the run cannot revert any more.
     DeleteSnapshot { id: SnapshotId },
-    /// A fault is added; one that is due begins at once.
+    /// Adds a fault, which begins at once if it is due.
     AddFault(Box<AddedFault>),
-    /// The fault of this id ends; one that waits never begins.
+    /// Ends the fault of this id. A fault that has not begun never begins.
     EndFault { id: usize },
-    /// A restart is added as a fault, and ends the crashes in force of the same nodes.
+    /// Adds a restart as a fault, and ends the crashes in force of the same nodes.
     Restart(Box<AddedFault>),
     /// Nodes leave the end of their chain for another branch.
     Reorganise(Box<Asked>),
-    /// A client hands in a block that it has made: the node looks at it as at one that a peer pushes. `wire` are its bytes.
+    /// Submits a block that a client made. The node treats it like a block that a peer pushes. `wire` are its bytes.
     PushBlock { node: NodeId, block: Arc<Block>, wire: Arc<[u8]> },
-    /// Pending transactions leave the pool of a node; or those of all live nodes, and what is under way to them.
+    /// Removes pending transactions from the pool of a node. Without a node, removes them from the pools of all live nodes and from all
+    /// messages under way.
     DropPending { ids: Arc<[TransactionId]>, node: Option<NodeId> },
-    /// A rule between a node and its clients came or went. The run ignores it; who repeats the session learns of it.
+    /// Records a change of the rules between a node and its clients. The run ignores it. A replay of the session counts it.
     Chaos(ChaosChange),
 }
 
@@ -70,11 +70,11 @@ impl Intervention {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ChaosChange {
-    /// A rule came, as `POST /lab/chaos` takes it.
+    /// A new rule, in the form of `POST /lab/chaos`.
     Added { node: NodeId, id: u64, rule: serde_json::Map<String, serde_json::Value> },
-    /// A rule went.
+    /// The deletion of a rule.
     Deleted { node: NodeId, id: u64 },
-    /// All rules of the node went.
+    /// The deletion of all rules of the node.
     Cleared { node: NodeId },
 }
 
@@ -94,17 +94,17 @@ pub enum Outcome {
     Submitted(Submission),
     /// The fault has this id.
     FaultAdded { id: usize },
-    /// The fault is over; there is none of this id, if it is not known.
+    /// The fault is over. `is_known` is false if no fault has this id.
     FaultEnded { is_known: bool },
-    /// The nodes have left their chain, or why they cannot.
+    /// The reorganisation, or the reason why the nodes cannot leave their chain.
     Reorganised(Box<Result<Reorganised, ReorgError>>),
     /// The node's decision about the block.
     BlockPushed(Pushed),
     /// The transaction is gone.
     PendingDropped(DroppedPending),
-    /// The run does not know of it.
+    /// The run ignores the intervention.
     Ignored,
-    /// The snapshot that was taken, gone back to or deleted; `None` if there is none, or as many as there may be.
+    /// The snapshot that was taken, reverted to or deleted. `None` if it does not exist, or if the run has the largest number of snapshots.
     Snapshot(Option<SnapshotInfo>),
 }
 
@@ -117,7 +117,7 @@ pub enum Pushed {
     Refused(Box<BlockRejected>),
     /// The node has not caught up with the network yet, or works on a download.
     Disregarded,
-    /// The node has looked at this block before, or it holds transactions that the chain holds already, or the chain went on.
+    /// The node has seen this block before, the block holds transactions that the chain already has, or the chain has moved on.
     Discarded,
     /// The node is down, or a fault slows it down.
     Unanswered,
@@ -126,23 +126,23 @@ pub enum Pushed {
 /// A pending transaction that is gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DroppedPending {
-    /// The transactions that left a pool: it, and those of its sender that come after it.
+    /// The transactions that left a pool: the requested ones and their senders' later ones.
     pub transactions: BTreeSet<TransactionId>,
     /// The nodes whose pools one of them left, ascending.
     pub nodes: BTreeSet<NodeId>,
-    /// Messages that were on their way with it.
+    /// The number of messages under way that carried one of them.
     pub under_way: usize,
 }
 
-/// The reorganisation that is asked for.
+/// A requested reorganisation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// The node whose chain is meant.
+    /// The observed node, whose chain is reorganised.
     pub node: NodeId,
     /// The number of its blocks that are reverted, at least 1.
     pub depth: u32,
-    /// The transactions that go back to the pools; the others are gone from them.
+    /// The reverted transactions that return to the pools. The others are dropped.
     pub transactions: Returned,
 }
 
@@ -172,9 +172,9 @@ pub struct Reorganised {
     pub blocks: Vec<Arc<Link>>,
     /// The outcome of each transaction of the reverted blocks, in their order on the reverted chain.
     pub transactions: Vec<(TransactionId, Became)>,
-    /// The nodes that went along, ascending.
+    /// The nodes that moved to the new branch, ascending.
     pub moved: Vec<NodeId>,
-    /// The nodes that did not: they are down, cut off, or on another chain.
+    /// The nodes that did not move, because they are down, cut off, or on another chain.
     pub left: Vec<NodeId>,
 }
 
@@ -184,7 +184,7 @@ pub struct Reorganised {
 pub enum Became {
     /// It is in the pool again.
     Returned,
-    /// It was to go back, and the rules of the pool do not take it.
+    /// It should have returned, but the rules of the pool reject it.
     Refused,
     /// It is gone, as asked.
     Dropped,

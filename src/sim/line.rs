@@ -1,4 +1,4 @@
-//! Events as JSON: the lines of a trace, and what live readers are sent. This file and docs/trace.md say the same.
+//! Events as JSON: the lines of a trace and of the live stream. docs/trace.md describes the same format.
 
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
@@ -14,14 +14,14 @@ use std::fmt::Display;
 pub struct Line<'a> {
     /// Virtual time, in microseconds since the network's epoch.
     pub at: u64,
-    /// The node it happened on; none for what happens to the network.
+    /// The node of the event, or `None` for an event of the network.
     pub node: Option<u32>,
     #[serde(flatten)]
     pub payload: Payload<'a>,
 }
 
-/// Declares the kinds of lines: the name of each, the event of a node that it is of, if it is of one, and its members. The
-/// kinds of `live` are those that live readers can ask for.
+/// Declares the kinds of lines: the name of each, the node's event that it describes, if it describes one, and its members. Live readers
+/// can ask for the kinds of `live`.
 macro_rules! payloads {
     (
         live { $($(#[$doc:meta])* $name:literal $(, $event:pat)? => $variant:ident { $($members:tt)* };)* }
@@ -100,7 +100,7 @@ payloads! {
         "pool.replaced", Event::PoolReplaced(_) => PoolReplaced { transactions: Vec<TransactionLine> };
         "round.began" => RoundBegan {
             round: u32,
-            /// The block that ended the round before; the block the run begins on for its first.
+            /// The last block of the previous round. For the first round, the block on which the run begins.
             after: String,
             /// In forging order: slot `s` belongs to the member at `s` modulo their number.
             members: Vec<MemberLine>,
@@ -117,7 +117,7 @@ payloads! {
     }
 }
 
-/// A value as it is printed.
+/// A value that is serialised as its `Display` text.
 #[derive(Debug)]
 pub struct Shown<T>(T);
 
@@ -181,7 +181,7 @@ pub struct ActorLine {
     pub actor: &'static str,
 }
 
-/// A message: what it is, and the block or the number of things it carries.
+/// A message: its type, and the block or the number of items that it carries.
 #[derive(Debug, Serialize)]
 pub struct MessageLine {
     #[serde(rename = "type")]
@@ -193,7 +193,7 @@ pub struct MessageLine {
 }
 
 impl<'a> Line<'a> {
-    /// The line of what happened on a node.
+    /// The line of a node's event.
     pub fn of_event(now: SimTime, node: NodeId, event: &'a Event, slots: &Slots) -> Self {
         Self { at: now.micros(), node: Some(node.0), payload: payload(event, slots) }
     }
@@ -211,7 +211,7 @@ impl<'a> Line<'a> {
         Self { at: now.micros(), node: None, payload: Payload::RunEnded {} }
     }
 
-    /// The line of what happened between nodes, or to the network.
+    /// The line of a network event.
     pub fn of_network(now: SimTime, event: &NetworkEvent<'a>, _: &Slots) -> Self {
         let (node, payload) = match event {
             NetworkEvent::Sent { from, to, message, arrives } => {
@@ -237,7 +237,7 @@ impl<'a> Line<'a> {
 }
 
 impl Payload<'_> {
-    /// The actor of a node that events of this kind come from.
+    /// The actor that reports events of this kind.
     pub fn actor(&self) -> &'static str {
         match self.kind().split_once('.').map(|(subject, _)| subject) {
             Some("forger") => "delegate",

@@ -1,4 +1,4 @@
-//! A run that people talk to while it goes on: paced against the wall clock, by command, or not at all.
+//! A run that takes commands while it goes on. The wall clock or commands pace it, or nothing does.
 //!
 //! ```text
 //!   handle.rs ──► commands ──► live.rs: one after the other, between two events
@@ -38,20 +38,20 @@ use pace::Anchor;
 use std::{collections::VecDeque, panic, sync::Arc};
 use tokio::sync::mpsc;
 
-/// Events played between two looks at the commands, where nothing else gives cause to look.
+/// The largest number of events that are played before the queued commands are handled.
 const EVENTS_AT_ONCE: usize = 512;
 
-/// Writes down what comes into a live run from outside, before it is played.
+/// Records the inputs of a live run before they are played.
 pub trait Journal: Send {
-    /// An input is about to come in, after `delivered` inputs were delivered to actors. Nodes stand on `tips`.
+    /// Records an input that is about to come in, after `delivered` inputs were delivered to actors. Nodes stand on `tips`.
     fn comes_in(&mut self, at: SimTime, delivered: u64, tips: &Tips, what: &Intervention);
 
-    /// The place of what came in last, if it can be read again.
+    /// The log position of the last input, if the journal can read it again.
     fn last_place(&self) -> Option<LogPlace> {
         None
     }
 
-    /// Reads again what came in.
+    /// The log from which inputs can be read again.
     fn input_log(&self) -> Option<Arc<dyn InputLog>> {
         None
     }
@@ -59,23 +59,23 @@ pub trait Journal: Send {
     /// The run was stopped.
     fn ended(&mut self, at: SimTime, delivered: u64);
 
-    /// The run has reached this point, after `delivered` inputs were delivered to actors. Most live nodes stand on `tip`. With
+    /// Notes that the run has reached this point, after `delivered` inputs were delivered to actors. Most live nodes stand on `tip`. With
     /// `is_told` a client is about to see it. Most journals need only the inputs.
     fn stands(&mut self, _at: SimTime, _delivered: u64, _tip: &Link, _is_told: bool) {}
 
     /// The pace was set.
     fn paced(&mut self, _pace: Pace) {}
 
-    /// It cannot be written any more, so the run must end before anything else is done.
+    /// Returns true if the journal cannot be written any more. The run must then end before it does anything else.
     fn is_broken(&self) -> bool {
         false
     }
 }
 
-/// Keeps blocks that no node can leave any more outside memory.
+/// Moves blocks that no node can leave any more out of memory.
 pub trait Settler: Send {
-    /// Settles blocks, if there are enough of them. `None` if there were none; else the least height of all nodes in a moment to which
-    /// the run may still go back.
+    /// Settles blocks, if enough of them are deep enough. Returns the least height that a node may have in a moment to which the run can
+    /// still go back, or `None` if nothing was settled.
     fn settle(&mut self, tips: &Tips) -> Option<Height>;
 
     /// The run has gone back to a snapshot. Returns the height above which nothing is settled any more: chains of moments that
@@ -83,15 +83,15 @@ pub trait Settler: Send {
     fn went_back(&mut self, tips: &Tips) -> Height;
 }
 
-/// Keeps a live run's moments outside memory now and then.
+/// Stores moments of a live run outside memory from time to time.
 pub trait Keeper: Send {
     /// Returns true if a moment is to be kept, where most live nodes stand at this height.
     fn is_due(&self, height: Height) -> bool;
 
-    /// Keeps a moment. It must not wait: the run does.
+    /// Keeps a moment. It must not block, because the run waits for it.
     fn keep(&mut self, moment: Moment, snapshots: &Snapshots);
 
-    /// The run is over: waits until what was to be kept is.
+    /// Waits, at the end of the run, until every moment is stored.
     fn end(&mut self);
 }
 
@@ -101,9 +101,9 @@ pub struct Live {
     slots: Slots,
     commands: mpsc::UnboundedReceiver<Command>,
     pace: Pace,
-    /// Advances asked for and not begun yet: one runs after the other.
+    /// The queued advances, which run one after another.
     advances: VecDeque<Asked>,
-    /// The goal of the advance that goes on; `None` while none does.
+    /// The goal of the running advance. `None` while no advance runs.
     goal: Option<Goal>,
     lookout: Lookout,
     /// The requests that wait for a block, at the pace that forges on demand.
@@ -111,7 +111,7 @@ pub struct Live {
     dropped: Dropped,
     /// Set during an advance by a change of the pace or a revert, which ends it.
     stopped_by: Option<Ended>,
-    /// From where the pace counts.
+    /// The point from which the pace counts.
     anchor: Anchor,
     stopping: bool,
     journals: Vec<Box<dyn Journal>>,
@@ -150,7 +150,7 @@ impl Live {
         (live, LiveHandle(sender))
     }
 
-    /// The same run, written down by one more, if it is any.
+    /// The same run with one more journal, if one is given.
     #[must_use]
     pub fn journalled(mut self, journal: Option<Box<dyn Journal>>) -> Self {
         if let Some(log) = journal.as_ref().and_then(|journal| journal.input_log()) {
@@ -165,7 +165,7 @@ impl Live {
         self.stage.watch(observer);
     }
 
-    /// The same run, of which moments are kept now and then.
+    /// The same run, with an album that keeps moments from time to time.
     #[must_use]
     pub fn remembered(mut self, album: impl Album + 'static) -> Self {
         self.album = Some(Box::new(album));
@@ -179,15 +179,15 @@ impl Live {
         self
     }
 
-    /// The same run, whose moments are kept outside memory now and then, if they are.
+    /// The same run, with a keeper that stores moments outside memory, if one is given.
     #[must_use]
     pub fn kept(mut self, keeper: Option<impl Keeper + 'static>) -> Self {
         self.keeper = keeper.map(|keeper| Box::new(keeper) as Box<dyn Keeper>);
         self
     }
 
-    /// Runs until a client stops it, then stops its actors. It is a task of its own: a runtime checks sockets and timers before it
-    /// wakes the first future, but among tasks only now and then.
+    /// Runs until a client stops it, then stops its actors. The run is a task of its own: a runtime checks sockets and timers before each
+    /// poll of its main future, but between tasks only from time to time.
     ///
     /// # Errors
     /// An actor died, or a settled block cannot be read: that ends the run.
@@ -241,12 +241,13 @@ impl Live {
         }
     }
 
-    /// Plays a handful of events due by `until`, or fewer if what is waited for comes, then does what was asked meanwhile.
+    /// Plays a batch of events due by `until`, and stops early when an advance reaches its goal or no client waits for a block any more.
+    /// Then carries out the queued commands.
     async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
         for _ in 0..EVENTS_AT_ONCE {
             if !self.stage.step(until).await? {
-                // An input that comes now comes after all of this, also after events that reached no actor: a replay cannot
-                // tell where within an instant that was.
+                // An input that comes in now follows all of these events, also those that reached no actor. A replay could not place it
+                // between two events of one instant.
                 if self.pace != Pace::Max || self.goal.is_some() {
                     self.stage.rest_until(until);
                 }
@@ -292,7 +293,7 @@ impl Live {
         Ok(())
     }
 
-    /// Tells the album which snapshots the run is at.
+    /// Tells the album that a snapshot was taken or reverted to.
     fn tell_album(&mut self, is_taken: bool, goes_back: bool, outcome: &Outcome) {
         let (Some(album), Outcome::Snapshot(Some(info))) = (&mut self.album, outcome) else { return };
         if is_taken {
@@ -302,7 +303,7 @@ impl Live {
         }
     }
 
-    /// Writes down where the run stands.
+    /// Reports to the journals the point that the run has reached.
     fn note_stand(&mut self, is_told: bool) {
         let world = self.stage.world();
         for journal in &mut self.journals {
@@ -310,7 +311,7 @@ impl Live {
         }
     }
 
-    /// Returns true if the last events may not be stored. No client then receives a success any more.
+    /// Returns true if the last events are perhaps not stored. Clients then receive no success any more.
     fn is_broken(&self) -> bool {
         self.journals.iter().any(|journal| journal.is_broken())
     }
@@ -323,7 +324,7 @@ impl Live {
                 let world = self.stage.world();
                 for journal in &mut self.journals {
                     journal.comes_in(world.now(), world.delivered(), world.tips(), &what);
-                    // An input that cannot be written down is not carried out. The client receives no answer.
+                    // An input that cannot be recorded is not carried out. The client receives no answer.
                     if journal.is_broken() {
                         return self.stop_asked();
                     }
@@ -394,7 +395,7 @@ impl Live {
         Ok(())
     }
 
-    /// The clock stands elsewhere: what was counted from before does not count any more, and an advance is over.
+    /// Restarts the pace and ends all advances, because a revert has changed the clock.
     fn went_back(&mut self) {
         self.set_anchor();
         self.stopped_by = Some(Ended::WentBack);

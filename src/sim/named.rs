@@ -1,10 +1,10 @@
-//! The names by which entries of a scenario draw: what an entry says, and not its place in the list.
+//! The names by which entries of a scenario draw. An entry's name is its content and not its place in the list.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Keys that say how much, or how long: an entry keeps its draws when they change. So runs that differ in an amount are compared draw by
-/// draw.
+/// Keys of amounts and durations, which names omit. An entry keeps its draws when they change, so runs that differ in an amount are
+/// compared draw by draw.
 const AMOUNTS: [&str; 20] = [
     "amount",
     "arrivals",
@@ -28,7 +28,7 @@ const AMOUNTS: [&str; 20] = [
     "within_ms",
 ];
 
-/// The name of an entry: what it says, amounts apart, and its number among those `before` it that say the same.
+/// The name of an entry: its content without amounts, and the number of entries `before` it with the same content.
 ///
 /// # Panics
 /// The entry has no JSON.

@@ -53,7 +53,8 @@ impl Names {
         of_delegate.map(|key| key.address(network)).or_else(|| name.parse().ok())
     }
 
-    /// The nodes meant, ascending; vote weights are those after `best`. Unknown names mean no node.
+    /// The nodes of a list, a span or a share, ascending. Vote weights are those after `best`. Unknown names resolve to
+    /// no node.
     pub fn resolve(&self, nodes: &Nodes, best: &Arc<Link>) -> Vec<NodeId> {
         let mut resolved: Vec<NodeId> = match nodes {
             Nodes::List(list) => list.iter().filter_map(|node| self.node(node)).collect(),
@@ -84,7 +85,7 @@ impl Names {
                 let taken = weights.iter().take_while(|weight| {
                     let before = sum;
                     sum += **weight;
-                    // A hair's breadth below the share is still below it.
+                    // Rounds to the nearest node: takes one if at least half of its weight is within the share.
                     before + **weight / 2.0 <= wanted
                 });
                 (0..taken.count() as u32).map(NodeId).collect()

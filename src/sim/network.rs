@@ -1,8 +1,7 @@
 //! The network between nodes: who is connected, how long a message takes, and what is lost, doubled or overtaken.
 //!
-//! The network delivers, a fault says what becomes of a message ([`interference`]), and the world owns the clock. No
-//! table grows with the square of the nodes: what belongs to a link is computed from a hash of the seed and the link, and
-//! kept in small networks only.
+//! The network delivers messages, faults change their fates ([`interference`]), and the world owns the clock. No table grows with the
+//! square of the number of nodes: the values of a link are computed from a hash of the seed and the link. Only small networks cache them.
 
 mod access;
 mod by_class;
@@ -95,9 +94,9 @@ pub struct MessageNetwork {
     /// Latencies of single links.
     special: BTreeMap<(u32, u32), Latency>,
     seed: u64,
-    /// For what is drawn for each message.
+    /// The random numbers for each message.
     fates: Fates,
-    /// Latencies of the links of a small network that were asked for before.
+    /// The cached latencies of links, in a small network.
     known: Known,
     /// The time until which a link is busy with earlier messages.
     busy: BTreeMap<(u32, u32), Busy>,
@@ -107,7 +106,7 @@ pub struct MessageNetwork {
     compact: Option<Box<CompactRelay>>,
     /// Nodes take time to validate blocks.
     takes_time: bool,
-    /// Nothing is drawn or counted for a message but its latency.
+    /// For a message the network draws its latency, and draws and counts nothing else.
     plain: bool,
     config: Arc<NetworkConfig>,
     tally: Tally,
@@ -156,7 +155,7 @@ impl MessageNetwork {
     /// Follows a caller's fates of single messages from now on.
     pub fn follow(&mut self, script: Script) {
         self.script = Some(script.into());
-        // None goes by unseen.
+        // The script must see every message.
         self.plain = false;
     }
 
@@ -165,12 +164,12 @@ impl MessageNetwork {
         self.script.as_deref_mut()
     }
 
-    /// Messages have names from now on, for a fault draws for them.
+    /// Names messages from now on, because a fault draws by these names.
     pub fn name_messages(&mut self) {
         self.fates.named = true;
     }
 
-    /// A fault treats messages from now on.
+    /// Applies the rule of a fault to messages from now on.
     pub fn rule(&mut self, fault: usize, rule: MessageRule) {
         self.name_messages();
         self.interference.rule(fault, rule);
@@ -217,8 +216,8 @@ impl MessageNetwork {
         self.route_with_care(now, from, to, message)
     }
 
-    /// The time a message takes from one node to another if nothing interferes; where each message draws its own, one
-    /// that might be drawn. Nothing within a node.
+    /// The latency of a message from one node to another without interference, or zero within a node. If each message draws its latency,
+    /// this is one possible draw.
     pub fn delay(&self, from: NodeId, to: NodeId) -> Duration {
         if from == to {
             return Duration::ZERO;
@@ -255,7 +254,7 @@ impl MessageNetwork {
         SimTime::from_micros(now.micros().saturating_add(micros))
     }
 
-    /// In microseconds; of a link that delays all messages alike it is known from then on, if the network is small.
+    /// The latency of a message, in microseconds. Caches it if the link delays all messages alike and the network is small.
     fn latency_of_message(&mut self, from: NodeId, to: NodeId, fate: Fate) -> u64 {
         if let Some(drawn) = self.drawn_latency(from, to) {
             return drawn.draw(&mut self.fates.of(fate));
@@ -499,8 +498,8 @@ impl MessageNetwork {
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     until: SimTime,
-    /// The rest of a microsecond, in parts of which the bandwidth makes a whole one: many small messages take as
-    /// long as a large one.
+    /// The part of a microsecond beyond `until`, as a numerator over the bandwidth. With it, many small messages take as long as a large
+    /// one.
     part: u64,
 }
 
@@ -518,17 +517,18 @@ impl Busy {
     }
 }
 
-/// Latencies of links by sender and receiver, where a table of all fits beside what every message looks at.
+/// Cached latencies of links by sender and receiver. Only small networks have the table, because it must fit beside the data that every
+/// message reads.
 #[derive(Clone, Debug)]
 struct Known {
-    /// Nodes; 0 where there are too many.
+    /// The number of nodes, or 0 if the network is too large for the table.
     nodes: u32,
-    /// In microseconds, each more by one; 0 where it is not known.
+    /// The latency plus one, in microseconds, or 0 if it is not known.
     micros: Vec<u32>,
 }
 
 impl Known {
-    /// Nodes whose table is small.
+    /// The largest number of nodes that has a table.
     const FEW: u32 = 128;
 
     fn new(nodes: u32) -> Self {
@@ -553,7 +553,7 @@ impl Known {
     }
 }
 
-/// The kind of a message between nodes; `None` of one that stays within a node.
+/// The kind of a message between nodes, or `None` for a message within a node.
 pub fn kind_of(message: &Message) -> Option<MessageKind> {
     Some(match message {
         Message::Block(_) | Message::Announcement(_) | Message::BodyRequest { .. } | Message::Body { .. } => {
@@ -641,7 +641,7 @@ impl MessageNetwork {
             tally,
             last,
             interference,
-            // Belongs to a search, which reads no moment again.
+            // A search sets it, and a search loads no saved moment.
             script: _,
         } = self;
         fates.save(out);
@@ -659,7 +659,7 @@ impl MessageNetwork {
         }
     }
 
-    /// Goes on from what was written down of a network that began like this one.
+    /// Continues from the saved values of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
         self.fates.go_on(from)?;
         self.busy = Saved::load(from)?;

@@ -1,4 +1,4 @@
-//! The past of a live run: moments that are kept now and then, and the way from one of them to any earlier instant.
+//! The past of a live run: moments that are kept from time to time, and the replay from one of them to any earlier instant.
 //!
 //! ```text
 //!   kept ·········· kept ······ kept ····· now       bounded bytes; the moment that is soonest made again gives way
@@ -47,10 +47,10 @@ pub struct RunPoint {
 
 /// Observers of a run, whose copies observe a copy of it.
 pub trait Watchers: Send + Sync + 'static {
-    /// They as they are now, which share nothing that changes with them.
+    /// A copy of the watchers as they are now. It shares nothing that changes.
     fn apart(&self) -> Self;
 
-    /// The observers by which they follow a run.
+    /// The observers with which the watchers follow a run.
     fn observers(&self) -> Vec<Box<dyn Observer>>;
 }
 
@@ -66,14 +66,14 @@ pub struct Kept<W> {
 }
 
 impl<W> Kept<W> {
-    /// A stage of its own that stands there, watched by these, with all that had come in by then.
+    /// A separate stage at this moment, with `observers` and with the inputs that had come in by then.
     fn stage(&self, plan: &Plan, inputs: Inputs, observers: Vec<Box<dyn Observer>>) -> Stage {
         let moment = self.moment.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Stage::at(&moment, Snapshots::after(plan, inputs), observers)
     }
 }
 
-/// Keeps moments of a live run: what [`super::Live`] holds of a [`Past`].
+/// Keeps moments of a live run: the interface of [`Past`] to [`super::Live`].
 pub trait Album: Send {
     /// Returns true if a moment of a run of `nodes` nodes is due, after `delivered` inputs delivered to actors.
     fn is_due(&self, delivered: u64, nodes: usize) -> bool;
@@ -81,8 +81,8 @@ pub trait Album: Send {
     fn keep(&mut self, inputs: usize, moment: Moment);
     /// A snapshot was taken.
     fn took(&mut self, id: SnapshotId);
-    /// No moment may be gone back to any more in which a node stands below a height. Returns the number of inputs from outside
-    /// before the first that is left.
+    /// Drops the moments in which a node stands below a height. Returns the number of inputs from outside before the first remaining
+    /// moment.
     fn forget(&mut self, below: Height) -> Option<usize>;
     /// The run has gone back to a snapshot.
     fn went_back(&mut self, to: &SnapshotInfo);
@@ -98,7 +98,7 @@ struct Shared<W> {
 }
 
 struct State<W> {
-    /// By place, the first one first. All of them are on the way to where the run is.
+    /// In ascending order of place. All of them lie on the way to the run's present point.
     kept: Vec<Arc<Kept<W>>>,
     /// Snapshots that are known to be on that way.
     line: BTreeSet<SnapshotId>,
@@ -107,11 +107,11 @@ struct State<W> {
     is_wanted: bool,
 }
 
-/// All that is needed to go to any instant of the past, as of one instant of the live run.
+/// The data for a replay of any past instant, as of one instant of the live run.
 pub struct History<W> {
     pub kept: Vec<Arc<Kept<W>>>,
     pub plan: Plan,
-    /// All that came in, from the beginning of the run on.
+    /// All inputs, from the beginning of the run on.
     pub inputs: Inputs,
     recent: Recent,
     /// The point that the live run has reached.
@@ -128,13 +128,13 @@ impl<W> Clone for Past<W> {
 
 /// The inputs that came in after the first moment that is kept.
 struct Recent {
-    /// The number of those before.
+    /// The number of earlier inputs.
     skipped: usize,
     inputs: Vec<CameIn>,
 }
 
 impl Recent {
-    /// The number of inputs, from the beginning of the run on, that came in before the first that does not pass.
+    /// The number of inputs, from the beginning of the run on, before the first recent one that does not pass.
     fn count_while(&self, passes: impl Fn(&CameIn) -> bool) -> usize {
         self.skipped + self.inputs.partition_point(passes)
     }
@@ -165,10 +165,10 @@ impl<W: Watchers> Past<W> {
         Self(Arc::new(Shared { live, room, state: Mutex::new(state) }))
     }
 
-    /// All that is needed to go back, of the stage whose past it is.
+    /// The history of `stage`, whose past this is.
     ///
     /// # Errors
-    /// An input is in a log only, which cannot be read.
+    /// An input is only in a log, and the log cannot be read.
     pub fn history(&self, stage: &Stage) -> Result<History<W>, SettledError> {
         let snapshots = stage.snapshots();
         let inputs = snapshots.inputs();
@@ -199,7 +199,7 @@ impl<W: Watchers> Past<W> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<W>> {
-        // A panic while it was locked leaves whole entries.
+        // A panic under the lock leaves complete entries.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,8 +232,8 @@ impl<W: Watchers> Album for Past<W> {
         self.lock().line.insert(id);
     }
 
-    /// Drops all that is not on the way to the snapshot. Where the way there is not known, the past begins anew: at the
-    /// beginning of the run, if that is kept, else at the snapshot.
+    /// Drops all moments that are not on the way to the snapshot. If this way is not known, the past begins anew: at the beginning of the
+    /// run, if that is kept, otherwise at the snapshot.
     fn went_back(&mut self, to: &SnapshotInfo) {
         let mut state = self.lock();
         let is_known = state.line.contains(&to.id);
@@ -251,7 +251,7 @@ impl<W> State<W> {
         self.kept.iter().map(|kept| kept.bytes).sum()
     }
 
-    /// Drops moments until the rest has room, but neither the first nor the newest: those that are soonest made again.
+    /// Drops moments until the rest has room, first those that take the least replay to restore. Keeps the first and the newest.
     fn thin(&mut self, room: usize) {
         let mut bytes = self.bytes();
         while (bytes > room || self.kept.len() > MOMENTS_MAX) && self.kept.len() > 2 {

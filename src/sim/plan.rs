@@ -12,7 +12,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// One node: always a peer and a pool, on most a delegate.
+/// One node: a peer, a pool, and on most nodes a delegate.
 #[derive(Clone)]
 pub struct NodePlan {
     /// The key the node's delegate forges with.
@@ -67,14 +67,14 @@ impl Plan {
         Self { network, links, ..self }
     }
 
-    /// The same plan for a run beside this one: what its sources hand in is counted for itself.
+    /// The same plan for a separate run, which counts the transactions of its sources separately.
     pub(crate) fn apart(&self) -> Self {
         let mut plan = self.clone();
         plan.sources.iter_mut().for_each(|source| source.tally = Tally::default());
         plan
     }
 
-    /// Reads what was saved of a run of this plan.
+    /// A reader of the saved bytes of a run of this plan.
     pub fn loader(&self, bytes: Vec<u8>) -> Loader {
         let keys = self.nodes.iter().filter_map(|node| node.forger.clone()).collect();
         Loader::new(bytes.into(), &self.tree, keys)
@@ -158,7 +158,7 @@ pub(super) fn index(id: ActorId) -> usize {
     id.node.0 as usize * ROLES.len() + id.role as usize
 }
 
-/// The transactions that wait in a node's pool, in the order of arrival, of all actors of a plan.
+/// The transactions that wait in a node's pool, in the order of arrival. `actors` are all actors of a plan.
 pub(super) fn pool_of(actors: &[Hosted], node: NodeId) -> Vec<Arc<SignedTransaction>> {
     let hosted = &actors[index(ActorId { node, role: Role::Pool })];
     hosted.pool().map(TransactionPool::by_arrival).unwrap_or_default()

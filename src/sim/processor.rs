@@ -128,7 +128,7 @@ pub(super) struct Processors {
     all: Vec<(Cores, RecentBlocks)>,
 }
 
-/// The last blocks that a node has worked on, with the time at which that is done.
+/// The last blocks that a node has worked on, each with the time at which its work is done.
 type RecentBlocks = VecDeque<(BlockId, SimTime)>;
 
 /// The largest number of recent blocks. Copies of a block come within seconds of the first one.

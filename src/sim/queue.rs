@@ -1,14 +1,13 @@
-//! The event queue: ordered by time, then by the order of scheduling, so ties have an answer.
+//! The event queue: ordered by time, and for equal times by the order of scheduling.
 //!
 //! ```text
 //!   front   due by `until`, the next last                      ◄── pop
 //!   levels  l, d: times that agree with `last` above digit l and have there the digit d, in the order scheduled
 //! ```
 //!
-//! Time never goes back, so a radix heap does: an event moves to a lower level each time, at most once for each digit of
-//! the time until it is due, and equal times never part, nor change their order. A digit has six bits, so that one word
-//! says which buckets of a level hold something. Buckets that hold little and are soon due are sorted instead and become the
-//! front.
+//! Time never goes back, so a radix heap is enough. Each move takes an event to a lower level, so it moves at most once for each digit of
+//! the time until it is due. Events of equal times stay together, in the same order. A digit has six bits, so that one word marks the
+//! filled buckets of a level. Small buckets that are soon due are sorted instead and become the front.
 
 use crate::actors::SimTime;
 use std::mem;
@@ -16,15 +15,15 @@ use std::mem;
 /// The nearness of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
-    /// Long before: the processor fetches what says where the actor's record is.
+    /// Far ahead: the processor fetches the pointer to the actor's record.
     Far,
-    /// Enough others come first that the processor has the time to fetch the actor's record.
+    /// Far enough ahead for the processor to fetch the actor's record in time.
     Near,
     /// The next one: the processor fetches the data to which the record points.
     Next,
 }
 
-/// Events to come. They are moved about, so they should be small: where others are kept, for one.
+/// The future events. The queue moves them about, so they should be small, such as an index into a store.
 #[derive(Debug)]
 pub struct EventQueue<T> {
     /// The time at which the last event taken was due; nothing earlier can come.
@@ -33,11 +32,11 @@ pub struct EventQueue<T> {
     front: Vec<(u64, T)>,
     until: u64,
     levels: Box<[Level<T>; LEVELS]>,
-    /// Bit l: level l holds something.
+    /// Bit l is set if level l holds an event.
     filled: u64,
-    /// Kept for its room.
+    /// Kept for its allocated memory.
     keys: Vec<u32>,
-    /// The room of what holds nothing, the last emptied last: it is still at hand for the processor.
+    /// The memory of empty vectors, the last emptied one last: it is most likely still in the processor's cache.
     spare: Vec<Vec<(u64, T)>>,
     /// The number of the next events that had been announced at the last announcement.
     told: [usize; TOLD.len()],
@@ -49,11 +48,11 @@ pub struct EventQueue<T> {
 #[derive(Debug)]
 struct Level<T> {
     buckets: [Bucket<T>; 1 << DIGIT],
-    /// Bit d: the bucket of digit d holds something.
+    /// Bit d is set if the bucket of digit d holds an event.
     filled: u64,
 }
 
-/// Events in the order scheduled. However many they are, they lie in rooms of one size, so that each room serves the next bucket, too.
+/// Events in the order scheduled. They lie in rooms of one size, so that another bucket can reuse each room.
 #[derive(Debug)]
 struct Bucket<T> {
     /// Rooms of `FEW` events, which come before those of `last`.
@@ -81,19 +80,19 @@ impl<T> Bucket<T> {
 const DIGIT: u32 = 6;
 /// Digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
-/// The number of events up to which they are put in order one by one.
+/// The largest number of events that are inserted in order one by one.
 const VERY_FEW: usize = 8;
-/// The number of events up to which they are sorted, in a bucket no higher than `SORTED`; also the size of a room.
+/// The largest number of events that are sorted, in a bucket no higher than `SORTED`. It is also the size of a room.
 const FEW: usize = 512;
 /// The largest height of a sorted bucket: four milliseconds.
 const SORTED: usize = 2;
-/// Buckets that hold fewer are sorted together with those next to them, which takes less than one by one.
+/// Buckets with fewer events are sorted together with the next ones, which is faster than one by one.
 const ENOUGH: usize = 21;
 /// Bits of a place among all that are sorted at once.
 const PLACE: u32 = (ENOUGH + FEW).ilog2() + 1;
 /// The number of events that are announced at once.
 const AT_ONCE: usize = 8;
-/// The number of events behind the next one at which each is announced, or a few more.
+/// The distance behind the next event at which each announcement is made, or a few events more.
 const TOLD: [(usize, Soon); 3] = [(60, Soon::Far), (28, Soon::Near), (12, Soon::Next)];
 
 impl<T: Copy> EventQueue<T> {
@@ -114,7 +113,7 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Schedules an event. One that would be due before the last event that was taken is due with that one.
+    /// Schedules an event. A time before that of the last event taken becomes that time.
     #[inline]
     pub fn push(&mut self, time: SimTime, event: T) {
         let time = time.micros().max(self.last);
@@ -124,7 +123,7 @@ impl<T: Copy> EventQueue<T> {
         insert(&mut self.front, time, event);
     }
 
-    /// To the level and bucket of a time behind the front.
+    /// Adds an event behind the front, to the level and bucket of its time.
     fn put(&mut self, time: u64, event: T) {
         let level = (time ^ self.last).ilog2() / DIGIT;
         let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
@@ -150,12 +149,12 @@ impl<T: Copy> EventQueue<T> {
         Some((level, self.levels[level].filled.trailing_zeros() as usize))
     }
 
-    /// All events, in no order that means anything.
+    /// All events, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.timed().map(|(_, event)| event)
     }
 
-    /// The same, with the instants they are due at.
+    /// All events with the instants at which they are due, in no particular order.
     pub fn timed(&self) -> impl Iterator<Item = (SimTime, &T)> {
         let filled = self.levels.iter().filter(|level| level.filled > 0);
         let behind = filled.flat_map(|level| &level.buckets).flat_map(Bucket::iter);
@@ -166,19 +165,19 @@ impl<T: Copy> EventQueue<T> {
     pub fn in_order(&self) -> Vec<(SimTime, T)> {
         let behind = self.levels.iter().flat_map(|level| &level.buckets).flat_map(Bucket::iter);
         let mut events: Vec<(u64, T)> = self.front.iter().rev().chain(behind).copied().collect();
-        // Equal times stay in the order of scheduling, for the sort is stable and no bucket mixes it up.
+        // Equal times stay in the order of scheduling, because the sort is stable and buckets keep this order.
         events.sort_by_key(|(time, _)| *time);
         events.into_iter().map(|(time, event)| (SimTime::from_micros(time), event)).collect()
     }
 
-    /// A queue of which the last event that was taken was due then, with these events to come.
+    /// A queue with these future events, whose last event taken was due at `last`.
     pub fn of(last: SimTime, events: impl IntoIterator<Item = (SimTime, T)>) -> Self {
         let mut queue = Self { last: last.micros(), until: last.micros(), ..Self::new() };
         events.into_iter().for_each(|(time, event)| queue.push(time, event));
         queue
     }
 
-    /// Bytes that it takes, without the room of what is empty.
+    /// The bytes that the queue takes, without spare memory.
     pub fn bytes(&self) -> usize {
         size_of::<[Level<T>; LEVELS]>() + self.iter().count() * size_of::<(u64, T)>()
     }
@@ -200,7 +199,7 @@ impl<T: Copy> EventQueue<T> {
         self.pop_foreseeing(through, None::<fn(&T, Soon)>)
     }
 
-    /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then near, then next.
+    /// [`EventQueue::pop`] that announces most events in advance: first as far, then as near, then as next.
     #[inline]
     pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
@@ -220,7 +219,7 @@ impl<T: Copy> EventQueue<T> {
         Some((SimTime::from_micros(time), event))
     }
 
-    /// Tells of the events that are now so close.
+    /// Announces the events that have come close enough.
     fn foresee(&mut self, mut soon: impl FnMut(&T, Soon)) {
         if self.front.len() <= TOLD[0].0 + AT_ONCE {
             self.lengthen();
@@ -251,7 +250,7 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Keeps the room of what is empty by now, unless it is much larger than others.
+    /// Keeps the memory of an empty vector, unless it is much larger than a room.
     fn keep(&mut self, room: Vec<(u64, T)>) {
         if room.capacity() <= 2 * FEW {
             self.spare.push(room);
@@ -283,15 +282,15 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Makes the lowest bucket the front, with those next to it where they hold little; or, if it holds much or is not due
-    /// soon, spreads it over the levels below, so that its earliest events come to the front, if they are due.
+    /// Makes the lowest bucket the front, with the next buckets if they are small. A bucket that is large or not due soon is spread over
+    /// the levels below, if its earliest events are due by `through`: these become the front.
     #[inline(never)]
     fn advance(&mut self, through: SimTime) -> Option<()> {
         let (level, digit) = self.lowest()?;
         if level == 0 || self.is_sorted(level, digit) {
             let Bucket { full, last: mut events } = self.take(level, digit);
             if !full.is_empty() {
-                // All of one instant, so more than are put in order.
+                // All events are of one instant, so they need no order and can be more than are sorted.
                 events = full.into_iter().flatten().chain(events).collect();
             }
             self.gather(&mut events, level);
@@ -337,7 +336,7 @@ impl<T: Copy> EventQueue<T> {
     }
 }
 
-/// Puts an event in its place at the front, where the next one is the last; most places are near that.
+/// Inserts an event into the front, whose last entry is the next event. Most places are near the end.
 fn insert<T: Copy>(front: &mut Vec<(u64, T)>, time: u64, event: T) {
     let mut place = front.len();
     front.push((time, event));
@@ -359,7 +358,7 @@ fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, keys: &mut Vec<u32>, f
 }
 
 impl<T: Copy> Clone for EventQueue<T> {
-    /// The same events in the same order, without the room of buckets that hold nothing.
+    /// The same events in the same order, without spare memory.
     fn clone(&self) -> Self {
         Self::of(SimTime::from_micros(self.last), self.in_order())
     }

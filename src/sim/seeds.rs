@@ -43,7 +43,7 @@ impl SeedTree {
         self.seed
     }
 
-    /// The numbers of the decisions of a party of a name.
+    /// The random numbers for the decisions of a named party.
     #[track_caller]
     pub fn choices(self, name: &str) -> Choices {
         Choices::new(self.number(name))

@@ -1,4 +1,4 @@
-//! Snapshots of a live run, as a tree of what came in between them.
+//! Snapshots of a live run, as a tree of the inputs between them.
 //!
 //! ```text
 //!   the beginning ──inputs──► 1 ──inputs──► 2          each: where it is, and what came in since the one before
@@ -29,7 +29,7 @@ pub const MOMENTS_MAX: usize = 30 << 20;
 /// The snapshot that every run begins with, and that cannot be deleted.
 const BEGINNING: SnapshotId = SnapshotId(0);
 
-/// The way to a snapshot: from this moment, or from the beginning of the run, by the inputs that came in after it.
+/// The replay to a snapshot: from a moment, or from the beginning of the run, with the inputs that came in after it.
 pub struct Way<'s> {
     pub from: Option<&'s Moment>,
     pub inputs: Inputs,
@@ -39,10 +39,10 @@ pub struct Way<'s> {
 pub struct Snapshots {
     plan: Plan,
     all: BTreeMap<SnapshotId, Kept>,
-    /// Each of them behind the one before it.
+    /// Pairs of a snapshot and one that comes after it.
     after: BTreeSet<(SnapshotId, SnapshotId)>,
     next: u64,
-    /// The snapshot that the run was last at, and what has come in since.
+    /// The last snapshot that the run took or reverted to, and the inputs since.
     last: SnapshotId,
     since: Inputs,
     /// The log that holds all that comes in, if there is one.
@@ -56,9 +56,9 @@ struct Kept {
     before: SnapshotId,
     inputs: Inputs,
     moment: Option<Moment>,
-    /// The bytes of the moment. Adding them up takes longer than copying it.
+    /// The size of the moment, which takes longer to compute than to copy.
     bytes: usize,
-    /// Several come after it, so it stays although the run cannot revert to it any more.
+    /// The run cannot revert to it any more. It stays because several snapshots come after it.
     is_deleted: bool,
 }
 
@@ -85,7 +85,7 @@ impl Snapshots {
         &self.plan
     }
 
-    /// Something comes into the run, which is no snapshot and goes back to none. Its record lies there in the log.
+    /// Records an input of the run that neither takes a snapshot nor reverts to one. `place` is its record in the log.
     pub fn comes_in(&mut self, came: CameIn, place: Option<LogPlace>) {
         self.since.push(came, place);
     }
@@ -130,7 +130,7 @@ impl Snapshots {
         before + self.since.len()
     }
 
-    /// Drops the first `count` of [`Snapshots::inputs`], and those of other branches, as far as they are in the log.
+    /// Drops from memory the first `count` of [`Snapshots::inputs`] and all inputs of other branches, if the log has them.
     pub fn let_go(&mut self, count: usize) {
         let on_way = self.way_back();
         let elsewhere = self.all.iter_mut().filter(|(id, _)| !on_way.contains(id));
@@ -144,23 +144,23 @@ impl Snapshots {
         self.since.let_go(left);
     }
 
-    /// The snapshots on the way to where the run is, the last one first.
+    /// The snapshots on the way to the run's present point, the last one first.
     fn way_back(&self) -> Vec<SnapshotId> {
         let before = |id: &SnapshotId| self.all.get(id).map(|kept| kept.before);
         std::iter::successors(Some(self.last), before).filter(|id| *id != BEGINNING).collect()
     }
 
-    /// All that can be gone back to, by their numbers.
+    /// The snapshots to which the run can revert, in the order of their numbers.
     pub fn list(&self) -> impl Iterator<Item = &SnapshotInfo> {
         self.all.values().filter(|kept| !kept.is_deleted).map(|kept| &kept.info)
     }
 
-    /// The number of those in memory, the deleted ones that several come after among them.
+    /// The number of snapshots in memory, with the deleted ones that several others come after.
     pub fn count_kept(&self) -> usize {
         self.all.len()
     }
 
-    /// One that can be gone back to.
+    /// A snapshot to which the run can revert.
     pub fn get(&self, id: SnapshotId) -> Option<&SnapshotInfo> {
         self.all.get(&id).filter(|kept| !kept.is_deleted).map(|kept| &kept.info)
     }
@@ -170,7 +170,7 @@ impl Snapshots {
         self.all.get(&id)?.moment.as_ref()
     }
 
-    /// Keeps the moment of a snapshot that was made again.
+    /// Keeps the moment of a snapshot that a replay has restored.
     pub fn keep(&mut self, id: SnapshotId, moment: Moment) {
         if let Some(kept) = self.all.get_mut(&id) {
             kept.bytes = moment.bytes();
@@ -179,20 +179,20 @@ impl Snapshots {
         }
     }
 
-    /// Keeps `bytes` bytes of moments from now on.
+    /// Keeps at most `bytes` bytes of moments from now on.
     pub fn make_room(&mut self, bytes: usize) {
         self.room = bytes;
         self.drop_moments(self.last);
     }
 
-    /// Keeps no moment any more in which a node stands below a height.
+    /// Drops the moments in which a node stands below a height.
     pub fn forget_moments(&mut self, below: Height) {
         for kept in self.all.values_mut() {
             kept.moment.take_if(|moment| moment.lowest() < below);
         }
     }
 
-    /// Keeps no moment any more with a chain that has settled above a height: what had settled there is of a chain that was left.
+    /// Drops the moments with a chain that has settled above a height, because those settled blocks belong to a chain that was left.
     pub fn forget_settled_above(&mut self, cut: Height) {
         for kept in self.all.values_mut() {
             let is_gone = |moment: &Moment| moment.tips().all().any(|tip| tip.lowest_in_memory() > cut.next());
@@ -205,14 +205,14 @@ impl Snapshots {
         self.all.values().filter(|kept| kept.moment.is_some()).map(|kept| kept.bytes).sum()
     }
 
-    /// The run is at a snapshot again.
+    /// Notes that the run has reverted to a snapshot.
     pub fn went_back(&mut self, to: SnapshotId) {
         let left = std::mem::replace(&mut self.last, to);
         self.since = Inputs::after_revert(self.log.clone());
         self.forget_unused(left);
     }
 
-    /// Deletes one, and says whether it was there.
+    /// Deletes a snapshot. Returns false if it does not exist.
     pub fn delete(&mut self, id: SnapshotId) -> bool {
         let Some(kept) = self.all.get_mut(&id).filter(|kept| !kept.is_deleted) else { return false };
         kept.is_deleted = true;
@@ -229,7 +229,7 @@ impl Snapshots {
         self.way_from(id, |kept| kept.moment.as_ref())
     }
 
-    /// All that came in before a snapshot, from the beginning of the run on.
+    /// All inputs before a snapshot, from the beginning of the run on.
     ///
     /// # Panics
     /// There is none of this number.
@@ -255,8 +255,8 @@ impl Snapshots {
         Way { from, inputs }
     }
 
-    /// Forgets a deleted one, unless several come after it, of which the present may be one. If one does, it takes over what came in
-    /// before; if none does, the one before may be of no use any more either.
+    /// Removes a deleted snapshot, unless several snapshots come after it. The present counts as one of them. A single one takes over the
+    /// removed snapshot's inputs. If none comes after it, the snapshot before may have become unused, too.
     fn forget_unused(&mut self, mut id: SnapshotId) {
         while self.all.get(&id).is_some_and(|kept| kept.is_deleted) {
             let mut after = self.after.range((id, BEGINNING)..=(id, SnapshotId(u64::MAX))).map(|(_, after)| *after);
@@ -281,7 +281,7 @@ impl Snapshots {
         }
     }
 
-    /// Drops moments until the rest has room, but never that of `newest`: first those that are soonest made again.
+    /// Drops moments until the rest has room, first those that take the least replay to restore. Keeps that of `newest`.
     fn drop_moments(&mut self, newest: SnapshotId) {
         let mut bytes = self.bytes();
         while bytes > self.room {
@@ -292,7 +292,7 @@ impl Snapshots {
         }
     }
 
-    /// Inputs to be delivered until the moment of a snapshot is made again.
+    /// The number of inputs that a replay delivers to restore the moment of a snapshot.
     fn cost(&self, kept: &Kept) -> u64 {
         let mut before = kept.before;
         while before != BEGINNING {

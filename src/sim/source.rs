@@ -21,19 +21,19 @@ pub trait Source: Send + DynClone {
     /// Called when it begins and at each instant it asked for; `tip` ends the highest chain of the network.
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll;
 
-    /// A node has answered what was handed in; most sources do not care.
+    /// Called when a node has answered a submission. Most sources ignore it.
     fn answered(&mut self, _now: SimTime, _submission: &Submission) {}
 
-    /// Appends all that has changed since it was made.
+    /// Appends the state that has changed since the source was created.
     fn save(&self, out: &mut Saver);
 
-    /// Goes on from what was written down of one that was made like this one.
+    /// Continues from the saved state of a source that was created like this one.
     ///
     /// # Errors
-    /// The bytes are none of such a source.
+    /// The bytes are not those of such a source.
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError>;
 
-    /// Draws other numbers from now on; nothing to do for one that does not draw.
+    /// Draws other random numbers from now on. A source that does not draw ignores the call.
     fn draw_anew(&mut self, _choices: Choices) {}
 }
 
@@ -42,13 +42,13 @@ dyn_clone::clone_trait_object!(Source);
 /// The answer of a [`Source`] to a call.
 #[derive(Default)]
 pub struct Poll {
-    /// Handed in now, each at a node.
+    /// The transactions to submit now, each list at a node.
     pub submissions: Vec<(NodeId, Transactions)>,
     /// The time of the next call; never, if `None`.
     pub again: Option<SimTime>,
 }
 
-/// Makes a [`Source`]: a plan may be played several times.
+/// Creates a [`Source`] for each run of a plan.
 pub type MakeSource = Arc<dyn Fn() -> Box<dyn Source> + Send + Sync>;
 
 /// A source and when it is at work.
@@ -73,9 +73,9 @@ pub struct Tally(Arc<Mutex<Counts>>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub submitted: u64,
-    /// Taken into the pool of the node they were handed in at.
+    /// Transactions accepted by the pool of the node at which they were submitted.
     pub accepted: u64,
-    /// Neither taken nor refused: their sender had too many pending.
+    /// Neither accepted nor refused, because their sender had too many pending transactions.
     pub excess: u64,
     /// Refused, by the code of the error.
     pub refused: BTreeMap<&'static str, u64>,

@@ -86,7 +86,7 @@ impl Stage {
         self.world_mut().watch(observer);
     }
 
-    /// Plays one event due at `through` or before, and says whether there was one.
+    /// Plays one event due at `through` or before. Returns true if there was one.
     ///
     /// # Errors
     /// An actor died.
@@ -110,27 +110,27 @@ impl Stage {
         self.snapshots.make_room(bytes);
     }
 
-    /// Keeps no moment any more whose nodes stand below a height. It can be made again.
+    /// Drops the moments in which a node stands below a height. A replay can restore them.
     pub fn forget_moments(&mut self, below: Height) {
         self.snapshots.forget_moments(below);
     }
 
-    /// Keeps no moment any more with a chain that has settled above a height. It can be made again.
+    /// Drops the moments with a chain that has settled above a height. A replay can restore them.
     pub fn forget_settled_above(&mut self, cut: Height) {
         self.snapshots.forget_settled_above(cut);
     }
 
-    /// All that comes in from now on is in a log.
+    /// Sets the log that holds all inputs from now on.
     pub fn log_in(&mut self, log: Arc<dyn InputLog>) {
         self.snapshots.log_in(log);
     }
 
-    /// Drops the first `count` inputs from outside, as far as they are in the log.
+    /// Drops from memory the first `count` inputs from outside, if the log has them.
     pub fn let_go_of_inputs(&mut self, count: usize) {
         self.snapshots.let_go(count);
     }
 
-    /// [`Stage::intervene_at`] with what no log holds.
+    /// [`Stage::intervene_at`] for an intervention that no log holds.
     ///
     /// # Errors
     /// As [`Stage::intervene_at`].
@@ -138,7 +138,7 @@ impl Stage {
         self.intervene_at(what, None).await
     }
 
-    /// Does what comes in from outside, now, and answers what came of it. Its record lies there in the log.
+    /// Carries out an intervention now and returns its outcome. `place` is its record in the log.
     ///
     /// # Errors
     /// An actor died.
@@ -147,8 +147,8 @@ impl Stage {
         if what.is_of_run() {
             self.snapshots.comes_in(CameIn { at, delivered, what: what.clone() }, place);
         }
-        // A fault comes after all that is due by now. A replay knows how many inputs were delivered before, not what of the
-        // rest came to nothing, such as a message to a node that is down.
+        // A fault comes after all that is due by now. A replay knows only the number of inputs delivered before, and not which events
+        // reached no actor, such as a message to a node that is down.
         if matches!(what, Intervention::AddFault(_) | Intervention::EndFault { .. } | Intervention::Restart(_)) {
             self.play_instant().await?;
         }
@@ -254,7 +254,7 @@ impl Stage {
         self.moment().await.map(|moment| InlineStage::at(&moment))
     }
 
-    /// Begins at a moment of the same plan instead, to which the history of these snapshots has led.
+    /// Continues from a moment of the same plan instead, with the snapshots whose history led to it.
     ///
     /// # Errors
     /// An actor died.
@@ -318,7 +318,7 @@ impl Stage {
         Ok(true)
     }
 
-    /// From now on the run can be given faults from outside.
+    /// Allows faults from outside from now on.
     pub fn open(&mut self) {
         self.world_mut().open();
     }
@@ -342,7 +342,7 @@ impl Stage {
         }
     }
 
-    /// From the nearest moment before it that is kept.
+    /// A run at the nearest kept moment before a snapshot, with the inputs to replay.
     fn on_the_way_to(&self, id: SnapshotId) -> Again {
         let (plan, way) = (self.snapshots.plan(), self.snapshots.way(id));
         let stage = match way.from {

@@ -1,6 +1,6 @@
-//! Strategies: what actors do on purpose against the protocol, a file each, and the place where further ones are registered.
+//! Strategies, by which actors break the protocol on purpose, each in its own file, and the registry for further ones.
 //!
-//! A [`Strategy`] is what a scenario says of one: the parameters of a kind of fault. Its [`Behaviour`] is what an actor then does.
+//! A [`Strategy`] holds the parameters of a kind of fault, as a scenario gives them. Its [`Behaviour`] decides the actions of an actor.
 //! Scenario files, `/lab/faults`, the search, the minimiser and the schema know every kind that is [registered](register).
 
 mod censor;
@@ -62,7 +62,7 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     const FACTS: Facts;
     /// An example of its parameters in a network of five delegates, in TOML.
     const EXAMPLE: &'static str;
-    /// The lists whose nodes keep the rules, by key: what they do is held against them.
+    /// The keys of the lists whose nodes keep the rules. The checker judges these nodes like honest ones.
     const BYSTANDERS: &'static [&'static str] = &[];
     /// The behaviour of its actors.
     type Behaviour: Behaviour + Saved + Clone + 'static;
@@ -70,16 +70,15 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     /// The lists of nodes, each under its key in a file. Those under `delegates` have to forge.
     fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
 
-    /// [`Strategy::nodes`], to be changed; in the same order.
+    /// [`Strategy::nodes`] for changes, in the same order.
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
-    /// Its statements beside these, each under its key in a file.
+    /// The parameters other than lists of nodes, each under its key in a file.
     fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         Vec::new()
     }
 
-    /// The names of accounts and delegates among its parameters, in which the address stands in place of an account's name when
-    /// the run begins.
+    /// The names of accounts and delegates among its parameters. When the run begins, the address replaces the name of an account.
     fn parties_mut(&mut self) -> Vec<&mut String> {
         Vec::new()
     }
@@ -87,11 +86,11 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     /// Draws its parameters for the search; `below` gives a number below another. Its lists of nodes are drawn by the search.
     fn vary(&mut self, _below: &mut dyn FnMut(u32) -> u32) {}
 
-    /// The actors that behave so, and how each of them does.
+    /// The actors that deviate, each with its behaviour.
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Self::Behaviour)>;
 }
 
-/// The run in which a strategy begins, at that instant.
+/// The run at the instant at which a strategy begins.
 pub struct Setting<'a> {
     plan: &'a Plan,
     names: &'a Names,
@@ -103,12 +102,12 @@ impl<'a> Setting<'a> {
         Self { plan, names, best }
     }
 
-    /// The nodes meant, ascending.
+    /// The nodes of a list, a span or a share, ascending.
     pub fn resolve(&self, nodes: &Nodes) -> Vec<NodeId> {
         self.names.resolve(nodes, self.best)
     }
 
-    /// The actor of a role on each of the nodes meant, with a behaviour.
+    /// The actor of a role on each of these nodes, with its behaviour.
     pub fn each<B>(&self, nodes: &Nodes, role: Role, behave: impl Fn(NodeId) -> B) -> Vec<(ActorId, B)> {
         self.resolve(nodes).into_iter().map(|node| (ActorId { node, role }, behave(node))).collect()
     }
@@ -142,11 +141,11 @@ pub struct Kind {
     /// An example of it: a table in TOML.
     pub example: &'static str,
     source: Source,
-    /// It came from outside, so the search draws it; the weights of those of the project are its own.
+    /// True if a caller registered it, so that the search draws it. The search has its own weights for the project's kinds.
     pub is_foreign: bool,
 }
 
-/// Where a kind is decided.
+/// The place where a kind's behaviour is decided.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// Here.
@@ -173,7 +172,7 @@ impl Kind {
     /// Its example.
     ///
     /// # Panics
-    /// The example is none of it: registering it would have failed.
+    /// The example is not of this kind. Its registration would have failed.
     pub fn drawable(&self) -> Planned {
         let mut table: Table = toml::from_str(self.example).expect("it was read when the kind was registered");
         table.shift_remove("kind");
@@ -183,7 +182,7 @@ impl Kind {
     /// Reads the parameters of a fault of this kind, without its `kind`.
     ///
     /// # Errors
-    /// They are none.
+    /// The table does not hold the parameters of this kind.
     pub fn read(&self, table: Table) -> Result<Planned, serde_json::Error> {
         match self.source {
             Source::Native { read, .. } => read(table),
@@ -232,7 +231,7 @@ pub fn kind(name: &str) -> Option<Kind> {
 /// know it from now on.
 ///
 /// # Panics
-/// A kind of fault has this name, or the example is none of it.
+/// A kind of fault already has this name, or the example is not of this kind.
 pub fn register<S: Strategy>() {
     let known = super::FaultKind::names();
     assert!(!known.contains(&S::NAME), "the strategy '{}': a kind of fault of this name is there", S::NAME);
@@ -335,7 +334,7 @@ impl Planned {
         self.0.nodes()
     }
 
-    /// [`Planned::nodes`], to be changed; in the same order.
+    /// [`Planned::nodes`] for changes, in the same order.
     pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
         self.0.nodes_mut()
     }
@@ -350,7 +349,7 @@ impl Planned {
         self.0.parties_mut()
     }
 
-    /// Its statements beside these.
+    /// The parameters other than lists of nodes.
     pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         self.0.said()
     }
@@ -360,12 +359,12 @@ impl Planned {
         self.0.vary(below);
     }
 
-    /// The actors that behave so, and how each of them does.
+    /// The actors that deviate, each with its behaviour.
     pub fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)> {
         self.0.behaviours(setting)
     }
 
-    /// It, if it is of this kind.
+    /// Returns the strategy, if it is an `S`.
     pub fn of<S: Strategy>(&self) -> Option<&S> {
         self.0.any().downcast_ref()
     }

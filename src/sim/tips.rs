@@ -1,9 +1,8 @@
-//! The tips of a run's nodes: the block that most live nodes stand on, the number of nodes that agree, and how far their chains
-//! have parted. The reports, the assertions, the checker and the end of a run read these figures here and nowhere else.
+//! The tips of a run's nodes: the block that most live nodes stand on, the number of nodes that agree, and the distance between their
+//! chains. The reports, the assertions, the checker and the end of a run read these figures here and nowhere else.
 //!
-//! A node is *down* while it is crashed or paused, otherwise *live*; [`NetworkEvent::NodeDown`] and
-//! [`NetworkEvent::NodeUp`] tell of it. A node that is down keeps its tip, the chain it has stored, and counts in no
-//! figure.
+//! A node is *down* while it is crashed or paused, otherwise *live*; [`NetworkEvent::NodeDown`] and [`NetworkEvent::NodeUp`] report the
+//! change. A node that is down keeps its tip, the chain it has stored, and counts in no figure.
 
 use super::NetworkEvent;
 use crate::{
@@ -24,7 +23,7 @@ use std::{cmp::Reverse, mem, sync::Arc};
 #[derive(Clone)]
 pub struct Tips {
     blocks: Slab<Standing>,
-    /// For each node the place of its block among these. A number is set millions of times without a count of references.
+    /// The index of each node's block in `blocks`. It is set millions of times, and an index needs no reference count.
     at: Vec<u32>,
     down: Vec<bool>,
     live: u32,
@@ -47,8 +46,8 @@ pub struct Branches {
     /// Tips of live nodes that no other live node's chain goes through; 1 where all are on one chain, 0 while no node is
     /// live.
     pub branches: u32,
-    /// The most blocks that a branch which does not go through the winning tip has above its common height with that
-    /// tip; 0 without such a branch.
+    /// For branches that do not go through the winning tip, the largest number of blocks above the common height with that tip. 0 without
+    /// such a branch.
     pub depth: u32,
 }
 
@@ -116,7 +115,7 @@ impl Tips {
         true
     }
 
-    /// The place of a block, on which no node may stand yet.
+    /// The index of a block, which is added if no node stands on it yet.
     fn place(&mut self, link: &Arc<Link>) -> u32 {
         let known = self.blocks.iter().find(|(_, standing)| standing.link.is(link)).map(|(place, _)| place);
         let place = known.unwrap_or_else(|| self.blocks.insert(Standing { link: link.clone(), nodes: 0, live: 0 }));
@@ -185,7 +184,7 @@ impl Tips {
         live.map(|((node, tip), _)| (NodeId(node as u32), tip))
     }
 
-    /// The distinct blocks that live nodes stand on, in no order that means anything.
+    /// The distinct blocks that live nodes stand on, in no particular order.
     pub fn distinct(&self) -> impl Iterator<Item = &Arc<Link>> {
         self.counts().map(|(tip, _)| tip)
     }
@@ -234,7 +233,7 @@ impl Tips {
         heights().min().zip(heights().max())
     }
 
-    /// Chains that have parted; a node that is only behind is on the chain of those before it.
+    /// The branches of the live nodes. A node that is only behind is on the chain of the nodes ahead of it.
     pub fn branches(&self) -> Branches {
         let mut tips: Vec<&Arc<Link>> = self.distinct().collect();
         if tips.len() <= 1 {
@@ -287,8 +286,7 @@ pub fn common_height(one: &Arc<Link>, other: &Arc<Link>) -> Height {
     Height(low)
 }
 
-/// The blocks that a node leaves on the way from one to another, the newest first, and those that it takes, the oldest
-/// first.
+/// The blocks that a node reverts on the way from one tip to another, the newest first, and the blocks that it applies, the oldest first.
 pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>) {
     let common = common_height(from, to);
     let above = |tip: &Arc<Link>| {
@@ -305,7 +303,7 @@ pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>
     (above(from), taken)
 }
 
-/// The block of each node, and what follows from these, in one order whatever the run was.
+/// Saves the block of each node and the counts, in an order that does not depend on the history of the run.
 impl Saved for Tips {
     fn save(&self, out: &mut Saver) {
         let Self { blocks: _, at: _, down, live, last } = self;

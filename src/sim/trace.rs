@@ -34,12 +34,12 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Digests what it observes. Clones share one digest: one goes to the stage, one stays to be asked, where the run rests. One
-/// that takes over from another goes on with what that one said last.
+/// Digests what it observes. Clones share one digest: one goes to the stage, and the caller reads another when the run rests. A clone that
+/// takes over continues from the last record of all clones.
 #[derive(Default)]
 pub struct TraceDigest {
     shared: Arc<Mutex<Hasher>>,
-    /// Records that are not in the digest yet: a lock for each would cost as much as the record.
+    /// The records that are not in the digest yet. A lock for each record would cost as much as the record.
     gathered: Records,
     has_begun: bool,
 }
@@ -72,7 +72,7 @@ struct Said {
 
 /// At the instant and the node of the record before.
 const SAME_MOMENT: u8 = 0x20;
-/// The last notable block has said already what is to be noted of the block.
+/// The block's notable facts equal those that were recorded last.
 const SAME_NOTABLE: u8 = 0x40;
 /// The record is about the same block as the last record of any block.
 const SAME_BLOCK: u8 = 0x80;
@@ -81,7 +81,7 @@ const SAME_BLOCK: u8 = 0x80;
 struct Hasher {
     sha256: OpenSha256,
     events: u64,
-    /// By the last record in it.
+    /// The facts as of the last hashed record.
     said: Said,
 }
 
@@ -103,7 +103,7 @@ impl TraceDigest {
         self.shared.lock().expect("no one panics while holding it")
     }
 
-    /// Goes on with what the last record of all clones has said.
+    /// Continues from the facts of the last record of all clones.
     #[cold]
     fn begin(&mut self) {
         self.has_begun = true;
@@ -125,7 +125,7 @@ impl TraceDigest {
         self.gathered.count = 0;
     }
 
-    /// Appends where the digest stands, for a run that rests.
+    /// Appends the state of the digest, while the run rests.
     pub fn save(&self, out: &mut Saver) {
         let Hasher { sha256, events, said } = &*self.lock();
         sha256.save(out);
@@ -133,10 +133,10 @@ impl TraceDigest {
         said.save(out);
     }
 
-    /// Goes on with a digest that was written down.
+    /// Continues from a saved digest.
     ///
     /// # Errors
-    /// The bytes are none of a digest.
+    /// The bytes are not those of a digest.
     pub fn go_on(&self, from: &mut Loader) -> Result<(), LoadError> {
         let (sha256, events, said) = Saved::load(from)?;
         *self.lock() = Hasher { sha256, events, said };
@@ -166,7 +166,7 @@ impl Observer for TraceDigest {
     }
 }
 
-/// A number that stands for all the digest holds of an event.
+/// A hash of everything that the digest contains of an event.
 pub fn fingerprint(now: SimTime, node: NodeId, event: &Event) -> u64 {
     let mut records = Records::default();
     records.add(now, node, event);
@@ -183,7 +183,7 @@ impl Records {
         self.count += 1;
     }
 
-    /// The number of the kind, then what identifies its subject.
+    /// Appends the number of the event's kind, then the fields that identify its subject.
     fn encode(&mut self, event: &Event) {
         match event {
             Event::BlockForged(block) => self.block(0, &block.id),
@@ -254,7 +254,7 @@ impl Records {
         }
     }
 
-    /// Kind, flags, and the moment if it has changed.
+    /// Appends the kind, its flags, and the moment if it has changed.
     #[inline]
     fn kind(&mut self, kind: u8) {
         if self.said.is_told {
@@ -293,7 +293,7 @@ impl Records {
         }
     }
 
-    /// Returns true if this was noted last.
+    /// Returns true if these facts were recorded last.
     fn knows(&self, notable: &Arc<Notable>) -> bool {
         self.said.notable.as_ref().is_some_and(|last| Arc::ptr_eq(last, notable) || last == notable)
     }

@@ -1,4 +1,4 @@
-//! Vote weight behind the nodes of a run: whose delegates would forge on the block that most live nodes stand on.
+//! The vote weight of the nodes of a run, in the round of the block after the winning tip.
 
 use super::{Plan, Tips};
 use crate::{
@@ -15,7 +15,7 @@ pub struct Weights {
     keys: Vec<Option<PublicKey>>,
     /// In arktoshi; 0 without an active delegate.
     weights: Vec<i128>,
-    /// The block before the first one of the round that the weights are of.
+    /// The block before the first block of the weighed round.
     anchor: Option<BlockId>,
 }
 

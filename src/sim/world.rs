@@ -1,4 +1,4 @@
-//! The world a stage plays in: the clock and queue, the network, what goes wrong, and those who watch.
+//! The world in which a stage plays: clock, queue, network, faults and observers.
 //!
 //! ```text
 //!   queue ──► a node's actor ──► effects ──► network ──► queue        world/{coming,delivery,sending,intake}.rs
@@ -63,24 +63,24 @@ pub use outlook::{Outlook, Sort, ToCome};
 /// An event in the queue.
 #[derive(Clone, Debug)]
 enum Item {
-    /// For an actor, if its node is still the one it was when this was sent.
+    /// An input for an actor, if its node is still of this generation.
     Input {
         to: ActorId,
         generation: u32,
         input: Input,
     },
-    /// For an actor, whatever its node is.
+    /// A stimulus for an actor, of whatever generation its node is.
     Stimulus {
         to: ActorId,
         stimulus: Stimulus,
     },
-    /// Sent later than its sender wanted.
+    /// A message that a deviating sender sends later.
     Post {
         from: ActorId,
         to: ActorId,
         message: Message,
     },
-    /// A post that has waited for its answer since it reached a node that stood still.
+    /// The end of the time in which a post waits for its answer, after it reached a node that stood still.
     Answerless {
         from: ActorId,
         to: ActorId,
@@ -90,13 +90,13 @@ enum Item {
     End(Entry),
     /// A source wants to be called.
     Poll(usize),
-    /// A stay of a node that comes and goes is over, after this number of others.
+    /// The end of an up or down phase of a node with churn. `stays` is the number of earlier phases.
     Turn {
         fault: usize,
         node: NodeId,
         stays: u32,
     },
-    /// A node on which something waits may be free, if it is still the one it was.
+    /// The instant at which a node with waiting inputs may be free, if it is still of this generation.
     Free {
         node: NodeId,
         generation: u32,
@@ -124,28 +124,28 @@ pub struct World {
     names: Arc<Names>,
     sources: Vec<Option<Box<dyn Source>>>,
     observers: Vec<Box<dyn Observer>>,
-    /// Some observer wants to hear of messages.
+    /// True if an observer wants messages.
     tells_messages: bool,
-    /// Some observer wants to hear of acts.
+    /// True if an observer wants acts.
     tells_acts: bool,
-    /// Some observer wants to look at the run.
+    /// True if an observer wants to look at the run.
     onlookers: bool,
     answers: Vec<(RequestId, Submission)>,
     /// Requests whose clients have gone.
     abandoned: BTreeSet<RequestId>,
-    /// Set while a reorganisation that was asked for goes on.
+    /// The pool of the observed node during a requested reorganisation.
     pool_watch: Option<PoolWatch>,
     /// The events of nodes after a submission; set for this instant only.
     witness: Option<Vec<(NodeId, Event)>>,
-    /// Kept for its room.
+    /// Kept for its allocated memory.
     arrivals: Vec<Arrival>,
     requests: u64,
     delivered: u64,
     /// Events that the observers have got.
     events: u64,
-    /// Clients that begin draw from these, where the run draws from other streams by now than it began with.
+    /// The seeds for clients that begin, if the run now draws from other streams than those it began with.
     anew: Option<SeedTree>,
-    /// Faults that came in, with the highest block there was then.
+    /// The added faults, each with the highest block at that time.
     added: Vec<(usize, BlockId)>,
 }
 
@@ -250,14 +250,14 @@ impl World {
         self.queue.next_time()
     }
 
-    /// Moves the clock on where nothing is left to do before.
+    /// Moves the clock to `until`. Nothing may be due before.
     pub(super) fn rest_until(&mut self, until: SimTime) {
         self.now = self.now.max(until);
         self.observers.iter_mut().for_each(|observer| observer.clock_at(self.now));
         self.rest();
     }
 
-    /// The run ends here: observers hear what its pools hold.
+    /// Reports the end of the run and the content of its pools to the observers.
     pub(super) fn tell_end(&mut self, actors: &[Hosted]) {
         let pools = actors.iter().filter_map(Hosted::pool);
         let pending = pools.flat_map(TransactionPool::pending).map(|transaction| transaction.id()).collect();
@@ -271,7 +271,7 @@ impl World {
 
     /// Carries out what an actor wants, in order.
     pub(super) fn absorb(&mut self, from: ActorId, effects: &mut Vec<Effect>) {
-        // They are worked on where they lie: to move each out first takes longer than most of them.
+        // Handles the effects in place, because moving one takes longer than most of them.
         for effect in effects.iter_mut() {
             if self.tells_acts {
                 self.tell_effect(from, effect);
@@ -296,7 +296,7 @@ impl World {
         effects.clear();
     }
 
-    /// The first true instant, from now on, at which a node's clock shows this.
+    /// The first true instant, from now on, at which a node's clock shows `local`.
     fn true_time(&self, node: NodeId, local: SimTime) -> SimTime {
         self.nodes.true_time(node, local).max(self.now)
     }

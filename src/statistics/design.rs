@@ -4,9 +4,9 @@ use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use sobol_burley::{NUM_DIMENSIONS, sample};
 
-/// Coordinates of a point, of a Latin hypercube too.
+/// The largest number of coordinates of a point, also of a Latin hypercube.
 pub const DIMENSIONS_LIMIT: usize = 100;
-/// Points of a sequence.
+/// The largest number of points of a sequence.
 pub const COUNT_LIMIT: u32 = 1 << 16;
 
 const _: () = assert!(2 * DIMENSIONS_LIMIT <= NUM_DIMENSIONS as usize);
@@ -26,8 +26,8 @@ pub fn latin(count: u32, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
     points
 }
 
-/// The first points of Sobol's sequence, scrambled as Owen does by a seed: of a power of two of them, each box that halves of halves
-/// make and that should have one point has one. Source: B. Burley, Practical hash-based Owen scrambling (2020).
+/// The first points of Sobol's sequence with Owen scrambling by a seed. Among 2^k points, each box that arises by repeated halving and
+/// has the volume of one point contains one. Source: B. Burley, Practical hash-based Owen scrambling (2020).
 ///
 /// # Panics
 /// There are more than 200 coordinates or 65,536 points.

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-/// Samples of the bootstrap.
+/// The number of bootstrap samples.
 const SAMPLES: usize = 1_000;
 /// The seed of their draws: the intervals are a function of the figures.
 const SEED: u64 = 1;
@@ -15,11 +15,11 @@ const SEED: u64 = 1;
 pub struct Index {
     /// The share of the variance that it explains alone. Source: A. Saltelli et al. (2010), estimator b.
     pub first: f64,
-    /// The percentiles of it over samples of pairs.
+    /// The percentile interval of `first` over bootstrap samples of pairs.
     pub first_confidence: Interval,
-    /// The share that it takes part in. Source: M. J. W. Jansen (1999).
+    /// The share of the variance to which it contributes, alone or together with others. Source: M. J. W. Jansen (1999).
     pub total: f64,
-    /// The percentiles of it over the same samples.
+    /// The percentile interval of `total` over the same samples.
     pub total_confidence: Interval,
 }
 
@@ -39,7 +39,7 @@ pub fn indices(groups: &[Group<'_>], dimensions: usize) -> Option<Vec<Index>> {
     let mut sampled: Vec<Vec<(f64, f64)>> = vec![Vec::with_capacity(SAMPLES); dimensions];
     for _ in 0..SAMPLES {
         let drawn: Vec<usize> = all.iter().map(|_| random.random_range(0..groups.len())).collect();
-        // A sample of one pair alone, drawn again and again, may have no variance: it says nothing.
+        // A sample that draws only one pair, again and again, may have no variance. It is skipped.
         for (of_value, one) in sampled.iter_mut().zip(estimate(groups, dimensions, &drawn).into_iter().flatten()) {
             of_value.push(one);
         }
@@ -77,7 +77,7 @@ fn estimate(groups: &[Group<'_>], dimensions: usize, drawn: &[usize]) -> Option<
     Some((0..dimensions).map(of_value).collect())
 }
 
-/// The middle part of the samples.
+/// The percentile interval of the samples at [`CONFIDENCE`].
 fn middle(mut sampled: Vec<f64>, found: f64) -> Interval {
     sampled.sort_unstable_by(f64::total_cmp);
     let Some(last) = sampled.len().checked_sub(1) else { return Interval { low: found, high: found } };

@@ -1,8 +1,8 @@
 //! Confidence intervals, all at [`CONFIDENCE`] and two-sided.
 //!
-//! A share has Wilson's interval; where nothing or everything was so, there is no deviation to go by, and it has the
-//! exact one of Clopper and Pearson. A mean has Student's; where all values are equal it has none, for a deviation of 0
-//! says that too few were seen and not that there is none.
+//! A share has Wilson's interval. With no hits or only hits there is no deviation to estimate from, so it has the
+//! exact interval of Clopper and Pearson. A mean has Student's interval. If all values are equal it has none: a deviation of 0
+//! means that too few values were seen, and not that there is no deviation.
 
 use serde::Serialize;
 use statrs::{
@@ -12,22 +12,22 @@ use statrs::{
 
 /// The confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
-/// The point that a standard normal number is below with a chance of 97.5 %.
+/// The 97.5 % quantile of the standard normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// From one number to another.
+/// An interval of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub low: f64,
     pub high: f64,
 }
 
-/// The interval of a share: `so` of `of`. All of 0 to 1 for none.
+/// The interval of a share: `so` of `of`. It is 0 to 1 without trials.
 pub fn of_share(so: u64, of: u64) -> Interval {
     if so == 0 || so == of { clopper_pearson(so, of) } else { wilson(so, of) }
 }
 
-/// The score interval of a share, from 0 to 1; all of it for none. Source: E. B. Wilson, Probable inference, the law of
+/// The score interval of a share. It is 0 to 1 without trials. Source: E. B. Wilson, Probable inference, the law of
 /// succession, and statistical inference (1927).
 pub fn wilson(so: u64, of: u64) -> Interval {
     if of == 0 {
@@ -37,13 +37,13 @@ pub fn wilson(so: u64, of: u64) -> Interval {
     let share = so as f64 / n;
     let spread = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
     let (centre, scale) = (share + Z * Z / (2.0 * n), 1.0 + Z * Z / n);
-    // Rounding may leave the ends of 0 and 1 a hair inside.
+    // Rounding may leave the ends slightly inside 0 and 1.
     let low = if so == 0 { 0.0 } else { ((centre - spread) / scale).max(0.0) };
     let high = if so == of { 1.0 } else { ((centre + spread) / scale).min(1.0) };
     Interval { low, high }
 }
 
-/// The exact interval of a share, from 0 to 1; all of it for none. Source: C. J. Clopper and E. S. Pearson, The use of
+/// The exact interval of a share. It is 0 to 1 without trials. Source: C. J. Clopper and E. S. Pearson, The use of
 /// confidence or fiducial limits illustrated in the case of the binomial (1934).
 pub fn clopper_pearson(so: u64, of: u64) -> Interval {
     let (hits, misses) = (so as f64, (of - so.min(of)) as f64);
@@ -53,8 +53,8 @@ pub fn clopper_pearson(so: u64, of: u64) -> Interval {
     Interval { low, high }
 }
 
-/// Student's interval of a mean, of the mean and the deviation of `count` values; `None` of a single value, and where
-/// all are equal.
+/// Student's interval of a mean, from the mean and the deviation of `count` values. `None` for a single value, and if all
+/// are equal.
 pub fn of_mean(mean: f64, deviation: f64, count: u64) -> Option<Interval> {
     if count < 2 || deviation == 0.0 {
         return None;
@@ -64,9 +64,9 @@ pub fn of_mean(mean: f64, deviation: f64, count: u64) -> Option<Interval> {
     Some(Interval { low: mean - spread, high: mean + spread })
 }
 
-/// The ranks, from 1, of those of `count` values, ascending, between which a quantile of their distribution lies; `None` where no value
-/// bounds it. `share` is the share of the distribution below the quantile, between 0 and 1. The distribution may be any. Source: W. J.
-/// Conover, Practical nonparametric statistics (1999), section 3.2.
+/// The ranks, counted from 1, of the two of `count` ascending values between which a quantile of their distribution lies. A rank is `None`
+/// if no value bounds the quantile on that side. `share` is the share of the distribution below the quantile, between 0 and 1. The
+/// distribution may be any. Source: W. J. Conover, Practical nonparametric statistics (1999), section 3.2.
 pub fn ranks_of_quantile(share: f64, count: u64) -> (Option<u64>, Option<u64>) {
     let below = Binomial::new(share, count).expect("a share is from 0 to 1");
     let tail = (1.0 - CONFIDENCE) / 2.0;
@@ -86,8 +86,8 @@ pub fn ranks_of_quantile(share: f64, count: u64) -> (Option<u64>, Option<u64>) {
     ((low > 0).then_some(low), (high <= count).then_some(high))
 }
 
-/// The point that a number with a beta distribution is below with this chance. Halved until it moves no more: the
-/// crate's own quantile is good to four digits only.
+/// The quantile of a beta distribution at a probability, by bisection down to the last bit: the
+/// crate's own quantile is accurate to four digits only.
 fn beta_quantile(a: f64, b: f64, chance: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     loop {

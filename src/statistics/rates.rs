@@ -1,4 +1,4 @@
-//! Fisher's exact test whether two counts come from one share, one-sided: it holds for few runs as well, and a recorded count is as
+//! Fisher's exact test, one-sided, whether two counts come from one share. It is valid for few runs as well, and a recorded count is as
 //! uncertain as the new one. Source: R. A. Fisher, The logic of inductive inference (1935).
 
 use statrs::distribution::{DiscreteCDF, Hypergeometric};
@@ -10,17 +10,17 @@ pub struct Count {
     pub of: u64,
 }
 
-/// The chance that a count is as high as this one or higher beside another one of the same share.
+/// The probability of a count as high as `found` or higher beside `other`, if both have the same share.
 pub fn chance_of_more(found: Count, other: Count) -> f64 {
     found.so.checked_sub(1).map_or(1.0, |below| given_both(found, other).sf(below))
 }
 
-/// The chance that a count is as low as this one or lower beside another one of the same share.
+/// The probability of a count as low as `found` or lower beside `other`, if both have the same share.
 pub fn chance_of_fewer(found: Count, other: Count) -> f64 {
     given_both(found, other).cdf(found.so)
 }
 
-/// The distribution of the first of two counts of one share, given the sum of both.
+/// The distribution of the first of two counts with the same share, given the sum of both.
 fn given_both(found: Count, other: Count) -> Hypergeometric {
     let all = Hypergeometric::new(found.of + other.of, found.so + other.so, found.of);
     all.expect("a count is part of what it is of")

@@ -1,15 +1,15 @@
-//! Confidence sequences: intervals of a mean that all hold at once, for any number of looks and any time of stopping.
+//! Confidence sequences: intervals of a mean that all hold at once, for any number of looks and any stopping time.
 //!
-//! An interval of a fixed number of runs does not allow that: who looks at one thirty times and stops at what he likes is wrong in a
-//! quarter of all studies instead of a twentieth.
+//! An interval for a fixed number of runs does not allow that. A reader who looks at one thirty times and stops at a welcome result is
+//! wrong in a quarter of all studies instead of a twentieth.
 
 use super::{CONFIDENCE, Interval};
 use statrs::function::beta::ln_beta;
 
-/// Both parameters of the beta distribution over which is mixed: Jeffreys's.
+/// Both parameters of the beta distribution of the mixture: Jeffreys's prior.
 const PRIOR: f64 = 0.5;
 
-/// Values from 0 to 1 of one mean, as far as they have come in.
+/// The values seen so far, each from 0 to 1, of a distribution whose mean is estimated.
 ///
 /// The interval holds the means at which the beta-binomial mixture of likelihood ratios has stayed below 20. The mixture is a
 /// martingale for shares, and does not grow on average for other values from 0 to 1, so by Ville's inequality it ever reaches 20 in
@@ -22,7 +22,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// One more value, from 0 to 1.
+    /// Adds a value from 0 to 1.
     pub fn add(&mut self, value: f64) {
         debug_assert!((0.0..=1.0).contains(&value), "{value}");
         self.count += 1;
@@ -34,7 +34,7 @@ impl Sequence {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The interval of the true mean, from 0 to 1; all of it without values.
+    /// The interval of the true mean. It is 0 to 1 without values.
     pub fn interval(&self) -> Interval {
         let Some(mean) = self.mean() else { return Interval { low: 0.0, high: 1.0 } };
         let rest = self.count as f64 - self.sum;
@@ -43,7 +43,7 @@ impl Sequence {
         Interval { low, high }
     }
 
-    /// The mean between these, the first of which is excluded and the second is not, at which the mixture reaches its limit.
+    /// The mean between `outside`, which is excluded, and `inside`, which is not, at which the mixture reaches its limit.
     fn border(&self, mut outside: f64, mut inside: f64) -> f64 {
         loop {
             let middle = f64::midpoint(outside, inside);

@@ -10,15 +10,15 @@ use crate::{
 };
 
 impl Delegate {
-    /// Adds the phases that it is in at an instant of its node's clock, between two inputs. It has heard that it starts. One that
-    /// is switched off in all rounds hears nothing and waits for nothing.
+    /// Adds the phases that the delegate is in at an instant of its node's clock, between two inputs after its start. A delegate that
+    /// is switched off in all rounds waits for nothing.
     pub fn waits(&self, now: SimTime, waits: &mut Vec<Wait>) {
         if self.keys.is_none() || self.is_off() {
             return;
         }
         let wake = Wake::Forge { plan: self.plan };
         waits.push(match &self.work {
-            // Its relay has so long to answer.
+            // The wake-up comes when the relay's time to answer is over.
             Some(Work { slot, .. }) => Wait::new(Phase::Forging(*slot), [End::Wake(wake, Some(now + ANSWER_TIME))]),
             None => Wait::new(Phase::OffTurn, [End::Wake(wake, None), End::Told, End::NextRound]),
         });

@@ -1,9 +1,9 @@
 //! ARK 3 since pull request 4432.
 //!
-//! 1. For each block that is the highest one common with forked peers, the node counts these, F, and the peers that have more in
-//!    common with it, O, itself among them.
-//! 2. At the first with F > O it goes back there. The heights are gone through in the falling order of their digits, as text: 99 comes
-//!    before 100.
+//! 1. The node groups its forked peers by the highest block that they have in common with it. For each group it counts its members, F,
+//!    and the nodes that have more blocks in common with it, O, itself included.
+//! 2. It rolls back to the block of the first group with F > O. It visits the groups in descending order of their heights as text: 99
+//!    comes before 100.
 //! 3. Forging is the reference's.
 //!
 //! Source: ArkEcosystem/core 8cde7613a6, `checkNetworkHealth`.
@@ -26,14 +26,14 @@ impl ForkChoice for Ark4432 {
 }
 
 impl Look<'_> {
-    /// The groups of forked peers, in the falling order of their heights as text.
+    /// The groups of forked peers, in descending order of their heights as text.
     pub(super) fn groups_as_text(&self) -> impl Iterator<Item = (Height, usize)> {
         let mut groups: Vec<(Height, usize)> = self.groups().into_iter().collect();
         groups.sort_by_cached_key(|(height, _)| std::cmp::Reverse(height.0.to_string()));
         groups.into_iter()
     }
 
-    /// How many nodes have more in common with this one than a block of this height, itself among them.
+    /// The number of nodes that have a block above `height` in common with this one, itself included.
     pub(super) fn with_more_in_common(&self, height: Height) -> usize {
         self.peers.iter().filter(|peer| peer.verified.highest_common > height).count() + 1
     }

@@ -1,9 +1,9 @@
 //! The longest chain, or, with a rule of finality that decides between chains, the one on which more is agreed: EOS's last
 //! irreversible block, then the height, then the smaller id; Lisk's highest prevoted block, then the height.
 //!
-//! 1. A node looks where its peers stand when a block comes that does not follow its tip.
-//! 2. It goes back to the block common with the peer on the strongest chain, if that beats its own. Chains that part from its own below
-//!    what is final are passed over.
+//! 1. A block that does not follow its tip makes a node check where its peers stand.
+//! 2. The node rolls back to the block common with the peer on the strongest chain, if that chain beats its own. It ignores chains that
+//!    split from its own below the last final block.
 //! 3. Its delegate forges in its turn without a quorum.
 
 use super::{ForkChoice, Look, Strength};

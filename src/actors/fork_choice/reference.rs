@@ -22,7 +22,7 @@ impl ForkChoice for Reference {
         let is_forked = peers > 0 && 100 * forked >= look.rules.forked_percent * peers;
         let target = match look.rules.rollback_target {
             RollbackTarget::FirstPeer => look.peers.first().map(|peer| peer.verified.highest_common),
-            // The last of the largest groups counts, so the lowest comes last.
+            // Among groups of equal size the last one is chosen, so the lowest comes last.
             RollbackTarget::LargestGroup => {
                 look.groups().into_iter().rev().max_by_key(|(_, size)| *size).map(|(height, _)| height)
             }
@@ -47,7 +47,7 @@ impl Look<'_> {
         self.peers.iter().filter(|peer| peer.verified.is_forked())
     }
 
-    /// How many forked peers there are for each highest common block.
+    /// The number of forked peers for each highest common block.
     pub(super) fn groups(&self) -> BTreeMap<Height, usize> {
         let mut groups = BTreeMap::new();
         self.forked().for_each(|peer| *groups.entry(peer.verified.highest_common).or_default() += 1);

@@ -1,13 +1,13 @@
 //! Solar's majority of delegates, for networks with one delegate on each node.
 //!
-//! 1. A node looks where its peers stand when a block comes that does not follow its tip.
-//! 2. It goes back to the highest block common with forked peers if these are more than those that have more in common with it, itself
-//!    among them. Heights are gone through as text, as in ARK 3.
+//! 1. A block that does not follow its tip makes a node check where its peers stand.
+//! 2. The node rolls back to the highest block common with a group of forked peers, if that group is larger than the number of nodes that
+//!    have more in common with it, itself included. It visits heights as text, as in ARK 3.
 //! 3. Its delegate forges if more than half of the active delegates, itself among them, stand at exactly its height on its chain.
-//! 4. With the tie broken, which Solar does not do, as many are enough at 2 where the own block after the common one has the larger id.
-//!    So one of two halves yields.
+//! 4. With ties broken, which Solar does not do, an equal number suffices in step 2 if the own block after the common one has the larger
+//!    id. So one of two halves yields.
 //!
-//! Source: the rule of Solar 4.3.1. There a peer weighs as many delegates as it runs, and the look is a second late.
+//! Source: the rule of Solar 4.3.1. There a peer counts for as many delegates as it runs, and the check comes a second later.
 
 use super::{ForkChoice, Look};
 use crate::{actors::message::NetworkState, ledger::Rules, protocol::Height};
@@ -18,7 +18,7 @@ pub(super) struct Solar {
 }
 
 impl Solar {
-    /// The node yields to as many as are with it.
+    /// Returns true if the node yields to an equal number of peers.
     fn yields(&self, look: &Look<'_>, height: Height) -> bool {
         let chains = look.forked().filter(|peer| peer.verified.highest_common == height).filter_map(|peer| peer.chain);
         self.breaks_ties && chains.map(|chain| chain.parting).any(|(own, his)| own > his)

@@ -13,8 +13,8 @@
 //! 7. One with a transaction that is on the chain is discarded. Any other failure rejects the block.
 //! 8. The last block decided is passed on if it is accepted or discarded, and of the running slot, once the node has started.
 //!
-//! A block takes no time to be worked on, so the reference's queue is never longer than what came in one message, and
-//! its `lastDownloadedBlock` is the tip.
+//! Processing a block takes no time, so the reference's queue never holds more than the blocks of one message, and its
+//! `lastDownloadedBlock` is the tip.
 
 use super::{Peer, observe};
 use crate::{
@@ -34,9 +34,9 @@ const BATCH_BLOCKS: usize = 101;
 enum BlockOutcome {
     /// It is the tip now.
     Accepted,
-    /// It holds, and is not needed: still worth passing on.
+    /// The node does not need it, but may still relay it.
     Discarded,
-    /// It breaks a rule, or competes with what is there.
+    /// It breaks a rule, or competes with a block of the chain.
     Rejected(Box<BlockRejected>),
     /// It shows that this node should leave its chain.
     Rollback(RollbackCause),
@@ -55,7 +55,7 @@ enum Entry {
     SeenBefore,
     /// Too many transactions, or it does not follow the tip: the caller gets an error.
     Refused(BlockRejected),
-    /// From a slot that has not begun: dropped without a word.
+    /// From a slot that has not begun: dropped silently.
     FromFuture(BlockRejected),
     /// The node has not caught up yet.
     Disregarded,
@@ -82,7 +82,7 @@ impl Peer {
         }
     }
 
-    /// The way in of a pushed block, in the reference's order.
+    /// Checks a pushed block, in the reference's order.
     fn enter(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) -> Entry {
         if let Err(why) = self.check_size(block) {
             return Entry::Refused(why);
@@ -96,7 +96,7 @@ impl Peer {
             return Entry::Refused(self.not_chained(block));
         }
         let early = self.tree.check_time(block, self.slot(now));
-        // Q10: a block that comes too early is known from now on, and not looked at when it comes again.
+        // Q10: a block that comes too early counts as seen from now on, and is ignored when it comes again.
         if early.is_ok() || self.node_rules().ping_before_slot_check {
             self.pass_around(now, block, seen);
         }
@@ -115,7 +115,7 @@ impl Peer {
         Err(BlockRejected::Crowded { id: block.id, height: block.header.height, count })
     }
 
-    /// The own delegate hands a block in: out of its slot, or too late in it, it is dropped without a word.
+    /// Handles a block of the own delegate. Drops it silently if its slot is not running, or too little of the slot is left.
     pub(super) fn block_forged(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let slots = self.tree.slots();
         let fits = in_time(&self.tree, slots.slot(block.header.timestamp), now);
@@ -141,7 +141,7 @@ impl Peer {
         self.work_on(now, std::slice::from_ref(block), effects);
     }
 
-    /// Works on the blocks of a download. Says whether all of them were accepted.
+    /// Processes the blocks of a download. Returns true if all of them were accepted.
     pub(super) fn work_on_download(&mut self, now: SimTime, blocks: &[Arc<Block>], effects: &mut Vec<Effect>) -> bool {
         let milestones = &self.tree.config().clone().milestones;
         let mut batch = 0..0;
@@ -162,8 +162,8 @@ impl Peer {
         true
     }
 
-    /// Works on a batch, which is dropped as a whole if its first block does not follow the tip. Says whether all of it
-    /// was accepted. Source: consensus.md 3.2.
+    /// Processes a batch, which is dropped as a whole if its first block does not follow the tip. Returns true if all of it was
+    /// accepted. Source: consensus.md 3.2.
     fn work_on(&mut self, now: SimTime, batch: &[Arc<Block>], effects: &mut Vec<Effect>) -> bool {
         let Some(first) = batch.first() else { return true };
         if !self.tree.chains(&self.tip, first) {
@@ -193,7 +193,7 @@ impl Peer {
         accepted
     }
 
-    /// Moves the chain onto the block if it can follow; otherwise says what to think of it. Source: consensus.md 3.3.
+    /// Extends the chain by a block that can follow the tip. Otherwise returns how to treat the block. Source: consensus.md 3.3.
     fn decide(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) -> BlockOutcome {
         if let Err(early) = self.tree.check_time(block, self.slot(now)) {
             return BlockOutcome::Rejected(early.into());
@@ -263,8 +263,8 @@ impl Peer {
     }
 }
 
-/// Returns true if a block was refused only when it came to applying it, after the pool had let its transactions go (Q4).
-/// Nonces are looked at before that.
+/// Returns true if a block failed only when it was applied, after the pool had dropped its transactions (Q4). Nonces are checked
+/// before that.
 fn is_found_out_late(why: &BlockRejected) -> bool {
     match why {
         BlockRejected::NotApplicable { source, .. } => !matches!(source, ApplyError::UnexpectedNonce { .. }),

@@ -1,7 +1,7 @@
 //! Blocks that a peer announces and sends when it is asked ([`Gossip::Announce`]).
 //!
 //! 1. A peer that puts a block of the running slot on its chain announces it to all its peers, once.
-//! 2. A peer that hears of a block for the first time asks the announcer for it. It only remembers who else announces the block.
+//! 2. A peer that hears of a block for the first time asks the announcer for it. It only records the later announcers.
 //! 3. The asked peer has the time `rules.node.body_timeout_s`. If that is over, or the asked peer is
 //!    dropped, the next announcer is asked. With none left, the block is forgotten, and the next announcement is the first one again.
 //! 4. A block that was asked for and came is treated like a pushed one. Others are ignored. If it came before its parent, the next
@@ -36,7 +36,7 @@ pub(super) struct Announced {
 }
 
 impl Peer {
-    /// Tells all peers of a block.
+    /// Announces a block to all peers.
     pub(super) fn announce(&mut self, block: &Block, effects: &mut Vec<Effect>) {
         if !self.announced.iter().any(|one| one.id == block.id) {
             self.remember_announced(block.id, None);
@@ -47,7 +47,7 @@ impl Peer {
         }
     }
 
-    /// A peer has a block.
+    /// Handles a peer's announcement of a block.
     pub(super) fn hear_of(&mut self, now: SimTime, from: NodeId, id: BlockId, effects: &mut Vec<Effect>) {
         if !self.has_started() {
             return;
@@ -78,7 +78,7 @@ impl Peer {
         self.inquire(now, from, Purpose::Body(id), time, question, effects);
     }
 
-    /// The asked peer did not send the block, or is no peer any more, or the block came before its parent.
+    /// Asks the next announcer for a block. The peer asked before did not send it, is no peer any more, or sent it before its parent.
     pub(super) fn body_failed(&mut self, now: SimTime, id: BlockId, effects: &mut Vec<Effect>) {
         let Some(place) = self.announced.iter().position(|one| one.id == id) else { return };
         if self.highest_common(&[id]).is_some() {
@@ -104,7 +104,7 @@ impl Peer {
         }
     }
 
-    /// A block that was asked for comes.
+    /// Handles a block that this peer has asked for.
     pub(super) fn body_came(
         &mut self,
         now: SimTime,

@@ -1,10 +1,11 @@
-//! Blocks of other branches that a node keeps, where a rule has it so. EOS has a fork database for them, Tron a khaos database.
+//! Retained blocks of other branches, for rules by which a node keeps them. EOS has a fork database for them, Tron a khaos database.
 //!
-//! 1. A pushed block that does not follow the tip is kept if it is signed and follows a block of the own chain, or one that is kept.
-//! 2. Its chain is checked once it may be stronger than the own one. If it is, and parts from it at the last final block or above, the
-//!    node goes there at once. It has all of its blocks, so it downloads none. If it breaks a rule, its blocks are forgotten.
-//! 3. It passes a kept block on, to all peers at once, and goes on passing around the one of its own chain.
-//! 4. Blocks more than [`KEPT_BELOW`] below the tip are forgotten.
+//! 1. A pushed block that does not follow the tip is retained if it is signed and its parent is on the own chain or retained.
+//! 2. The block's branch is verified once it may be stronger than the own chain. If it is stronger, and splits off at the last final
+//!    block or above, the node moves to it at once. It downloads nothing, because it has all blocks. If the branch breaks a rule, its
+//!    blocks are dropped.
+//! 3. The node relays a retained block to all peers at once, and goes on passing around the one of its own chain.
+//! 4. Blocks more than [`KEPT_BELOW`] below the tip are dropped.
 
 use super::Peer;
 use crate::{
@@ -14,15 +15,15 @@ use crate::{
 };
 use std::{iter, sync::Arc};
 
-/// The number of heights below the tip of which blocks are kept.
+/// The number of heights below the tip for which blocks are retained.
 const KEPT_BELOW: u32 = 1_000;
 
 /// A block by its height and id.
 pub(super) type Place = (Height, BlockId);
 
 impl Peer {
-    /// Keeps a pushed block that does not follow the tip, and goes to its chain if that is stronger. Returns true if it is kept, or was
-    /// already.
+    /// Retains a pushed block that does not follow the tip, and moves to its chain if that is stronger. Returns true if the block is
+    /// retained, or was known already.
     pub(super) fn keep(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) -> bool {
         if !self.node_rules().keeps_branches || !self.has_started() {
             return false;

@@ -4,8 +4,8 @@
 //!   ask eight peers for theirs ─► connect to those that are new ─► ping them ─► add the verified ones ─► go on
 //! ```
 //!
-//! To connect takes three round trips within two seconds: TCP, the upgrade to a WebSocket, and the greeting of the protocol. So no
-//! connection succeeds at a third of a second one way and more.
+//! A connection takes three round trips within two seconds: TCP, the upgrade to a WebSocket, and the greeting of the protocol. So none
+//! succeeds where a message takes a third of a second or more one way.
 
 use super::{
     About, Peer,
@@ -28,9 +28,9 @@ use std::{
 pub(super) const EVERY: Duration = Duration::from_secs(600);
 /// The same below the minimum network reach.
 const EVERY_BELOW_MINIMUM: Duration = Duration::from_secs(60);
-/// Peers that are asked for theirs.
+/// The number of peers that are asked for their peers.
 const ASKED: usize = 8;
-/// Peers taken of what one of them answers.
+/// The largest number of peers taken from one answer.
 const TAKEN: usize = 50;
 
 /// Round trips of a connection. Source: consensus.md 6.
@@ -38,7 +38,7 @@ const CONNECTING_TRIPS: u8 = 3;
 /// Time to connect. Source: consensus.md 6.
 pub(super) const CONNECTING_TIME: Duration = Duration::from_secs(2);
 
-/// Nodes being looked at that are no peers yet.
+/// Nodes that are being connected or verified, and are no peers yet.
 pub(super) type Newcomers = BTreeMap<NodeId, Meeting>;
 
 /// The state of getting to know a node.
@@ -46,9 +46,9 @@ pub(super) type Newcomers = BTreeMap<NodeId, Meeting>;
 pub(super) enum Meeting {
     /// This round trip of the connection is under way, counted from 1.
     Connecting(u8),
-    /// It was asked where it stands.
+    /// It was asked for its status.
     Asked,
-    /// It has said where it stands, and is being verified.
+    /// It has sent its status, and is being verified.
     Answered,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Discovery {
     pub(super) for_health: bool,
     /// The first catching-up waits for the found peers.
     pub(super) for_start: Option<Start>,
-    /// Peers asked for theirs, or, once that is over, newcomers.
+    /// The peers whose answers are missing, or, once these have come, the newcomers that are not verified yet.
     awaited: BTreeSet<NodeId>,
     pub(super) asking: bool,
     found: BTreeSet<NodeId>,
@@ -136,7 +136,7 @@ impl Peer {
         }
     }
 
-    /// A peer names its peers: some of them are new, and wanted if this node has too few.
+    /// Handles a peer's list of its peers. Takes new nodes from it if this node wants more.
     pub(super) fn peers_answered(&mut self, now: SimTime, from: NodeId, list: &[NodeId], effects: &mut Vec<Effect>) {
         let below = self.is_below_minimum();
         let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.asking) else { return };
@@ -169,7 +169,7 @@ impl Peer {
 
     /// Begins the next step once no answer is missing.
     fn go_on(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        // A health check asks peers alone; it is the discovery in between that goes back to the seeds.
+        // A health check asks only peers. The periodic discovery also goes back to the seeds.
         let (retries, below) = (self.node_rules().retry_dropped_peers, self.is_below_minimum());
         let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.awaited.is_empty()) else { return };
         if !discovery.asking {
@@ -220,14 +220,14 @@ impl Peer {
 
     // Newcomers.
 
-    /// A node that is no peer has called: it is pinged back.
+    /// Begins to connect to a node that has called and is no peer.
     pub(super) fn meet(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
         if !self.newcomers.contains_key(&node) {
             self.ask_newcomer(now, node, effects);
         }
     }
 
-    /// Asks a node where it stands, unless its network is too full of peers.
+    /// Begins to connect to a node. Returns false if its /24 network has too many peers already and the node was not given.
     fn ask_newcomer(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) -> bool {
         let limit = self.node_rules().peers_per_subnet;
         if !self.neighbours.was_given(node) && self.neighbours.in_subnet_of(node) >= limit {
@@ -253,7 +253,7 @@ impl Peer {
         self.inquire(now, node, Purpose::Newcomer, ANSWER_TIME, |_| Message::StatusRequest, effects);
     }
 
-    /// Returns true if a status of this node is waited for.
+    /// Records that a newcomer has sent its status. Returns false if no status of this node is awaited.
     pub(super) fn newcomer_answered(&mut self, node: NodeId) -> bool {
         match self.newcomers.get_mut(&node) {
             Some(meeting @ (Meeting::Asked | Meeting::Answered)) => {

@@ -22,13 +22,13 @@ pub(super) enum About {
     Download,
     /// Whether missed slots are worth a health check.
     Health,
-    /// How many blocks to leave.
+    /// The number of blocks to roll back.
     Rollback,
     /// When to look for peers, and which of those found to take.
     Discovery,
 }
 
-/// Kinds of decisions.
+/// The number of kinds of decisions.
 const KINDS: usize = About::Discovery as usize + 1;
 
 /// The random numbers of all decisions of a peer. A decision is named by its slot, its kind, and its number among those of that
@@ -63,7 +63,7 @@ impl Decisions {
         index::sample(&mut self.about(tree, now, what), length, count)
     }
 
-    /// The numbers of the next decision of a kind. On a clock that was set back, the latest slot goes on.
+    /// The numbers of the next decision of a kind. If the clock was set back, the latest slot continues.
     #[inline]
     fn next(&mut self, slot: Slot, what: About) -> SplitMix64 {
         if self.slot < slot {

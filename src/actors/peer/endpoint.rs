@@ -1,4 +1,4 @@
-//! The kinds of calls that limits are on, and the limits. Source: consensus.md 6.
+//! The kinds of calls that have rate limits, and the limits. Source: consensus.md 6.
 
 use crate::actors::Message;
 
@@ -17,7 +17,7 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
-    /// In the order of their numbers.
+    /// All endpoints, in the order of their numbers.
     pub(super) const ALL: [Self; 7] =
         [Self::Any, Self::Block, Self::Blocks, Self::Peers, Self::Status, Self::CommonBlocks, Self::Transactions];
 

@@ -4,12 +4,12 @@
 //! 2. A count of a third of the delegates, less one, passes a gate by chance (80 %). That sets the count to 0 and asks for
 //!    a health check, at most one in ten minutes. Sync asks for one, too, when downloads bring nothing (`sync.rs`).
 //! 3. A health check looks for peers, and asks all peers where they stand.
-//! 4. It ends when each has answered or is gone. The fork choice says whether the node leaves its chain (`actors/fork_choice`): with half
-//!    of its peers or more on other chains, by the reference's.
-//! 5. It also says how far the node goes back.
-//! 6. If that is the tip itself, so that no block comes off, the depth is random, 4 to 102 (Q17). It is 5,000 at most, and
-//!    what is final stays, as the genesis block is.
-//! 7. Blocks come off from the top, each with its event. Then the tip moves, and the pool and the delegate hear of it.
+//! 4. It ends when each has answered or is gone. The fork choice decides whether the node leaves its chain (`actors/fork_choice`): by the
+//!    reference's, with half of its peers or more on other chains.
+//! 5. It also decides how far the node goes back.
+//! 6. If that is the tip itself, so that no block would be removed, the depth is random, 4 to 102 (Q17). The depth is at most 5,000,
+//!    and final blocks stay, the genesis block among them.
+//! 7. Blocks are removed from the top, each with its event. Then the tip moves, and the pool and the delegate are notified.
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
 use super::{About, Peer, branches::Place, neighbours::Neighbour, observe, ping::PingFor};
@@ -30,19 +30,19 @@ use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
 pub(super) struct ForkWatch {
     /// Slots missed since the round began, or since they last caused a check.
     missed: u32,
-    /// The last time they did.
+    /// The instant of the last check that they caused.
     checked: Option<SimTime>,
     pub(super) checking: bool,
-    /// The last time a block that does not follow the tip did, where the rule has it so.
+    /// The instant of the last check that a block off the own chain caused, if the fork choice has such checks.
     doubted: Option<SimTime>,
-    /// The tips on which peers said that they stand, once that is verified, and when they said so, where the rule reads their chains.
+    /// The verified tips of the peers, and the instants at which they reported them, if the fork choice reads their chains.
     tips: BTreeMap<NodeId, (BlockId, SimTime)>,
-    /// Blocks of other branches that are kept, where the rule has it so.
+    /// Retained blocks of other branches, if the rules retain any.
     pub(super) branches: BTreeMap<Place, Arc<Block>>,
 }
 
 impl Peer {
-    /// Counts the slots missed before a block; enough of them cause a health check, more often than not.
+    /// Counts the slots missed before a block. If there are enough, they cause a health check with a configured probability.
     pub(super) fn count_missed(&mut self, now: SimTime, notable: &Notable, effects: &mut Vec<Effect>) {
         let delegates = self.tree.applied(&self.tip).state.round().position.delegates;
         for _ in &notable.missing {
@@ -71,7 +71,7 @@ impl Peer {
         }
     }
 
-    /// All peers have answered or are gone: with half of them on other chains, the node leaves its own.
+    /// Ends a health check, once all peers have answered or are gone. The fork choice decides whether the node leaves its chain.
     pub(super) fn health_known(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.watch.checking = false;
         let look = self.look(now);
@@ -88,13 +88,13 @@ impl Peer {
         fork_choice::of(self.node_rules().fork_choice)
     }
 
-    /// The tip on which a peer stands. A chain on which one stood earlier may be left by now.
+    /// The tip that a peer has reported recently. By now it may have left the chain of an older report.
     fn tip_of(&self, now: SimTime, node: NodeId) -> Option<Arc<Link>> {
         let (tip, said) = self.watch.tips.get(&node)?;
         (now <= *said + self.fresh_time()).then(|| self.tree.link(tip)).flatten()
     }
 
-    /// The strength of the chain on which a peer said last that it stands, if that has more blocks than the own one.
+    /// The strength of the chain that a peer reported last, if that has more blocks than the own one.
     pub(super) fn strength_above(&self, node: NodeId) -> Option<Strength> {
         let (tip, _) = self.watch.tips.get(&node)?;
         let tip = self.tree.link(tip).filter(|tip| tip.height() > self.tip.height())?;
@@ -115,7 +115,7 @@ impl Peer {
             let is_read = verified.is_forked() && self.choice().reads_chains();
             Stance { verified, chain: is_read.then(|| chain_of(neighbour)).flatten() }
         };
-        // A chain that is longer than the node knows yet, but its own, is what another one has to beat.
+        // If a peer has further blocks of the own chain, another chain has to beat the chain with these blocks.
         let ahead = self.neighbours.in_storage().filter_map(|neighbour| self.tip_of(now, neighbour.node));
         let ahead = ahead.filter(|his| his.height() > self.tip.height() && his.descends_from(&self.tip));
         let strengths = ahead.map(|his| Strength::of(&his, &self.tree.applied(&his).state));
@@ -123,7 +123,7 @@ impl Peer {
         Look { own, last_final, peers: self.neighbours.in_storage().map(stance).collect(), rules: self.node_rules() }
     }
 
-    /// A peer said then that it stands there, which has been verified.
+    /// Records the verified tip of a peer, and the instant at which the peer reported it.
     pub(super) fn stands_on(&mut self, node: NodeId, tip: &Block, said: SimTime) {
         if self.choice().reads_chains() {
             // An id proves nothing beside another header than its own.
@@ -134,12 +134,12 @@ impl Peer {
         }
     }
 
-    /// Nothing is known of the chain of a node that is no peer any more.
+    /// Forgets the tip of a node that is no peer any more.
     pub(super) fn forget_tip(&mut self, node: NodeId) {
         self.watch.tips.remove(&node);
     }
 
-    /// A block was pushed that does not follow the tip and is not behind it: by some rules the node looks where its peers stand.
+    /// Starts a health check because of a pushed block that does not follow the tip and rivals it, if the fork choice has such checks.
     pub(super) fn doubt_for(&mut self, now: SimTime, block: &Block, effects: &mut Vec<Effect>) {
         let pause = Duration::from_secs(self.tree.slots().blocktime().into());
         let is_due = self.watch.doubted.is_none_or(|before| now >= before + pause);
@@ -149,7 +149,8 @@ impl Peer {
         }
     }
 
-    /// A block that is not of this chain, by one who may forge, and as high as the tip where heights decide between chains.
+    /// Returns true if a block is not on this chain and is signed by an active delegate. Where heights decide between chains, it must also
+    /// be at least as high as the tip.
     fn is_rival(&self, block: &Block) -> bool {
         let (tip, rules) = (&self.tip, self.rules());
         let is_high = block.header.height >= tip.height() || rules.ledger.finality.asks_forgers();
@@ -163,7 +164,7 @@ impl Peer {
     /// Rolls back by `blocks` blocks, or by a random number of them, and asks the peers for their tips again.
     pub(super) fn fork(&mut self, now: SimTime, blocks: Option<u32>, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let rules = self.node_rules().clone();
-        // Q17: no block to remove counts as no number given.
+        // Q17: a depth of 0 counts as no depth given.
         let blocks = blocks.filter(|blocks| *blocks > 0 || !rules.zero_rollback_is_random).unwrap_or_else(|| {
             let least = rules.random_rollback_min;
             let mut random = self.random.about(&self.tree, now, About::Rollback);
@@ -174,8 +175,8 @@ impl Peer {
         self.ping_all(now, PingFor::Recovery, effects);
     }
 
-    /// Moves to another branch, as those who steer the run ask, unless the node's chain is another one by now. The pool
-    /// goes from tip to tip at once.
+    /// Moves to another branch at the request of a client that controls the run, unless the node's chain is another one by now. The
+    /// pool moves from tip to tip at once.
     pub(super) fn reorganise(&mut self, now: SimTime, asked: &Reorganisation, effects: &mut Vec<Effect>) {
         let Reorganisation { common, tip, dropped } = asked;
         if !self.tip.descends_from(common) {
@@ -192,7 +193,7 @@ impl Peer {
         }
     }
 
-    /// Goes back to an ancestor and up to another tip above it. The pool goes from tip to tip at once, without these transactions.
+    /// Rolls back to an ancestor, and accepts the blocks up to `tip` above it. The pool moves from tip to tip at once, without `dropped`.
     pub(super) fn move_over(
         &mut self,
         now: SimTime,
@@ -214,7 +215,7 @@ impl Peer {
         self.tell_round(effects);
     }
 
-    /// Moves the tip `blocks` blocks back, to genesis at most.
+    /// Moves the tip `blocks` blocks back, but not below the last final block. Without finality that is genesis.
     fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
         let last_final = self.tree.applied(&from).state.finality().height();
@@ -228,7 +229,7 @@ impl Peer {
         self.tell_round(effects);
     }
 
-    /// Takes the blocks above an ancestor off the chain, from the top.
+    /// Removes the blocks above an ancestor from the chain, from the top.
     fn take_off(&mut self, to: Arc<Link>, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
         let mut at: Arc<Link> = from.clone();

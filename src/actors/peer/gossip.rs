@@ -1,4 +1,4 @@
-//! Blocks and transactions out. Source: consensus.md 6.
+//! Relaying blocks and transactions to other peers. Source: consensus.md 6.
 
 use super::{About, Peer};
 use crate::{
@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 pub(super) const GOSSIP_WAIT: Duration = Duration::from_millis(500);
 /// The greatest number of times that a block is repeated.
 pub(super) const GOSSIP_HOPS: u32 = 4;
-/// Peers a node sends its transactions to.
+/// The number of peers to which a node relays transactions.
 const TRANSACTION_FANOUT: usize = 20;
 
 /// The time for which transactions are collected after some were sent on, where they travel in bundles. A client that hands in
@@ -38,13 +38,13 @@ impl Passing {
 }
 
 impl Peer {
-    /// From now on this is the block that is passed around.
+    /// Makes `block` the one that is being passed around.
     pub(super) fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
         self.passing = Some(Passing { block: block.clone(), seen, first: now, last: now });
     }
 
-    /// Sends a block of the running slot on: to fewer peers the more often it was seen, or to all at once where another
-    /// block is being passed around already, or none.
+    /// Relays a block of the running slot by the gossip rule. By the reference's, it goes to fewer peers the more often it was seen, or
+    /// to all at once where another block is being passed around, or none.
     pub(super) fn gossip(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let passing = self.passing.as_ref().filter(|passing| passing.is_of(block));
         match (self.rules().gossip, passing) {
@@ -64,7 +64,7 @@ impl Peer {
         }
     }
 
-    /// The wait is over: fewer peers get the block the more often it has come back meanwhile.
+    /// Relays a block after the wait, to fewer peers the more often it has come back meanwhile.
     pub(super) fn gossip_again(&mut self, now: SimTime, id: &BlockId, effects: &mut Vec<Effect>) {
         let Some(passing) = self.passing.as_ref().filter(|passing| passing.block.id == *id) else { return };
         let hops_left = GOSSIP_HOPS.saturating_sub(passing.seen) as usize;
@@ -102,7 +102,7 @@ impl Peer {
         }
     }
 
-    /// Transactions leave the pool, and what waits here to be sent on.
+    /// Removes transactions from the pool and from the messages that wait to be sent.
     pub(super) fn drop_pending(&mut self, dropped: &Arc<[TransactionId]>, effects: &mut Vec<Effect>) {
         if let Some(bundle) = &mut self.bundle {
             bundle.retain(|one| !dropped.contains(&one.id()));
@@ -160,7 +160,7 @@ impl Saved for Passing {
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
         let block = Saved::load(from)?;
-        // A state that is only ahead is never read again.
+        // A state that holds only what is ahead is never loaded.
         let [_] = from.array()?;
         Ok(Self { block, seen: Saved::load(from)?, first: Saved::load(from)?, last: Saved::load(from)? })
     }

@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 /// Time to answer anything but a request for blocks. Source: consensus.md 6.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// Bits of a number that tell questions of one microsecond apart.
+/// The number of low bits that distinguish questions of the same microsecond.
 const A_MICROSECOND: u32 = 8;
 
 /// The purpose of a question.
@@ -32,11 +32,11 @@ pub(super) enum Purpose {
 /// Questions not answered yet, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inquiries {
-    /// The number of the last one. It begins with the time, for the answer to a question from before a restart may still come.
+    /// The number of the last question. Its high bits are the time, because the answer to a question from before a restart may still come.
     asked: u64,
     pub(super) open: Vec<(Inquiry, Open)>,
-    /// The alarms that wake the peer to see what is unanswered, the next one last. There is not one for each question: hardly any
-    /// stays unanswered, and a peer that is in doubt asks thousands.
+    /// The alarms that wake the peer to look for unanswered questions, the next one last. Not each question has its own: few stay
+    /// unanswered, and a peer in doubt asks thousands.
     alarms: Vec<SimTime>,
 }
 
@@ -44,12 +44,12 @@ pub(super) struct Inquiries {
 pub(super) struct Open {
     pub(super) to: NodeId,
     pub(super) purpose: Purpose,
-    /// The end of its time.
+    /// The deadline for the answer.
     pub(super) until: SimTime,
 }
 
 impl Inquiries {
-    /// A question to a node, by its number.
+    /// Opens a question to a node. Returns its number.
     fn open(&mut self, now: SimTime, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
         self.asked = (self.asked + 1).max(now.micros() << A_MICROSECOND);
         let inquiry = Inquiry(self.asked);
@@ -57,7 +57,7 @@ impl Inquiries {
         inquiry
     }
 
-    /// Closes a question that this node answers, and says what it was for.
+    /// Closes a question that the node `from` answers. Returns its purpose.
     pub(super) fn close(&mut self, inquiry: Inquiry, from: NodeId) -> Option<Purpose> {
         let place = self.place(inquiry)?;
         let Open { to, purpose, .. } = self.open[place].1;
@@ -72,7 +72,7 @@ impl Inquiries {
         self.open.binary_search_by_key(&inquiry, |(open, _)| *open).ok()
     }
 
-    /// Closes all questions of a kind.
+    /// Closes all questions for which `given_up` returns true.
     pub(super) fn give_up(&mut self, given_up: impl Fn(NodeId, Purpose) -> bool) {
         self.open.retain(|(_, open)| !given_up(open.to, open.purpose));
     }
@@ -82,7 +82,7 @@ impl Inquiries {
         of_node.map(|(inquiry, open)| (*inquiry, open.purpose)).collect()
     }
 
-    /// The questions for which time is up, the first one first.
+    /// The questions whose deadline has passed, by deadline.
     fn overdue(&self, now: SimTime) -> Vec<Inquiry> {
         let overdue = self.open.iter().filter(|(_, open)| open.until <= now);
         let mut overdue: Vec<_> = overdue.map(|(inquiry, open)| (open.until, *inquiry)).collect();
@@ -90,8 +90,8 @@ impl Inquiries {
         overdue.into_iter().map(|(_, inquiry)| inquiry).collect()
     }
 
-    /// Sees that the peer is woken then, or before. An alarm that should have gone off was set by a clock that has been put forward
-    /// since, so its time is unknown.
+    /// Makes sure that an alarm wakes the peer at `at` or before. An alarm that is overdue was set before the clock was put forward, so
+    /// it is unknown when it comes.
     fn wake_by(&mut self, now: SimTime, at: SimTime, effects: &mut Vec<Effect>) {
         if self.alarms.last().is_none_or(|next| at < *next || *next < now) {
             self.alarms.push(at);
@@ -101,7 +101,7 @@ impl Inquiries {
 }
 
 impl Peer {
-    /// Asks a node something and gives it so long to answer.
+    /// Asks a node a question, to be answered within `time`.
     pub(super) fn inquire(
         &mut self,
         now: SimTime,
@@ -144,8 +144,8 @@ impl Peer {
         }
     }
 
-    /// Time is up for some: who does not answer is dropped. `peer.removed` tells of it only where a running ping fails by
-    /// that: the peer may have passed by a newer status since the question of its verification. Source: consensus.md 6.
+    /// Drops the peers that have not answered in time. `peer.removed` reports this only if a running ping fails because of it: the
+    /// peer may have passed by a newer status since the question of its verification. Source: consensus.md 6.
     pub(super) fn see_unanswered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.inquiries.alarms.pop();
         for inquiry in self.inquiries.overdue(now) {
@@ -163,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// Forgets a peer, and all that it was asked.
+    /// Forgets a peer, and fails all open questions to it.
     pub(super) fn drop_peer(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
         self.forget_tip(node);
         if let Some(neighbour) = self.neighbours.remove(node) {
@@ -195,7 +195,7 @@ saved!(struct Open { to, purpose, until });
 impl Saved for Inquiries {
     fn save(&self, out: &mut Saver) {
         let Self { asked, open, alarms } = self;
-        // The next number is no less than the time says, however many there were before.
+        // The next number is at least that of the current time, however many questions there were before.
         out.ahead_of().map_or(*asked, |now| (*asked).max(now << A_MICROSECOND)).save(out);
         open.save(out);
         alarms.save(out);

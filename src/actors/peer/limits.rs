@@ -1,8 +1,8 @@
-//! Limits on the messages of one address in a time, and keeping within those of others. Source: consensus.md 6.
+//! Rate limits on the messages of one address, and keeping within the limits of others. Source: consensus.md 6.
 //!
-//! Limits count in windows that begin with the first message. Most callers are far from any limit: their last two calls,
-//! which stand in their record, tell. Windows are kept for the others only; those of nodes with high numbers, of which there
-//! may be thousands, are forgotten when they are over.
+//! Limits count in windows that begin with the first message. Most callers are far from any limit, as the last two calls in their
+//! record show. Windows are kept for the others only. There may be thousands of nodes with high numbers, so their windows are
+//! dropped when they are over.
 
 use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
 use crate::{
@@ -15,28 +15,28 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// The time for which a node that breaks the limit of all calls together gets no answers.
 const BLOCKED_FOR: Duration = Duration::from_secs(60);
-/// No window is longer, in microseconds.
+/// The length of the longest window, in microseconds.
 const LONGEST_WINDOW: u64 = 4_000_000;
-/// Longer ago than this, a call decides nothing of the next one.
+/// The age beyond which a call no longer affects the decision about the next one.
 pub(super) const NO_CALL_COUNTS: Duration = Duration::from_micros(LONGEST_WINDOW);
 /// The time after which messages held back are looked at again.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Messages of transactions in a second, below which none of the receivers' limits can be near.
+/// The number of messages with transactions in a second below which no receiver's limit can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
-/// Nodes with high numbers whose windows are kept before those that are over are looked for.
+/// The number of nodes with high numbers that first triggers a search for windows that are over.
 const NODES_KEPT: usize = 32;
 
-/// Messages counted, by who sends or gets them and what for.
+/// Counts of messages, by sender or receiver and by endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limits {
     /// By the number of the node, where that is low: most networks are small.
     low: Vec<Windows>,
     /// By the number of the node, where that is high.
     high: IndexMap<u64, Windows, IdHash>,
-    /// The nodes that get no answers, and until when.
+    /// The nodes that receive no answers, and the instants at which that ends.
     blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
-    /// The latest time at which something was counted: some while after it, no window runs.
+    /// The latest time at which a message was counted. No window runs some while after it.
     last: SimTime,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 struct Windows([Window; Endpoint::ALL.len() - 1]);
 
-/// The beginning of a window in microseconds, and in the lowest byte the messages since: a node may keep thousands of windows.
-/// Before the first message it has not begun.
+/// The beginning of a window in microseconds, with the number of messages since in the lowest byte: a node may keep thousands of
+/// windows. Before the first message it has not begun.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window(u64);
 
@@ -71,7 +71,7 @@ impl Window {
 }
 
 impl Windows {
-    /// The running window of an endpoint, and how many messages it may see; `None` where there is no limit.
+    /// The running window of an endpoint, and the number of messages allowed in it; `None` where there is no limit.
     fn running(&mut self, now: SimTime, endpoint: Endpoint) -> Option<(&mut Window, u64)> {
         let (allowed, length) = endpoint.allowance()?;
         let window = &mut self.0[endpoint as usize];
@@ -81,7 +81,7 @@ impl Windows {
         Some((window, allowed))
     }
 
-    /// Counts a message, and says whether it keeps within the limit of its endpoint.
+    /// Counts a message. Returns true if it keeps within the limit of its endpoint.
     fn add(&mut self, now: SimTime, endpoint: Endpoint) -> bool {
         let Some((window, allowed)) = self.running(now, endpoint) else { return true };
         window.add();
@@ -99,12 +99,12 @@ impl Windows {
         endpoint.allowance().and_then(running).map_or(0, Window::count)
     }
 
-    /// Those without windows that are over.
+    /// A copy without the windows that are over.
     fn ahead_of(&self, now: SimTime) -> Self {
         Self(self.0.map(|window| if window.runs(now, 2 * LONGEST_WINDOW) { window } else { Window::default() }))
     }
 
-    /// No window runs, nor did one when the oldest call was made that may still be counted.
+    /// Returns true if no window runs, nor ran when the oldest call was made that may still be counted.
     fn is_over(&self, now: SimTime) -> bool {
         self.0.iter().all(|window| !window.runs(now, 2 * LONGEST_WINDOW))
     }
@@ -143,7 +143,7 @@ impl Limits {
         windows.map_or(0, |windows| windows.seen(now, endpoint))
     }
 
-    /// The windows of a node; those of others that are over are forgotten now and then where they take room for that.
+    /// The windows of a node. Whenever the number of nodes with high numbers has doubled, drops the windows that are over.
     fn of(&mut self, now: SimTime, node: NodeId) -> &mut Windows {
         let number = node.0 as usize;
         self.last = self.last.max(now);
@@ -160,7 +160,7 @@ impl Limits {
         self.high.entry(u64::from(node.0)).or_default()
     }
 
-    /// Counts a message if it keeps within the limits, and says whether it does.
+    /// Counts a message if it keeps within the limits. Returns true if it does.
     pub(super) fn add_if_allowed(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
         let windows = self.of(now, node);
         let allowed = windows.has_room(now, Endpoint::Any) && windows.has_room(now, endpoint);
@@ -171,7 +171,7 @@ impl Limits {
         allowed
     }
 
-    /// Counts messages of the past.
+    /// Counts messages that were sent at these earlier times.
     fn remember(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint, times: impl Iterator<Item = SimTime>) {
         let windows = self.of(now, node);
         times.for_each(|time| {
@@ -261,8 +261,8 @@ impl Peer {
         }
     }
 
-    /// Sends a block on. The limit is looked at where a third one goes out in its time; who got the two before is not
-    /// remembered, so all count as having got them.
+    /// Relays a block. The limit is checked only if this is the third block within its period. The receivers of the first two are not
+    /// recorded, so all peers count as having received them.
     pub(super) fn push_block(&mut self, now: SimTime, to: Vec<NodeId>, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let length = Endpoint::Block.allowance().map_or(0, |(_, length)| length);
         let before = self.pushed;
@@ -308,7 +308,7 @@ impl Saved for Limits {
     fn save(&self, out: &mut Saver) {
         let Self { low, high, blocked, forget_at, last } = self;
         if let Some(now) = out.ahead_of().map(SimTime::from_micros) {
-            // Windows that are over decide nothing, nor does when they are forgotten.
+            // Windows that are over decide nothing, and neither does the time at which they are dropped.
             let low = (0..).zip(low).map(|(number, windows)| (number, windows.ahead_of(now)));
             let high = high.iter().map(|(number, windows)| (*number, windows.ahead_of(now)));
             let running: Vec<(u64, Windows)> = low.chain(high).filter(|(_, windows)| !windows.is_over(now)).collect();

@@ -1,5 +1,5 @@
-//! The peers a node is connected to. A record takes 32 bytes: a thousand nodes on a full mesh hold a million, and with
-//! thousands of nodes each message waits until its own, half a line of memory, is there.
+//! The peers a node is connected to. A record takes 32 bytes: a thousand nodes on a full mesh hold a million of them. With
+//! thousands of nodes, each message waits until the sender's record, half a cache line, is loaded.
 
 use super::{TABLED, endpoint::Endpoint, limits};
 use crate::{
@@ -15,7 +15,7 @@ use std::{mem, ops::Range, sync::Arc, time::Duration};
 
 /// The largest number of peers whose numbers are stored in the node itself.
 const FEW: usize = 8;
-/// No place in the table.
+/// Marks a node without a record in the table.
 const NOWHERE: u8 = u8::MAX;
 
 /// The peers of a node, ascending by number. The fields that find the record of a node come first.
@@ -27,13 +27,13 @@ pub(super) struct Neighbours {
     own: NodeId,
     /// The place of each node's record; empty where numbers are too high for such a table.
     places: Vec<u8>,
-    /// The addresses the node was given, its seeds; shared with those who were given the same.
+    /// The addresses the node was given, its seeds; shared with the nodes that were given the same.
     given: Arc<[NodeId]>,
-    /// The numbers as told to others, made when asked for.
+    /// The numbers as sent to other nodes. The list is made when it is first requested.
     told: Option<Arc<[NodeId]>>,
 }
 
-/// A peer as last heard of.
+/// The record of a peer.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub(super) struct Neighbour {
@@ -41,36 +41,36 @@ pub(super) struct Neighbour {
     /// Its height, by the last of its answers.
     pub height: Height,
     pub verified: Verified,
-    /// Number of the last ping of all peers that it has answered, or that it came in after.
+    /// The number of the last ping of all peers that it has answered, or that was sent before it became a peer.
     pub answered: u32,
     /// Its last two calls, the latest last: enough to know that it is within its limits.
     pub calls: [Call; 2],
 }
 
-/// A call of a peer: for what, in the lowest bits, and when, in hundredths of a second above them, which begin anew every
-/// 62 days.
+/// A call of a peer: the endpoint in the lowest bits, and above them the time in hundredths of a second, which starts again at 0
+/// every 62 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call(u32);
 
 impl Call {
-    /// Bits of the number of an endpoint.
+    /// The number of bits for an endpoint.
     const WHAT: u32 = 3;
-    /// Stands for no endpoint.
+    /// The value that names no endpoint.
     const COUNTED: u32 = (1 << Self::WHAT) - 1;
     const MICROS: u64 = 10_000;
-    /// There was none.
+    /// No call.
     pub(super) const NONE: Self = Self(Self::COUNTED);
 
     pub(super) fn new(now: SimTime, what: Endpoint) -> Self {
         Self(((now.micros() / Self::MICROS) as u32) << Self::WHAT | what as u32)
     }
 
-    /// At the same time, and not to be counted any more.
+    /// The same call, marked as counted.
     pub(super) fn counted(self) -> Self {
         Self(self.0 | Self::COUNTED)
     }
 
-    /// The endpoint that it was for; `None` of one that needs no more counting, or that there never was.
+    /// The endpoint that it was for; `None` if the call is already counted, or there was none.
     pub(super) fn what(self) -> Option<Endpoint> {
         Endpoint::from_number(self.0 & Self::COUNTED)
     }
@@ -91,12 +91,12 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Both are on one chain, this node at one height, the other at another.
+    /// The result for a peer on the same chain.
     pub(super) fn one_chain(my_height: Height, his_height: Height) -> Self {
         Self { my_height, his_height, highest_common: my_height.min(his_height) }
     }
 
-    /// Both have blocks the other has not.
+    /// Returns true if both have blocks that the other lacks.
     pub fn is_forked(self) -> bool {
         self.highest_common != self.my_height && self.highest_common != self.his_height
     }
@@ -109,7 +109,7 @@ impl Neighbour {
 }
 
 impl Ahead<NodeId> for Neighbours {
-    /// The record of a node.
+    /// Fetches the record of a node.
     fn fetch(&self, node: NodeId) {
         let guess = self.guess(node);
         if guess < self.all.len() {
@@ -121,13 +121,13 @@ impl Ahead<NodeId> for Neighbours {
 }
 
 impl Neighbours {
-    /// Bytes it takes beside its own and beside what others share with it.
+    /// The bytes it takes beside its own size, without data that it shares with others.
     pub(super) fn bytes(&self) -> usize {
         let numbers = if self.numbers.spilled() { size_of_val(&*self.numbers) } else { 0 };
         size_of_val(&*self.all) + self.places.len() + numbers
     }
 
-    /// Connected to all it was given, who stand at one height with it.
+    /// The peers of a node that is connected to all given nodes. All are at the same height as the node.
     pub(super) fn connected(own: NodeId, given: Arc<[NodeId]>, height: Height) -> Self {
         let verified = Verified::one_chain(height, height);
         let others = given.iter().filter(|node| **node != own);
@@ -141,7 +141,7 @@ impl Neighbours {
         neighbours
     }
 
-    /// Begins without a connection.
+    /// The peers of a node that has no connection yet.
     pub(super) fn alone(own: NodeId, given: Arc<[NodeId]>) -> Self {
         Self { own, all: Box::default(), numbers: SmallVec::new(), places: Vec::new(), given, told: None }
     }
@@ -163,7 +163,7 @@ impl Neighbours {
         self.all.is_empty()
     }
 
-    /// Neither connected nor given an address.
+    /// Returns true if the node is neither connected nor given an address.
     pub(super) fn knows_nobody(&self) -> bool {
         self.all.is_empty() && self.given.iter().all(|node| *node == self.own)
     }
@@ -182,7 +182,7 @@ impl Neighbours {
         self.place(node).map(|place| &self.all[place])
     }
 
-    /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own.
+    /// The likely index of a node. On a full mesh, as most networks are, it is the node's number, less one if it comes after the own.
     fn guess(&self, node: NodeId) -> usize {
         (node.0 - u32::from(node > self.own)) as usize
     }
@@ -197,7 +197,7 @@ impl Neighbours {
     }
 
     fn search(&self, node: NodeId) -> Option<usize> {
-        // Where numbers are high, the table is not looked for either.
+        // For a high number the table is not even read.
         match node.0 < TABLED && !self.places.is_empty() {
             false => self.numbers.binary_search(&node).ok(),
             true => {
@@ -206,10 +206,10 @@ impl Neighbours {
         }
     }
 
-    /// Peers have come or gone: these are there now.
+    /// Replaces all records after peers were added or removed.
     fn arrange(&mut self, all: Vec<Neighbour>) {
         self.all = all.into();
-        // Collected, they would take room for the next power of two.
+        // If it were collected, its capacity would be the next power of two.
         self.numbers = SmallVec::with_capacity(self.all.len());
         self.numbers.extend(self.all.iter().map(|neighbour| neighbour.node));
         self.told = None;
@@ -222,14 +222,14 @@ impl Neighbours {
         }
     }
 
-    /// The peer has answered something, and said how high it is.
+    /// Records the height that a peer reported in an answer.
     pub(super) fn stands_at(&mut self, node: NodeId, height: Height) {
         if let Some(neighbour) = self.get_mut(node) {
             neighbour.height = height;
         }
     }
 
-    /// Adds a peer, or replaces what was known of it.
+    /// Adds a peer, or replaces its record.
     pub(super) fn put(&mut self, neighbour: Neighbour) {
         if let Some(known) = self.get_mut(neighbour.node) {
             *known = neighbour;
@@ -262,7 +262,7 @@ impl Neighbours {
         self.given.contains(&node)
     }
 
-    /// The peers in the /24 network of a node.
+    /// The number of peers in the /24 network of a node.
     pub(super) fn in_subnet_of(&self, node: NodeId) -> u32 {
         let subnet: Range<usize> = 0..3;
         let wanted = node.address();
@@ -282,7 +282,7 @@ impl Neighbours {
         told
     }
 
-    /// All of them in the order they are stored in: from the own number on, so that not all nodes have one first.
+    /// All peers in the order in which they are stored: from the own number on, so that not all nodes have the same one first.
     pub(super) fn in_storage(&self) -> impl Iterator<Item = &Neighbour> {
         let place = self.numbers.partition_point(|node| *node < self.own);
         self.all[place..].iter().chain(&self.all[..place])

@@ -1,12 +1,12 @@
 //! Pings of all peers: before forging, in a health check, and after a rollback. A peer that fails is dropped. Source: consensus.md 2.2,
 //! 3.5, 6.
 //!
-//! Before forging, the pings race against 1.5 seconds. If the time is over first, the delegate hears of the network as it
-//! stands then, and only after that the peers that said nothing are dropped: a dead peer counts once in each node's quorum.
+//! Before forging, the pings have 1.5 seconds. When that time is over, the delegate first receives the state of the network as it is
+//! then, and only after that the silent peers are dropped: a dead peer counts once in each node's quorum.
 //! Peers that are being verified then go on, and pass or fail later.
 //!
 //! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
-//! slot for both, so that it decides by where they stand. A peer's older word does not decide, though it be verified only now.
+//! slot for both, so that it decides by their present chains. An older report of a peer does not count, even if it is verified only now.
 
 use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe, verification::VERIFY_TIME};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Pings of one peer in one second at most. Source: consensus.md 6.
+/// The largest number of pings of one peer in a second. Source: consensus.md 6.
 const PINGS_PER_SECOND: u64 = 2;
 
 /// The reason for pinging all peers.
@@ -48,7 +48,7 @@ pub(super) struct Ping {
     pub(super) awaited: usize,
     /// The end of the time for a verification that this ping begins.
     until: SimTime,
-    /// Peers that the limits have kept from being asked.
+    /// Peers that have not been asked yet because of the limits.
     pub(super) unasked: Vec<NodeId>,
 }
 
@@ -100,7 +100,7 @@ impl Peer {
         self.hold_pings_back(now, number, unasked, effects);
     }
 
-    /// The time for which a peer's word where it stands is good enough to choose a chain: a slot, or that of a ping before forging.
+    /// The age up to which a peer's report of its tip is used to choose a chain: a slot, or the time for pings before forging if longer.
     pub(super) fn fresh_time(&self) -> Duration {
         let race = Duration::from_millis(self.node_rules().forging_ping_ms.into());
         Duration::from_secs(self.tree.slots().blocktime().into()).max(race)
@@ -116,7 +116,7 @@ impl Peer {
         }
     }
 
-    /// A second later, the limits allow what they did not.
+    /// Sends the pings that the limits did not allow a second before.
     pub(super) fn send_pings(&mut self, now: SimTime, number: u32, effects: &mut Vec<Effect>) {
         let Some(ping) = self.pings.running.iter_mut().find(|ping| ping.number == number) else { return };
         for node in std::mem::take(&mut ping.unasked) {
@@ -124,7 +124,7 @@ impl Peer {
         }
     }
 
-    /// A node says where it stands.
+    /// Handles the status of a node.
     pub(super) fn status_known(&mut self, now: SimTime, node: NodeId, tip: &Arc<Block>, effects: &mut Vec<Effect>) {
         let awaited = match self.neighbours.get_mut(node) {
             Some(neighbour) => {
@@ -154,7 +154,7 @@ impl Peer {
         self.settle(now, before, effects);
     }
 
-    /// The node's claim does not hold, or the node did not answer for it.
+    /// Drops a node whose claimed tip is not valid, or that did not answer the questions about it.
     pub(super) fn verification_failed(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
         self.probes.remove(&node);
         if self.neighbours.has(node) {
@@ -165,7 +165,7 @@ impl Peer {
         }
     }
 
-    /// A peer that had answered up to this ping has passed the later ones, or is gone.
+    /// Counts a peer as done in the pings after `answered`: it has passed them, or is gone.
     pub(super) fn settle(&mut self, now: SimTime, answered: u32, effects: &mut Vec<Effect>) {
         let mut over = Vec::new();
         self.pings.running.retain_mut(|ping| {
@@ -207,12 +207,12 @@ impl Peer {
         }
     }
 
-    /// Returns true if what the ping has found by its end decides, whatever is still under way.
+    /// Returns true if the ping decides at the end of its time, whatever is still under way.
     fn decides_in_time(&self, purpose: PingFor) -> bool {
         purpose == PingFor::Health && self.choice().reads_chains()
     }
 
-    /// The end of the time for verifying a node, which the pings that wait for it give: the most patient one decides.
+    /// The deadline for verifying a node: the latest one of the pings that wait for it.
     pub(super) fn verification_ends(&self, now: SimTime, node: NodeId) -> SimTime {
         let answered = self.neighbours.get(node).map(|neighbour| neighbour.answered);
         let waiting = self.pings.running.iter().filter(|ping| answered.is_some_and(|answered| answered < ping.number));

@@ -28,7 +28,7 @@ impl Peer {
         }
     }
 
-    /// Tells the delegate who is there, and on which chain. Peers far behind on the same chain count as quorum.
+    /// Reports the number of peers, by height and chain, to the delegate. Peers far behind on the same chain count as quorum.
     pub(super) fn network_known(&mut self, effects: &mut Vec<Effect>) {
         let (height, tip, reached) = (self.tip.height(), self.tip.id(), self.neighbours.len() as u32);
         let (mut in_quorum, mut level, mut over_height, mut forked) = (0, 0, 0, 0);

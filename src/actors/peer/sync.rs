@@ -1,17 +1,17 @@
-//! Sync by download: waking up, asking for what is missing in chunks from several peers at once, and giving up.
+//! Sync by download: waking up, requesting missing blocks in chunks from several peers at once, and giving up.
 //! Source: consensus.md 3.5, 6.
 //!
-//! 1. A node wakes up when its timer of 60 seconds is over, and when its delegate forges next. An accepted block sets the timer
-//!    anew. The delegate's wake-up stops it. A node that comes to rest starts it, unless it runs.
+//! 1. A node wakes up when its timer of 60 seconds expires, and when its delegate forges next. An accepted block restarts the timer.
+//!    The delegate's wake-up stops it. A node that becomes idle starts it, unless it runs.
 //! 2. A step ends the sync if the tip is younger than three slots, or if there are no peers.
 //! 3. After more than five downloads in vain it gives up until the next wake-up. The fourth wake-up in a row to give up asks
 //!    for a health check instead (`fork.rs`). An accepted block or a fresh tip sets both counts to 0.
 //! 4. Otherwise it asks for chunks of 400 blocks above the tip, ten at once at most, each of another peer, in random order;
 //!    forked peers are left out. By a rule that goes to the stronger chain, it asks for one chunk at a time, the peers on the strongest
-//!    chain first. A peer whose blocks do not follow the tip is not believed to be there until it says so again.
-//! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
-//! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
-//!    it are kept for the next download.
+//!    chain first. If a peer's blocks do not follow the tip, its reported tip is ignored until it reports one again.
+//! 5. If a chunk comes empty, short (unless it is the last one) or not at all, a peer that was no first choice is asked for it.
+//! 6. When every chunk has come or failed, the blocks below the first failure are processed (`acceptance.rs`). Chunks above
+//!    it are cached for the next download.
 //! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. Where every peer is forked the
 //!    node asks none, and the chunks stay as they are. A download is in vain if its first block does not follow the tip, or, by a
 //!    rule that goes to the stronger chain, is refused. Then the next step begins.
@@ -33,11 +33,11 @@ use crate::{
 use rand::seq::SliceRandom;
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Blocks in one answer at most.
+/// The largest number of blocks in one answer.
 const CHUNK: u32 = 400;
-/// Chunks asked for at once at most.
+/// The largest number of chunks that are requested at once.
 const PARALLEL: u32 = 10;
-/// Chunks kept for later at most.
+/// The largest number of cached chunks.
 const CACHED: usize = 100;
 /// Downloads in vain after which a wake-up gives up.
 const VAIN_LIMIT: u32 = 5;
@@ -54,9 +54,9 @@ pub(super) struct SyncState {
     halted: u32,
     pub(super) phase: Phase,
     chunk: u32,
-    /// Chunks that came before those below them, by the height they begin above.
+    /// Chunks that came before the chunks below them, by the height above which they begin.
     cached: BTreeMap<Height, Box<[Arc<Block>]>>,
-    /// The last block that was too far ahead, and how often in a row.
+    /// The last block that was too far ahead, and the number of times in a row that it was.
     not_ready: Option<(BlockId, u32)>,
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Phase {
     Recovering,
 }
 
-/// Consecutive chunks on their way.
+/// A running download: consecutive chunks.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
     above: Height,
@@ -83,7 +83,7 @@ pub(super) struct Download {
 
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
-    /// Peers to be asked yet, the next one last.
+    /// The peers that can still be asked, the next one last.
     to_ask: Vec<NodeId>,
     came: Option<Box<[Arc<Block>]>>,
     pub(super) over: bool,
@@ -100,7 +100,7 @@ impl SyncState {
         Self { phase: Phase::Starting, ..Self::started() }
     }
 
-    /// A block was too far ahead: was it this one so often in a row that something must be wrong with the chain below?
+    /// Counts a block that is too far ahead. Returns true if this one was so often in a row that the chain below must be wrong.
     pub(super) fn is_never_ready(&mut self, id: BlockId) -> bool {
         let times = self.not_ready.filter(|(before, _)| *before == id).map_or(0, |(_, times)| times) + 1;
         self.not_ready = (times <= NOT_READY_LIMIT).then_some((id, times));
@@ -109,9 +109,9 @@ impl SyncState {
 }
 
 impl Peer {
-    // The timer. Its alarm in the queue stays where it is when the timer begins anew: blocks come in all the time.
+    // The timer. A restart does not move its alarm in the queue, because accepted blocks restart the timer all the time.
 
-    /// A block was accepted: the timer of a node that has caught up begins anew.
+    /// Restarts the timer of a node that has caught up, because a block was accepted.
     pub(super) fn reset_timer(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if self.started {
             self.timed_from = now;
@@ -131,7 +131,7 @@ impl Peer {
         Duration::from_secs(u64::from(self.node_rules().wake_up_s.max(1)))
     }
 
-    /// The alarm goes off. The timer may have begun anew since it was set, or have been stopped.
+    /// Handles the alarm. The timer may have been restarted or stopped since the alarm was set.
     pub(super) fn timer_rings(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.alarmed = false;
         if !self.timed {
@@ -144,13 +144,13 @@ impl Peer {
         self.wake_up(now, effects);
     }
 
-    /// The delegate forges in the next slot: it wakes the node up and stops the timer.
+    /// Wakes the node up and stops the timer, because the delegate forges in the next slot.
     pub(super) fn forger_wakes(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.timed = false;
         self.wake_up(now, effects);
     }
 
-    /// Sees that the chain is fresh, unless that is being done.
+    /// Starts a sync, unless one is under way.
     fn wake_up(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if matches!(self.sync.phase, Phase::Idle) {
             self.sync_step(now, effects);
@@ -162,7 +162,7 @@ impl Peer {
         self.sync_step(now, effects);
     }
 
-    /// Takes the next step: none, another download, or the question whether the node is on the wrong chain.
+    /// Takes the next step: rest, another download, or a health check.
     fn sync_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync.phase = Phase::Syncing;
         if self.sync.vain > VAIN_LIMIT {
@@ -188,7 +188,7 @@ impl Peer {
         self.neighbours.is_empty() || age < 3 * self.tree.slots().blocktime()
     }
 
-    /// Has nothing to catch up with. The timer runs from now on, unless it runs already.
+    /// Becomes idle, with nothing to catch up with. The timer runs from now on, unless it runs already.
     pub(super) fn rest(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync.phase = Phase::Idle;
         self.started = true;
@@ -197,7 +197,7 @@ impl Peer {
         }
     }
 
-    /// A block was accepted, or there is none to be had: downloads in vain are counted anew.
+    /// Resets the counts of downloads in vain: a block was accepted, or none is missing.
     pub(super) fn makes_headway(&mut self) {
         if self.in_vain {
             self.in_vain = false;
@@ -205,7 +205,8 @@ impl Peer {
         }
     }
 
-    /// A health check that found nothing wrong is over. By some rules the node downloads what its peers have above its tip.
+    /// Continues after a health check that found nothing wrong. By some rules the node then downloads the blocks that its peers have above
+    /// its tip.
     pub(super) fn health_settled(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         let is_idle = matches!(self.sync.phase, Phase::Idle | Phase::Halted);
         if is_idle && !self.node_rules().stays_behind && self.is_behind() {
@@ -222,14 +223,14 @@ impl Peer {
         self.neighbours.all().iter().any(is_ahead)
     }
 
-    /// The node has left its chain: whatever was under way is void.
+    /// Gives up all downloads under way, because the node has left its chain.
     pub(super) fn void_downloads(&mut self) {
         self.inquiries.give_up(|_, purpose| matches!(purpose, Purpose::Chunk(_)));
         self.sync.cached.clear();
         self.sync.phase = Phase::Recovering;
     }
 
-    /// The node has not found peers to catch up with yet.
+    /// Returns true while the node looks for peers to catch up with for the first time.
     pub(super) fn is_starting(&self) -> bool {
         matches!(self.sync.phase, Phase::Starting)
     }
@@ -238,7 +239,7 @@ impl Peer {
         matches!(self.sync.phase, Phase::Recovering)
     }
 
-    /// The peers have been asked again after a rollback.
+    /// Continues once the peers have been asked again after a rollback.
     pub(super) fn recovered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if !self.is_recovering() {
             return;
@@ -265,7 +266,7 @@ impl Peer {
         }
         let above = self.tip.height();
         let missing = self.neighbours.network_height().0.saturating_sub(above.0);
-        // Chunks of several peers may be of several chains.
+        // Chunks from several peers may belong to different chains.
         let most = if prefers_stronger { 1 } else { PARALLEL };
         let wanted = missing.div_ceil(self.sync.chunk).clamp(1, most) as usize;
         let count = wanted.min(peers.len());
@@ -317,7 +318,7 @@ impl Peer {
         chunk.over = true;
     }
 
-    /// A peer's answer: only the last chunk may be shorter than asked for, and none may be empty.
+    /// Handles a peer's answer. Only the last chunk may be shorter than requested, and none may be empty.
     pub(super) fn chunk_answered(
         &mut self,
         now: SimTime,
@@ -328,7 +329,7 @@ impl Peer {
     ) {
         let size = self.sync.chunk as usize;
         if index == 0 && !blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
-            // It does not have the blocks that it is asked for.
+            // The peer does not have the blocks that it was asked for.
             self.forget_tip(from);
         }
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
@@ -347,7 +348,7 @@ impl Peer {
         self.finish_download(now, effects);
     }
 
-    /// Once every chunk has come or failed: those up to the first that failed are used, later ones kept.
+    /// Ends a download once every chunk has come or failed. Processes the chunks below the first failure, and caches the later ones.
     fn finish_download(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         if !download.chunks.iter().all(|chunk| chunk.over) {
@@ -393,7 +394,7 @@ impl Peer {
         }
     }
 
-    /// A download brought nothing.
+    /// Counts a download in vain.
     fn download_failed(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync.vain += 1;
         self.in_vain = true;

@@ -9,7 +9,7 @@
 //! 5. When the interval is a single block, that block is the highest common one.
 //! 6. The peer shows its headers above it, up to its claimed tip or the end of that round, by Q11 one block further. They
 //!    must be complete, each signed, and signed by a member of that round; whose slot it was does not count.
-//! 7. A verification has until a deadline: 1.5 seconds after the ping if that is one before forging, else 60 seconds. No step
+//! 7. A verification has a deadline: 1.5 seconds after the ping if that is one before forging, else 60 seconds. No step
 //!    begins after it, and the question for common blocks waits no longer. Headers that were asked for in time may come late.
 //!    Which heights were compared stays with a peer until the next verification: it is forked if the common block is below
 //!    both tips.
@@ -26,7 +26,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Parts an interval is cut into, with a block asked for at each end of each.
+/// The number of parts into which an interval is cut. The peer is asked for a block at each end of each.
 const PARTS: u32 = 8;
 /// Time for all of a verification, unless a ping before forging asked for it. Source: consensus.md 6.
 pub(super) const VERIFY_TIME: Duration = Duration::from_secs(60);
@@ -38,11 +38,11 @@ pub(super) type Probes = BTreeMap<NodeId, Probe>;
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
     claimed: Arc<Block>,
-    /// This node's tip when the peer said where it stands.
+    /// This node's tip when the peer reported its own.
     own: Arc<Link>,
-    /// The time at which it said so.
+    /// The instant of that report.
     said: SimTime,
-    /// No step begins any more then.
+    /// The deadline: no step begins then or later.
     until: SimTime,
     step: Asking,
 }
@@ -50,7 +50,7 @@ pub(super) struct Probe {
 /// Blocks asked for, ascending: heights, and the ids as they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// The block whose chain they are on. The id alone: the chain may leave the block, and no reference must hold it then.
+    /// The block on whose chain they are. Only its id is stored: the chain may leave the block, and no reference must retain it then.
     tip: BlockId,
     heights: Arc<[Height]>,
     ids: Arc<[BlockId]>,
@@ -66,7 +66,7 @@ enum Asking {
 }
 
 impl Peer {
-    /// The peer of this number, or a newcomer, stands on `tip`: verifies that.
+    /// Verifies the tip that a peer or newcomer reports.
     pub(super) fn verify(&mut self, now: SimTime, node: NodeId, tip: &Arc<Block>, effects: &mut Vec<Effect>) {
         if let Some(verified) = self.verified_at_once(tip) {
             if !self.probes.is_empty() {
@@ -91,7 +91,7 @@ impl Peer {
         self.ask_common(now, node, ids, until, effects);
     }
 
-    /// Verifies by the claimed tip alone: it is this node's, or on its chain, or known to be built on it.
+    /// Verifies a claimed tip without a question: it is this node's tip, on its chain, or known to be built on it.
     fn verified_at_once(&self, tip: &Arc<Block>) -> Option<Verified> {
         let (mine, his) = (self.tip.height(), tip.header.height);
         // An id proves nothing beside another header than its own.
@@ -124,7 +124,8 @@ impl Peer {
         self.inquire(now, node, Purpose::Probe, ANSWER_TIME.min(until.since(now)), question, effects);
     }
 
-    /// The peer has `common` of the blocks asked for: searches on above it, or asks for what comes after.
+    /// Handles the peer's answer that `common` is its highest of the requested blocks. Continues the search above it, or asks for the
+    /// headers above the highest common block.
     pub(super) fn probe_answered(
         &mut self,
         now: SimTime,
@@ -183,7 +184,7 @@ impl Peer {
         let Asking::Headers { common, last } = &probe.step else { return };
         let wanted = common.height().0 + 1..=last.0;
         let round = self.tree.round_after(common);
-        // Its slot's owner, as a rule.
+        // Usually the generator owns its slot, which is the cheaper check.
         let is_member = |block: &Block| {
             let (slot, key) = (self.tree.slots().slot(block.header.timestamp), &block.header.generator);
             round.owns(slot, key) || round.members.iter().any(|member| member.public_key == *key)
@@ -207,13 +208,13 @@ impl Peer {
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 
-    /// Which of these blocks, ascending as in [`Message::CommonBlocksRequest`], this node has highest on its chain.
+    /// The highest of these blocks on the own chain; the ids ascend as in [`Message::CommonBlocksRequest`].
     pub(super) fn highest_common(&self, ids: &[BlockId]) -> Option<BlockId> {
         let is_own = |id: &&BlockId| self.tree.link(id).is_some_and(|link| self.tip.descends_from(&link));
         ids.iter().rev().find(is_own).copied()
     }
 
-    /// [`own_blocks`], looked up once for all peers that are asked for the same: after a partition these are many.
+    /// Returns [`own_blocks`], cached for all peers that are asked for the same blocks: after a partition these are many.
     fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
         let same = |asked: &&Asked| {
             asked.tip == tip.id() && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
@@ -223,7 +224,7 @@ impl Peer {
     }
 }
 
-/// Blocks of a chain at both ends of an interval and between, ascending, all as far apart.
+/// Blocks of a chain at both ends of an interval and at equal distances between, ascending.
 fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     let width = highest.0.saturating_sub(lowest.0);
     let parts = width.clamp(1, PARTS);

@@ -1,7 +1,7 @@
 //! The phases of a peer that only an event ends. Source: consensus.md 2.2, 3.5, 6.
 //!
-//! Every wait for another node has a timer, for a message may be lost. So a question or an answer under way ends no phase here:
-//! the timer does.
+//! Every wait for another node has a timer, because a message may be lost. So a message under way ends no phase here: the timer
+//! does.
 
 use super::{
     Peer,
@@ -22,7 +22,7 @@ use crate::{
 use std::time::Duration;
 
 impl Peer {
-    /// Adds the phases that it is in at an instant of its node's clock, between two inputs. It has heard that it starts.
+    /// Adds the phases that the peer is in at an instant of its node's clock, between two inputs after its start.
     pub fn waits(&self, now: SimTime, waits: &mut Vec<Wait>) {
         self.waits_in_sync(now, waits);
         self.waits_for_peers(now, waits);
@@ -94,7 +94,7 @@ impl Peer {
         }
     }
 
-    /// Timers that a peer sets once it has looked for peers to start with.
+    /// The end of a phase whose timer is set only after a peer has looked for peers to start with.
     fn or_at_start(&self, end: End) -> impl Iterator<Item = End> {
         let starts = self.discovery.as_ref().filter(|discovery| discovery.for_start.is_some());
         std::iter::once(end).chain(starts.map(|_| End::Phase(Phase::Discovery)))
@@ -112,7 +112,7 @@ impl Peer {
                 found += 1;
             }
             if found < ping.awaited {
-                // It waits for one that is no peer any more. Time ends no such wait.
+                // The ping waits for a node that is no peer any more. Time ends no such wait.
                 waits.push(Wait::new(Phase::Ping(reason(ping.purpose), self.node), []));
             }
             if !ping.unasked.is_empty() {
@@ -143,7 +143,7 @@ impl Peer {
         self.inquiries.open.iter().map(|(_, open)| open)
     }
 
-    /// A block that was put on the chain when it was first seen waits to be passed on.
+    /// Adds the phase of a block that was accepted when it was first seen and is to be relayed.
     fn waits_to_pass_on(&self, now: SimTime, waits: &mut Vec<Wait>) {
         let Some(passing) = &self.passing else { return };
         let began = self.tree.slots().start(self.slot(passing.first));
@@ -159,7 +159,7 @@ impl Peer {
     }
 }
 
-/// A wake-up that was asked for by now, and no more than so long ahead.
+/// A wake-up that is already scheduled and comes within a time from now.
 fn woken(wake: Wake, now: SimTime, within: Duration) -> End {
     End::Wake(wake, Some(now + within))
 }

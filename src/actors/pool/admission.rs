@@ -1,16 +1,16 @@
 //! Admission to a pool: the checks in the reference's order, and the answers. Source: consensus.md 5.1 to 5.4.
 //!
-//! The steps are the rows of consensus.md 5.1. The first that fails answers; a transaction twice in a request counts once.
+//! The steps are the rows of consensus.md 5.1. The first step that fails gives the answer. A repeated transaction counts once.
 //!
 //! 1. Steps 1 and 2: neither seen since the last block nor pending.
 //! 2. Step 3: the sender has room, or the transaction is in excess, which is no error.
 //! 3. Steps 4 to 6: its time has come and has not passed, and it is of this network.
 //! 4. Steps 7 and 8: its type is in force, and the pool's rule for the type holds.
 //! 5. Steps 9 to 11: its schema, its size, its signatures. One that is too large ends the request (Q16).
-//! 6. Step 12: its fee lets it enter, or be sent on, or both.
+//! 6. Step 12: its fee lets it enter the pool, be relayed, or both.
 //! 7. Only when all of a request have been checked (Q15) are they added, each unless it is on the chain (step 13).
-//! 8. To add one (step 14), a full pool first gives up its cheapest, if that is cheaper, even if the new one then fails.
-//!    Then the new one is checked against its sender's wallet with all that is pending applied, and applied to that.
+//! 8. To add one (step 14), a full pool first evicts its cheapest transaction, if that is cheaper, even if the new one then fails.
+//!    Then the new one is checked against its sender's wallet with all pending transactions applied, and applied to that wallet.
 
 use super::{PAYLOAD_MARGIN, PoolError, PoolRejection, Submission, TransactionPool};
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// The decision to keep a checked transaction, to send it on, or both: two independent minimum fees. Source: consensus.md 5.3.
+/// The decision to admit a checked transaction, to relay it, or both: two independent minimum fees. Source: consensus.md 5.3.
 #[derive(Clone, Copy)]
 pub(super) struct FeeVerdict {
     pub enter: bool,
@@ -41,7 +41,7 @@ pub(super) enum Checked {
     Excess,
 }
 
-/// The outcome of the transactions that were to be added: for the events, which come once a request.
+/// The outcome of the transactions that were to be added. The events report it once per request.
 #[derive(Default)]
 pub(super) struct Additions {
     pub added: Vec<Arc<SignedTransaction>>,
@@ -213,7 +213,7 @@ impl TransactionPool {
         self.check_asset(transaction, repeated, applied)
     }
 
-    /// As many of its type as a sender may have pending.
+    /// Checks the number of pending transactions of this type that a sender may have.
     fn check_pending(&self, transaction: &SignedTransaction) -> Result<(), PoolError> {
         let kind = transaction.kind();
         match kind.pending() {
@@ -308,7 +308,7 @@ impl TransactionPool {
         if enter || broadcast { Ok(FeeVerdict { enter, broadcast }) } else { Err(PoolError::LowFee) }
     }
 
-    /// Step 14: in a full pool one makes room for a dearer one, even if that is then refused.
+    /// Step 14: a full pool evicts a transaction for one with a higher fee, even if that one is then rejected.
     /// Source: consensus.md 5.4.
     pub(super) fn make_room_and_admit(
         &mut self,
@@ -348,7 +348,7 @@ impl TransactionPool {
         if lowest.fee() >= fee {
             return Err(PoolError::PoolFull { count, fee, lowest: lowest.fee() });
         }
-        // The nonce of this transaction follows that of its sender's last one, which would leave.
+        // The nonce of this transaction follows that of its sender's last one, which would be evicted.
         if lowest.sender_address() == transaction.sender_address() && !rules.makes_room_first {
             return Err(PoolError::PoolFull { count, fee, lowest: lowest.fee() });
         }
@@ -386,7 +386,7 @@ impl TransactionPool {
     }
 }
 
-/// Usernames that more than one registration of a request asks for.
+/// The usernames that several registrations of a request ask for.
 fn repeated_usernames(transactions: &[Arc<SignedTransaction>]) -> BTreeSet<&str> {
     let mut once = BTreeSet::new();
     let mut again = BTreeSet::new();

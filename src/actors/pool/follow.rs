@@ -1,18 +1,18 @@
 //! Following the chain of the pool's node. Source: consensus.md 5.6, 5.7.
 //!
-//! A pool has a tip of its own. Each request tells it the node's, and it moves there before it does anything else:
+//! A pool has a tip of its own. Each request carries the node's tip, and the pool moves there before it does anything else:
 //!
 //! 1. It walks from the node's tip down to the first block that is on its own chain.
 //! 2. If that is its own tip, the blocks between are applied, the oldest first.
-//! 3. A block's transactions leave the pool. One that is not in the pool is applied to its sender's wallet there; where it
-//!    does not fit, all that this sender has pending goes, or what does not fit any more (`rival_empties_sender`).
-//! 4. A block at a milestone's height makes the pool drop what the new schema refuses, with its sender's later ones.
-//! 5. If the common block is below its own tip, the chain was rolled back: the pool empties itself and takes up again what
-//!    the reverted blocks held, the oldest first, unless it is on the new chain. All else that was pending is lost, or as much
-//!    as there is no room for (`rollback_empties_pool`).
-//! 6. Last it drops what has expired, each with its sender's later transactions.
+//! 3. A block's transactions leave the pool. One that is not in the pool is applied to its sender's wallet there. If it
+//!    does not fit, all pending transactions of this sender leave, or only those that no longer fit (`rival_empties_sender`).
+//! 4. A block at a milestone's height makes the pool drop transactions that violate the new schema, with their senders' later ones.
+//! 5. If the common block is below its own tip, the chain was rolled back. The pool empties itself and re-adds the transactions of
+//!    the reverted blocks, the oldest first, unless they are on the new chain. All other pending transactions are lost, or only those
+//!    for which there is no room (`rollback_empties_pool`).
+//! 6. At the end it drops expired transactions, each with its sender's later ones.
 //!
-//! A block that did not apply is held against the pool all the same (Q4), and what is left is added anew.
+//! The transactions of a block that could not be applied leave the pool all the same (Q4), and the remaining ones are added anew.
 
 use super::{TransactionPool, admission::Additions};
 use crate::{
@@ -25,10 +25,10 @@ use std::{
     sync::Arc,
 };
 
-/// How a rollback differs from the reference's.
+/// The differences of a rollback from the reference's.
 #[derive(Default)]
 struct Change {
-    /// Reverted transactions that are not taken up again.
+    /// Reverted transactions that do not return to the pool.
     dropped: BTreeSet<TransactionId>,
     /// The transactions that stay pending.
     pending: Vec<Arc<SignedTransaction>>,
@@ -36,21 +36,21 @@ struct Change {
 
 impl TransactionPool {
     /// Moves the pool from its tip to `tip`: forward over the blocks between, or, where the chain was rolled back, by
-    /// emptying itself and taking the reverted transactions up again. Then drops what has expired by now.
+    /// emptying itself and re-adding the reverted transactions. Then drops expired transactions.
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         self.follow_without(tip, &Change::default(), effects);
     }
 
-    /// The node has left its chain for another branch, as those who steer the run ask: these transactions are gone, and what a
-    /// sender has after them. Everything else that is pending stays so, as far as it fits.
+    /// Follows the node to another branch at the request of a client that controls the run. The transactions `dropped` leave the pool,
+    /// with their senders' later ones. All other pending transactions stay, as far as they fit.
     pub(super) fn reorganise(&mut self, tip: &Arc<Link>, dropped: &[TransactionId], effects: &mut Vec<Effect>) {
         let dropped: BTreeSet<TransactionId> = dropped.iter().copied().collect();
         self.held.forget(&dropped);
-        // They may come again.
+        // The dropped ones may be submitted again.
         self.recent.clear();
         let change = Change { dropped, pending: self.store.in_forging_order().cloned().collect() };
         self.follow_without(tip, &change, effects);
-        // They are pending at a node that had not seen the block yet.
+        // At a node that had not seen the reverted block yet, the dropped transactions are still pending.
         for id in change.dropped.iter().filter(|id| self.store.contains(id)).copied().collect::<Vec<_>>() {
             for gone in self.store.with_later(&id) {
                 self.remove(&gone, effects);
@@ -58,7 +58,7 @@ impl TransactionPool {
         }
     }
 
-    /// [`TransactionPool::follow`] that takes these reverted transactions not up again.
+    /// As [`TransactionPool::follow`], but without the reverted transactions that `change` drops.
     fn follow_without(&mut self, tip: &Arc<Link>, change: &Change, effects: &mut Vec<Effect>) {
         let moves = tip.id() != self.tip.id();
         self.move_to(tip, change, effects);
@@ -106,8 +106,8 @@ impl TransactionPool {
         }
     }
 
-    /// A block on top of the pool's tip: what it holds leaves the pool, and of a sender who has others in it that do
-    /// not fit what is pending, everything leaves. With `rival_empties_sender` off, returns these senders instead.
+    /// Checks the pool against a block on top of its tip. The block's transactions leave the pool. If another transaction of a block does
+    /// not fit a sender's pending ones, all of these leave. With `rival_empties_sender` off, returns these senders instead.
     fn hold_against(&mut self, block: &Block, effects: &mut Vec<Effect>) -> Vec<Address> {
         let mut rivalled = Vec::new();
         if block.transactions.is_empty() || self.store.len() == 0 {
@@ -115,7 +115,7 @@ impl TransactionPool {
         }
         let tree = self.tree.clone();
         let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
-        // The senders' wallets in the pool as they go through the block; `None` once a sender was dropped.
+        // The senders' wallets in the pool, as the block changes them; `None` once a sender was dropped.
         let mut wallets: BTreeMap<Address, Option<Wallet>> = BTreeMap::new();
         for transaction in &block.transactions {
             let sender = transaction.sender_address();
@@ -158,7 +158,7 @@ impl TransactionPool {
         }
     }
 
-    /// The sender's wallet with its pending transactions applied, made from the chain's if that has changed.
+    /// The sender's wallet with its pending transactions applied. It is computed again if the chain's wallet has changed.
     pub(super) fn pool_wallet(&self, sender: &Address, chain: Option<&Arc<Wallet>>) -> Wallet {
         let pending = self.store.sender(sender);
         if let Some(wallet) = pending.and_then(|pending| pending.wallet_on(chain)) {
@@ -171,8 +171,8 @@ impl TransactionPool {
         wallet
     }
 
-    /// Rolled back below `common` and on to `tip`: only the reverted blocks' transactions come back, oldest first, and
-    /// without a word of the reference's. With `rollback_empties_pool` off, pending transactions stay as far as they fit.
+    /// Follows a rollback to `common` and on to `tip`. Only the transactions of reverted blocks return, oldest first, and the reference
+    /// emits no event. With `rollback_empties_pool` off, pending transactions stay as far as they fit.
     fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>, change: &Change, effects: &mut Vec<Effect>) {
         let mut reverted = Vec::new();
         let mut at = self.tip.clone();
@@ -207,8 +207,8 @@ impl TransactionPool {
         effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));
     }
 
-    /// The node could not apply a block that it had begun to take in: what the block holds has left the pool all the
-    /// same, and what is left is added anew. Source: consensus.md 3.3 row 8, 8 Q4.
+    /// Handles a block that the node began to accept and could not apply. The block's transactions leave the pool all the
+    /// same, and the remaining ones are added anew. Source: consensus.md 3.3 row 8, 8 Q4.
     pub(super) fn block_not_applied(&mut self, block: &Block, effects: &mut Vec<Effect>) {
         if self.tree.rules().pool.refused_block_takes_transactions {
             self.hold_against(block, effects);
@@ -225,7 +225,7 @@ impl TransactionPool {
         effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));
     }
 
-    /// Drops what is too old, each with its sender's later transactions. Source: consensus.md 5.6.
+    /// Drops expired transactions, each with its sender's later ones. Source: consensus.md 5.6.
     fn expire(&mut self, effects: &mut Vec<Effect>) {
         let age = u64::from(self.tree.rules().pool.max_transaction_age) * u64::from(self.tree.slots().blocktime());
         let last = u64::from(self.now.seconds().0).checked_sub(age).and_then(|last| u32::try_from(last).ok());
@@ -236,7 +236,7 @@ impl TransactionPool {
         }
     }
 
-    /// Drops what the new milestone's schema refuses, each with its sender's later transactions.
+    /// Drops transactions that violate the new milestone's schema, each with its sender's later ones.
     /// Source: consensus.md 5.6.
     fn purge(&mut self, effects: &mut Vec<Effect>) {
         let tree = self.tree.clone();
@@ -256,7 +256,7 @@ impl TransactionPool {
         }
     }
 
-    /// Drops one and says so.
+    /// Drops a transaction, and reports it by an event.
     pub(super) fn remove(&mut self, id: &TransactionId, effects: &mut Vec<Effect>) {
         if self.store.forget(id).is_some() {
             effects.push(Effect::Observe(Event::PoolRemoved(*id)));
@@ -270,8 +270,8 @@ impl TransactionPool {
         }
     }
 
-    /// The height at which a transaction is too old. Version 1 carries its time, version 2, in transfers only, the
-    /// height itself. Source: consensus.md 5.1.
+    /// The height at which a transaction expires. Version 1 carries its time. Version 2 carries the height itself, in transfers only.
+    /// Source: consensus.md 5.1.
     pub(super) fn expires_at(&self, transaction: &SignedTransaction) -> Option<i64> {
         let content = transaction.transaction();
         match (content.version, &content.asset) {

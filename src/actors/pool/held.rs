@@ -1,8 +1,8 @@
-//! Transactions from peers that cannot be taken yet. Only where the rules have transactions travel in order.
+//! Transactions from peers that the pool cannot accept yet. Used only where the rules have transactions travel in order.
 //!
-//! A peer sends on what its own pool took. When this pool cannot take it yet, then because it lacks what the other knows:
-//! earlier transactions of the same sender that are still on their way, or a block. So it is kept, by sender and nonce, and
-//! tried again when another of its sender's is taken and whenever the chain has moved.
+//! A peer relays the transactions that its own pool accepted. If this pool cannot accept one yet, it lacks something that the other
+//! has: earlier transactions of the same sender that are still on their way, or a block. So the pool holds it, by sender and nonce, and
+//! retries it when it accepts another transaction of that sender and whenever the chain has moved.
 
 use super::{
     PoolError, TransactionPool,
@@ -22,7 +22,7 @@ use std::{
 /// The number of blocks for which the pool retains a held transaction.
 const HELD_BLOCKS: u32 = 150;
 
-/// Transactions to be taken later: never more than a pool may have pending.
+/// Transactions to be accepted later: never more than a pool may have pending.
 #[derive(Clone, Default)]
 pub(super) struct Held {
     /// By nonce, with the height at which they came. No list is empty.
@@ -43,7 +43,7 @@ impl Held {
         self.count += usize::from(own.insert(place(transaction), (came, transaction.clone())).is_none());
     }
 
-    /// Forgets these.
+    /// Drops the transactions with these ids.
     pub(super) fn forget(&mut self, ids: &BTreeSet<TransactionId>) {
         for own in self.by_sender.values_mut() {
             own.retain(|(_, id), _| !ids.contains(id));
@@ -52,7 +52,7 @@ impl Held {
         self.count = self.by_sender.values().map(BTreeMap::len).sum();
     }
 
-    /// The sender's with the lowest nonce, no longer held.
+    /// Removes and returns the sender's transaction with the lowest nonce.
     fn take_first(&mut self, sender: &Address) -> Option<(Height, Arc<SignedTransaction>)> {
         let own = self.by_sender.get_mut(sender)?;
         let (_, first) = own.pop_first()?;
@@ -64,7 +64,7 @@ impl Held {
     }
 }
 
-/// The outcome of offering a transaction.
+/// The outcome of an attempt to add a transaction.
 enum Fate {
     Taken(FeeVerdict),
     Held,
@@ -72,7 +72,7 @@ enum Fate {
 }
 
 impl TransactionPool {
-    /// Takes what peers send, or keeps it for later.
+    /// Adds transactions from peers, or holds them for later.
     pub(super) fn take_from_peer(&mut self, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let came = self.tip.height();
         for transaction in transactions.iter() {
@@ -83,7 +83,7 @@ impl TransactionPool {
         self.take_held_of(transactions, effects);
     }
 
-    /// Takes what can be taken by now of what is held of the senders of these.
+    /// Retries the held transactions of the senders of `transactions`.
     pub(super) fn take_held_of(&mut self, transactions: &Transactions, effects: &mut Vec<Effect>) {
         if self.held.count > 0 {
             let mut senders: Vec<Address> = transactions.iter().map(|one| one.sender_address()).collect();
@@ -93,7 +93,7 @@ impl TransactionPool {
         }
     }
 
-    /// The chain has moved: takes what can be taken by now.
+    /// Retries all held transactions, because the chain has moved.
     pub(super) fn take_held(&mut self, effects: &mut Vec<Effect>) {
         if self.held.count > 0 {
             self.take_held_in_order(self.held.by_sender.keys().copied().collect(), effects);
@@ -109,7 +109,7 @@ impl TransactionPool {
                     Fate::Taken(verdict) if verdict.broadcast => worth_sending_on.push(transaction),
                     Fate::Taken(_) | Fate::Gone => {}
                     Fate::Held => {
-                        // Those behind it have higher nonces.
+                        // The sender's other held transactions have higher nonces.
                         if self.tip.height().0 <= came.0.saturating_add(HELD_BLOCKS) {
                             self.held.keep(&transaction, came);
                             break;
@@ -141,7 +141,7 @@ impl TransactionPool {
         if tree.holds(&self.tip, transaction) {
             return Fate::Gone;
         }
-        // In a full pool nothing gives way to what cannot be taken yet.
+        // A full pool evicts nothing for a transaction that it cannot accept yet.
         if self.leaves_gap(transaction, applied) {
             return Fate::Held;
         }
@@ -158,7 +158,7 @@ impl TransactionPool {
         }
     }
 
-    /// Returns true if lower nonces of its sender are missing.
+    /// Returns true if transactions of the sender with lower nonces are missing.
     fn leaves_gap(&self, transaction: &SignedTransaction, applied: &Applied) -> bool {
         let sender = transaction.sender_address();
         let wallet = self.pool_wallet(&sender, applied.state.wallet(&sender));

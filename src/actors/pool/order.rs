@@ -7,8 +7,8 @@ use std::{
     sync::Arc,
 };
 
-/// From the order of fees (highest first, then first come) to the order of forging: before a transaction come all
-/// lower nonces of its sender that have not come yet, ascending.
+/// Turns the order of fees (highest first, then first come) into the order of forging: each transaction follows all lower nonces
+/// of its sender that have not come yet, ascending.
 pub fn in_forging_order(
     by_fee: impl Iterator<Item = Arc<SignedTransaction>>,
 ) -> impl Iterator<Item = Arc<SignedTransaction>> {

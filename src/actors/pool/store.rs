@@ -1,5 +1,5 @@
-//! The pending transactions of a pool and the orders in which they are asked for. Every look-up that admission, choice,
-//! expiry or eviction needs has an index here; nothing walks over all that is pending.
+//! The pending transactions of a pool, and their orders. Every look-up of admission, choice, expiry or eviction has an index here, so
+//! none of them scans all pending transactions.
 
 use super::nonce;
 use crate::{
@@ -15,11 +15,11 @@ use std::{
     sync::Arc,
 };
 
-/// The number of the cheapest transactions, and then of the first senders, among which one to give way is searched.
+/// The number of the cheapest transactions, and then of the oldest senders, among which the transaction to evict is searched.
 /// Source: consensus.md 5.4.
 const EVICTION_DEPTH: usize = 100;
 
-/// Bytes that a pending transaction takes in the orders it is kept in: an estimate.
+/// An estimate of the bytes that a pending transaction takes in all indices.
 const EACH: usize = 300;
 
 /// Place in the order of arrival.
@@ -49,13 +49,13 @@ pub(super) struct Store {
 #[derive(Clone)]
 pub(super) struct Sender {
     entered: Arrival,
-    /// By arrival, which is by nonce.
+    /// In the order of arrival, which is that of nonces.
     own: Vec<(Arrival, Arc<SignedTransaction>)>,
-    /// The chain's wallet that `wallet` was made from; out of date as soon as the chain has another.
+    /// The chain's wallet from which `wallet` was computed. It is out of date as soon as the chain has another.
     base: Option<Arc<Wallet>>,
     /// That wallet with all of `own` applied.
     wallet: Wallet,
-    /// One of its own has left since `wallet` was made.
+    /// True if one of the sender's transactions has left since `wallet` was computed.
     stale: bool,
 }
 
@@ -65,7 +65,7 @@ impl Sender {
         self.own.iter().map(|(_, transaction)| transaction)
     }
 
-    /// The wallet with all of them applied, if it was made from this wallet of the chain's.
+    /// The wallet with all of them applied, if it was computed from this wallet of the chain's and is current.
     pub(super) fn wallet_on(&self, chain: Option<&Arc<Wallet>>) -> Option<&Wallet> {
         let same = match (&self.base, chain) {
             (Some(base), Some(chain)) => Arc::ptr_eq(base, chain),
@@ -112,7 +112,7 @@ impl Store {
         self.usernames.range(from..).next().is_some_and(|(pending, _)| pending == username)
     }
 
-    /// Returns true if a claim (or refund, as the kind says) of a lock is pending.
+    /// Returns true if a claim or refund of a lock is pending. `kind` says which.
     pub(super) fn has_release(&self, kind: Kind, lock: &TransactionId) -> bool {
         let pending = if kind == Kind::HtlcClaim { &self.claims } else { &self.refunds };
         pending.range((*lock, 0)..=(*lock, Arrival::MAX)).next().is_some()
@@ -122,7 +122,7 @@ impl Store {
         !self.refunds.is_empty()
     }
 
-    /// Adds a transaction; `wallet` is its sender's with it applied, made from the chain's `base`.
+    /// Adds a transaction. `wallet` is its sender's wallet with the transaction applied, computed from the chain's `base`.
     pub(super) fn keep(&mut self, transaction: &Arc<SignedTransaction>, base: Option<Arc<Wallet>>, wallet: Wallet) {
         let (id, arrival, address) = (transaction.id(), self.arrivals, transaction.sender_address());
         self.arrivals += 1;
@@ -142,7 +142,7 @@ impl Store {
         self.index(transaction, arrival, true);
     }
 
-    /// Drops a transaction. Its sender's wallet is to be made anew from the chain's.
+    /// Drops a transaction. Its sender's wallet has to be computed again from the chain's.
     pub(super) fn forget(&mut self, id: &TransactionId) -> Option<Arc<SignedTransaction>> {
         let (arrival, transaction) = self.pending.swap_remove(id)?;
         self.by_fee.remove(&(Reverse(transaction.fee()), arrival));
@@ -172,7 +172,7 @@ impl Store {
         later.map(|(_, transaction)| transaction.id()).collect()
     }
 
-    /// One that has expired: a transfer at this height, or version 1 of this time or before.
+    /// An expired transaction: a transfer at this height, or version 1 of this time or before.
     pub(super) fn first_expired(&self, height: u32, timestamp: Option<u32>) -> Option<TransactionId> {
         let by_height = self.by_expiration.first().filter(|(expiration, ..)| *expiration <= height);
         let by_time = || self.by_timestamp.first().filter(|(given, ..)| timestamp.is_some_and(|last| *given <= last));
@@ -187,9 +187,9 @@ impl Store {
     }
 
     /// All pending ones in forging order: highest fee first, then first come, and before each of version 2 its sender's
-    /// lower nonces. Only as much is looked at as is taken. Source: consensus.md 5.5.
+    /// lower nonces. The iterator computes only as many as the caller takes. Source: consensus.md 5.5.
     pub(super) fn in_forging_order(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
-        // By sender, the arrival of the last transaction that has come already.
+        // By sender, the arrival of the last transaction that was returned already.
         let mut come: IndexMap<Address, Arrival, IdHash> = IndexMap::default();
         self.by_fee.iter().flat_map(move |((_, arrival), transaction)| {
             let address = transaction.sender_address();
@@ -213,9 +213,9 @@ impl Store {
         })
     }
 
-    /// The one that gives way in a full pool: of the cheapest hundred the first that is its sender's last, the newest of
-    /// equals; else, of the first hundred senders' last ones, the cheapest. By a quirk of the reference that second
-    /// search compares fees with nonces. Source: consensus.md 5.4, 8 Q13.
+    /// The transaction that a full pool evicts. It is the first of the cheapest hundred that is its sender's last one; equal fees are
+    /// searched newest first. If there is none, it is the cheapest of the last ones of the first hundred senders. By a quirk of the
+    /// reference that second search compares fees with nonces. Source: consensus.md 5.4, 8 Q13.
     pub(super) fn to_give_way(&self, compare_with_nonce: bool) -> Option<&Arc<SignedTransaction>> {
         let cheapest = self.by_fee.iter().rev().take(EVICTION_DEPTH);
         let is_last = |arrival: &Arrival, transaction: &SignedTransaction| {
@@ -259,7 +259,7 @@ impl Store {
     }
 }
 
-/// Ids handed in since the last block, the oldest dropped first. Source: consensus.md 5.1 row 1.
+/// The ids submitted since the last block. The oldest are evicted first. Source: consensus.md 5.1 row 1.
 #[derive(Clone, Default)]
 pub(super) struct RecentIds {
     ids: IndexSet<TransactionId, IdHash>,
@@ -267,7 +267,7 @@ pub(super) struct RecentIds {
 }
 
 impl RecentIds {
-    /// Returns true if an id has been handed in; from now on it has.
+    /// Returns true if an id has been submitted before. Records it.
     pub(super) fn seen(&mut self, id: TransactionId, limit: usize) -> bool {
         if !self.ids.insert(id) {
             return true;
@@ -281,7 +281,7 @@ impl RecentIds {
         false
     }
 
-    /// A block was accepted.
+    /// Removes all ids, because the tip has moved.
     pub(super) fn clear(&mut self) {
         self.ids.clear();
         self.by_age.clear();
@@ -293,7 +293,7 @@ saved!(struct RecentIds { ids, by_age });
 saved!(struct Store {
     pending, by_fee, senders, by_age, by_expiration, by_timestamp, usernames, claims, refunds, arrivals,
 });
-// The wallet is made anew from the chain's when it is asked for.
+// The wallet is computed again from the chain's when it is needed.
 saved!(struct Sender {
     entered, own; base = None, wallet = Wallet::cold(Address::from_bytes([0; 21]), 0), stale = true,
 });

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Why a pool refuses a transaction. [`PoolError::code`] is the `type` a client sees, `Display` the `message`.
+/// The reason why a pool rejects a transaction. [`PoolError::code`] is the `type` that a client sees, `Display` the `message`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum PoolError {
@@ -56,7 +56,7 @@ pub enum PoolError {
     PoolFull { count: usize, fee: Arktoshi, lowest: Arktoshi },
     #[error("{0}")]
     Apply(ApplyError),
-    /// Not a node of the reference's: one that a fault keeps from taking any.
+    /// A fault keeps the node from accepting any transaction. The reference has no such error.
     #[error("{0}")]
     Unavailable(&'static str),
     /// Q12: the reference reads a member that a refund does not have.
@@ -79,8 +79,8 @@ impl PoolError {
         }
     }
 
-    /// Returns true if time may cure it: it depends on what the chain and the pool hold by now, and a node that knows the
-    /// next block may have seen it otherwise.
+    /// Returns true if the transaction may be accepted later: the error depends on the present chain and pool. A node that knows the
+    /// next block may have accepted it already.
     pub fn may_pass_later(&self) -> bool {
         match self {
             Self::InCache
@@ -112,7 +112,7 @@ impl PoolError {
         }
     }
 
-    /// All that [`PoolError::code`] answers.
+    /// All codes that [`PoolError::code`] returns.
     pub const CODES: [&'static str; 17] = [
         "ERR_DUPLICATE",
         "ERR_FROM_FUTURE",
@@ -168,11 +168,11 @@ impl PoolError {
 pub struct Submission {
     /// In the pool now, in the order given.
     pub accept: Vec<TransactionId>,
-    /// Worth sending on.
+    /// To be relayed.
     pub broadcast: Vec<TransactionId>,
-    /// Over their sender's quota: neither taken nor refused.
+    /// Over their sender's quota: neither accepted nor rejected.
     pub excess: Vec<TransactionId>,
-    /// Why each refused one was refused, in the order found.
+    /// The rejected ones, each with its reason, in the order found.
     pub errors: Vec<(TransactionId, PoolError)>,
 }
 

@@ -1,8 +1,7 @@
 //! Conditions that a payload must meet for a webhook to fire. Source: api.md 6.3.
 //!
-//! The reference evaluates conditions in JavaScript, and so numbers here are doubles where two values are held to be the same, and
-//! whole numbers of any size where one is held to be greater. A comparison that throws there is an error here, and counts as not
-//! fulfilled.
+//! The reference evaluates conditions in JavaScript. So the comparisons for equality treat numbers as doubles, and those for order treat
+//! them as whole numbers of any size. A comparison that throws in JavaScript is an error here, and counts as not fulfilled.
 
 use super::integer::Integer;
 use fancy_regex::{Regex, RegexBuilder};
@@ -16,32 +15,33 @@ use std::{
     },
 };
 
-/// A pattern that has to go back more often than this fails: text and pattern come from strangers.
+/// The number of backtracking steps after which a match fails: text and pattern come from strangers.
 const BACKTRACKS_MAX: usize = 1_000;
-/// A pattern that has failed so often for going back is not asked any more. So what a pattern can cost is bounded over all events,
-/// of which a block brings hundreds.
+/// The number of failed matches after which a pattern is no longer evaluated. This bounds the cost of a pattern over all events, of
+/// which a block brings hundreds.
 const FAILURES_MAX: u32 = 16;
-/// A compiled pattern is at most about so large, in bytes.
+/// The approximate size limit of a compiled pattern, in bytes.
 const PATTERN_SIZE_MAX: usize = 1 << 16;
 /// Longest pattern that is compiled, in bytes.
 const PATTERN_LENGTH_MAX: usize = 1_000;
 
-/// One condition of a webhook: what a member of the payload is held against.
+/// One condition of a webhook: a comparison of a member of the payload with a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// A top-level member of the payload; of an array or a text an index, or `length`.
+    /// The name of a top-level member of the payload. For an array or a text: an index, or `length`.
     pub key: String,
     pub condition: Comparison,
     /// The value that the member is compared with; null is a value, too.
     #[serde(default, deserialize_with = "any_value", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// The value as a pattern, from the first time that it is asked for.
+    /// The value as a pattern, compiled when it is first needed.
     #[serde(skip)]
     compiled: Compiled,
 }
 
-/// A compiled pattern, or why it cannot be compiled. It follows from the condition, and so is no part of it.
+/// A compiled pattern, or the reason why it cannot be compiled. It follows from the condition, so comparisons and copies of a condition
+/// ignore it.
 #[derive(Debug, Default)]
 struct Compiled {
     pattern: OnceLock<Result<Box<Regex>, String>>,
@@ -118,10 +118,10 @@ pub enum ConditionError {
 }
 
 impl Condition {
-    /// Returns true if a payload fulfils the condition. No payload fulfils none.
+    /// Returns true if a payload fulfils the condition. An absent payload fulfils none.
     ///
     /// # Errors
-    /// The condition cannot be asked of this payload.
+    /// The condition cannot be evaluated for this payload.
     pub fn holds(&self, payload: &Value) -> Result<bool, ConditionError> {
         let found = member(payload, &self.key);
         let (a, b) = (found.as_deref(), self.value.as_ref());
@@ -220,12 +220,12 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns true if two values are one in a list's eyes: no two lists or objects are.
+/// Returns true if two values are equal as elements of a list. Two lists or two objects never are.
 fn is_same_plain(a: &Value, b: Option<&Value>) -> bool {
     !matches!(a, Value::Array(_) | Value::Object(_)) && b.is_some_and(|b| is_same(a, b))
 }
 
-/// Returns true if both are whole numbers and compare so.
+/// Returns true if both are whole numbers and `holds` returns true for them.
 fn compare(a: Option<&Value>, b: Option<&Value>, holds: impl FnOnce(&Integer, &Integer) -> bool) -> bool {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => holds(&a, &b),

@@ -1,4 +1,4 @@
-//! The events that a webhook is for.
+//! The events to which a webhook subscribes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// The largest number of events that one webhook subscribes to.
 pub const EVENTS_MAX: usize = 64;
 
-/// One event, as the reference has it, or several.
+/// The names of one event, as in the reference, or of several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EventNames {

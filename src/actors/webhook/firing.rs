@@ -1,7 +1,7 @@
-//! From an observation to the events of the catalogue that it stands for, in their order. Source: api.md 6.4,
+//! Turns an observation into the events of the catalogue that it causes, in their order. Source: api.md 6.4,
 //! consensus.md 1.5, 4.5, 5.8.
 //!
-//! A payload is made only if an enabled webhook asks for its event, and once for all that do.
+//! A payload is made only if an enabled webhook subscribes to its event, and once for all that do.
 
 use super::{
     Delivery, Head, Observation, Sequence, States, Webhook, WebhookEffect,
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// The body of a post. An event without payload has no `data`. `sequence` is the one member that a real node's posts have not.
+/// The body of a post. An event without payload has no `data`. `sequence` is the one member that a real node's posts lack.
 #[derive(Serialize)]
 struct Body<'a> {
     /// The virtual time of the event, as Unix time in milliseconds.
@@ -28,7 +28,7 @@ struct Body<'a> {
     sequence: Option<Sequence>,
 }
 
-/// One observation on its way to those who asked.
+/// One observation on its way to the subscribers.
 pub(super) struct Firing<'a> {
     pub tree: &'a BlockTree,
     pub now: SimTime,
@@ -45,7 +45,7 @@ impl Firing<'_> {
         self.fire("state:started", || Some(true.into()));
     }
 
-    /// All events of an observation.
+    /// Fires all events of an observation.
     pub fn observed(&mut self, observation: &Observation) {
         match &observation.event {
             Event::BlockForged(block) => self.forged(block),
@@ -83,7 +83,7 @@ impl Firing<'_> {
                 self.fire("forger.started", || Some(json!({ "activeDelegates": [delegate] })));
             }
             Event::ForgerFailed { error } => self.fire("forger.failed", || Some(json!({ "error": error }))),
-            // Nothing of the catalogue.
+            // Not in the catalogue.
             Event::PoolEvicted(_)
             | Event::PoolReplaced(_)
             | Event::BlockRefused(_)
@@ -183,7 +183,7 @@ impl Firing<'_> {
         self.hooks.iter().any(|hook| hook.enabled && hook.event.hold(name))
     }
 
-    /// Delivers an event to all who ask for it and whose conditions its payload fulfils.
+    /// Delivers an event to all webhooks that subscribe to it and whose conditions its payload fulfils.
     fn fire(&mut self, name: &str, payload: impl FnOnce() -> Option<Value>) {
         let sequence = self.next;
         // An event without a webhook counts as well: a position does not depend on the webhooks.

@@ -2,19 +2,19 @@
 
 use std::cmp::Ordering;
 
-/// Texts longer than this are no numbers: no amount is as long, and reading them takes time.
+/// The largest number of digits that is read: no amount has as many, and reading more takes time.
 const DIGITS_MAX: usize = 1_024;
 
 /// A whole number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integer {
     is_negative: bool,
-    /// Base 2^32, the lowest first, no zero at the end; empty for 0.
+    /// The digits in base 2^32, the lowest first, without zeros at the end; empty for 0.
     limbs: Vec<u32>,
 }
 
 impl Integer {
-    /// The number a text says: decimal with sign, or `0x`, `0o`, `0b` without one; the empty text says 0.
+    /// Parses a text: decimal with sign, or `0x`, `0o`, `0b` without one. The empty text is 0.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (digits, radix, is_negative) = match text.as_bytes() {
@@ -43,7 +43,7 @@ impl Integer {
         Some(Self { is_negative: is_negative && !limbs.is_empty(), limbs })
     }
 
-    /// The number a float is, if it is whole.
+    /// Converts a float if it is whole.
     pub fn from_float(float: f64) -> Option<Self> {
         // A float prints all its digits.
         (float.is_finite() && float.fract() == 0.0).then(|| Self::parse(&format!("{float:.0}"))).flatten()

@@ -19,7 +19,7 @@ pub struct PeerState {
     /// The port of its peer-to-peer interface.
     pub port: u16,
     pub version: String,
-    /// There and back, in milliseconds.
+    /// The round-trip time, in milliseconds.
     pub latency_ms: u32,
     /// The last block it was seen on.
     pub tip: Option<Arc<Link>>,
@@ -53,7 +53,7 @@ pub(super) fn of_transaction(transaction: &SignedTransaction) -> Value {
     Value::Object(shown)
 }
 
-/// `TxData` of a block's transaction, with its place.
+/// `TxData` of a block's transaction, with the block's id and its index in the block.
 pub(super) fn placed(block: &Block, index: usize) -> Value {
     let mut shown = of_transaction(&block.transactions[index]);
     shown["blockId"] = json!(block.id);
@@ -186,7 +186,7 @@ fn of_bridgechain(chain: &Bridgechain) -> Value {
     shown
 }
 
-/// A peer with what it last said of itself.
+/// A peer with the state that it reported last.
 pub(super) fn of_peer(peer: &PeerState, now: SimTime, slots: &Slots, milestones: &Milestones) -> Value {
     let mut state = json!({
         "height": peer.tip.as_ref().map_or(0, |tip| tip.height().0),

@@ -43,7 +43,7 @@ pub fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
     reply(call, search(call, Some(generator)))
 }
 
-/// The block on the head's chain that a text names, by height before id.
+/// The block on the head's chain that `text` names. A height has precedence over an id.
 pub fn find(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
     let height = text.parse().ok().map(Height).and_then(|height| call.head.chain().block(height));
     height.or_else(|| find_by_id(call, text))
@@ -120,7 +120,8 @@ fn listing(call: &Call<'_>, heights: Vec<Height>, total: u64) -> Listing<BlockRo
     Listing { rows: rows.map(BlockRow::Confirmed).collect(), total, estimate: Estimate::Unsaid }
 }
 
-/// Marks that tell most blocks that are not in memory from those with a hash or signature that is asked for.
+/// The requested payload hash and block signature. The marks of a block on disk rule it out without a read if they
+/// differ from these.
 struct Marks {
     payload: Option<Vec<u8>>,
     signature: Option<Vec<u8>>,
@@ -140,7 +141,7 @@ impl Marks {
     }
 }
 
-/// Visits the blocks among which all that match are, highest first.
+/// Visits a superset of the matching blocks, highest first.
 fn each_candidate(call: &Call<'_>, generator: Option<&PublicKey>, mut visit: impl FnMut(&Block<'_>)) {
     let (parameters, chain) = (&call.parameters, call.head.chain());
     let mut at = |height: Height| chain.look_at(height, &mut visit);
@@ -154,7 +155,8 @@ fn each_candidate(call: &Call<'_>, generator: Option<&PublicKey>, mut visit: imp
     } else if let Some(previous) = parameters.text("previousBlock") {
         at(match find_by_id(call, previous) {
             Some(row) => row.height().next(),
-            // The block before genesis has an id, but is no block; an unknown block comes before nothing.
+            // The genesis block names a previous block that does not exist, so it is the only candidate for an unknown
+            // id.
             None => Height::GENESIS,
         });
     } else if let Some(key) = parameters.text("generatorPublicKey") {

@@ -12,10 +12,10 @@ use crate::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Bytes of a scenario.
+/// The largest size of a scenario [bytes].
 const SCENARIO_MAX: usize = 100_000;
 
-/// The body of a new one.
+/// The parameters of a new chain.
 pub const NEW: &[Parameter] = &[
     both("seed", Rule::Integer(Bound::Least(0))),
     both("delegates", Rule::Integer(Bound::Between(1, 200))),
@@ -31,7 +31,7 @@ const ACCOUNT: &[Member<ChainAccount>] = &[
     Member::new("passphrase", Shape::Text, |account, _| (&*account.passphrase).into()),
 ];
 
-/// Where a chain went on from, as views say it.
+/// The instant from which a chain continued, with the members that a view has.
 const ORIGIN: &[Member<ChainOrigin>] = &[
     Member::new("at", Shape::Integer, |origin, _| origin.place.at.micros().into()),
     Member::new("delivered", Shape::Integer, |origin, _| origin.place.delivered.into()),
@@ -39,23 +39,23 @@ const ORIGIN: &[Member<ChainOrigin>] = &[
     Member::new("height", Shape::Integer, |origin, _| origin.height.into()),
 ];
 
-/// A chain, as it is shown.
+/// A chain with its number and its address.
 pub struct ChainRow {
     id: u64,
-    /// The address of what is below its prefix.
+    /// The URL of the chain's prefix.
     at: String,
     chain: Arc<Chain>,
 }
 
 impl ChainRow {
-    /// A chain of a number, for a client.
+    /// The row of a chain, with URLs on the host that the client asked.
     pub fn of((id, chain): (u64, Arc<Chain>), call: &Call<'_>) -> Self {
         Self { id, at: format!("http://{}{}", call.request.host_or_default(), prefix(id)), chain }
     }
 }
 
-/// The members of a chain. `url` is the base of its API, `lab` what it is steered by; `from` is the instant of the testnet's past from
-/// which it goes on, null if it began with a genesis block of its own.
+/// The members of a chain. `url` is the base of its API, `lab` that of its control routes. `from` is the instant of the testnet's past
+/// from which it continued, or null if it began with a genesis block of its own.
 pub const MEMBERS: &[Member<ChainRow>] = &[
     Member::new("id", Shape::Integer, |row, _| row.id.into()),
     Member::new("url", Shape::Text, |row, _| format!("{}/api", row.at).into()),
@@ -76,7 +76,7 @@ pub const MEMBERS: &[Member<ChainRow>] = &[
 ];
 /// The shape of a chain.
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
-/// All of them.
+/// The shape of the list of chains.
 pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
 /// `POST /lab/chains {"seed"?, "delegates"?, "scenario"?, "set"?, "pace"?}`.
@@ -85,7 +85,7 @@ pub async fn make(call: Call<'_>) -> Outcome {
     let context = call.context.clone();
     let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
     let made = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
-    // It answers once it has begun, at the pace on demand with its first block. Another client may have deleted it by then.
+    // Waits until the chain has begun. At the pace on demand it then has its first block. Another client may have deleted it by then.
     let _deleted = made.1.context.live.now().await;
     Ok(call.show_row(MEMBERS, &ChainRow::of(made, &call)).created())
 }
@@ -108,7 +108,7 @@ pub fn delete(call: &Call<'_>) -> Outcome {
     if chains(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
-/// No chain has this number.
+/// The error for a number that no chain has.
 pub const MISSING: ApiError = ApiError::NotFound("there is no chain of this number; GET /lab/chains lists all");
 
 fn chains<'c>(call: &'c Call<'_>) -> Result<&'c Chains, ApiError> {

@@ -1,4 +1,4 @@
-//! Rules by which answers and posts go wrong on purpose.
+//! The routes of chaos rules, by which answers and posts of webhooks go wrong on purpose.
 
 use crate::{
     api::{
@@ -46,8 +46,8 @@ pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Positive))];
 
 type Row = Member<(u64, ChaosRule)>;
 
-/// A rule, and what it did so far: how many requests or posts it matched, and how many of them it struck. One of the
-/// members from `delay_ms` on is there.
+/// A rule, with the number of requests or posts that it matched and the number of those that it struck. It has exactly
+/// one of the members from `delay_ms` to `lost`.
 const MEMBERS: &[Row] = &[
     Row::new("id", Shape::Integer, |(number, _), _| (*number).into()),
     Row::some("route", Shape::Text, |(_, rule), _| rule.line.route.as_deref().into()),
@@ -73,7 +73,7 @@ const MEMBERS: &[Row] = &[
 /// The shape of a rule.
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 
-/// The value of the member that names the effect of a rule; none of the other members.
+/// The value of the rule's effect if `name` is its member, else a missing cell.
 fn effect(rule: &ChaosRule, name: &str) -> Cell<'static> {
     let (named, value) = match rule.line.treatment {
         Treatment::Delay(milliseconds) => ("delay_ms", milliseconds.into()),
@@ -99,7 +99,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
     Ok(call.show_rows(MEMBERS, &rules))
 }
 
-/// `POST /lab/chaos`: a rule from now on.
+/// `POST /lab/chaos`: adds a rule, which applies from now on.
 pub async fn create(call: Call<'_>) -> Outcome {
     let line = read(&call)?;
     let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
@@ -134,13 +134,13 @@ pub async fn clear(call: Call<'_>) -> Outcome {
     Ok(call.show_row(CLEARED, &deleted))
 }
 
-/// Has the recording tell of it.
+/// Adds a change of the rules to the recording.
 async fn note(call: &Call<'_>, change: ChaosChange) {
-    // A run that has ended is recorded no more; the rule holds for the answers that are still given.
+    // A run that has ended records nothing. The change still applies to later answers.
     let _ended = call.context.live.intervene(Intervention::Chaos(change)).await;
 }
 
-/// A rule as it was asked for, so that it can be asked for again.
+/// The body that creates the same rule again.
 fn as_asked(call: &Call<'_>, rule: (u64, ChaosRule)) -> Map<String, Value> {
     let mut text = Vec::new();
     write_members(&mut text, MEMBERS, &rule, &call.frame());
@@ -214,7 +214,7 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
     })
 }
 
-/// A rule that can match nothing is a mistake.
+/// Refuses a rule that no public route can match.
 fn check_route(call: &Call<'_>, line: &RuleLine) -> Result<(), ApiError> {
     if line.treatment.is_of_posts() {
         return Ok(());

@@ -60,12 +60,12 @@ fn find(call: &Call<'_>) -> Result<DelegateRow, ApiError> {
     call.frame().find_wallet(call.argument("id")).and_then(DelegateRow::of).ok_or(NOT_FOUND)
 }
 
-/// A delegate has sent its registration, so its key is known.
+/// The delegate's key. It is known because the delegate has sent its registration.
 fn key(row: &DelegateRow) -> Result<PublicKey, ApiError> {
     row.wallet().public_key.ok_or(NOT_FOUND)
 }
 
-/// A round up to the running one: the one that the state before its first block was about to begin.
+/// A round up to the running one. The state before a past round's first block determines it.
 fn find_round(call: &Call<'_>, number: u32) -> Option<Arc<Round>> {
     let running = call.head.state().round();
     if running.number().0 == number {

@@ -25,7 +25,7 @@ pub fn file(call: &Call<'_>) -> Outcome {
     SiteFile::find(&*PARTS, call.argument("file"))
 }
 
-/// All of the page. Source: src/api/docs/README.md.
+/// The files of the page. Source: src/api/docs/README.md.
 static PARTS: LazyLock<[SiteFile; 4]> = LazyLock::new(|| {
     [
         SiteFile::new("index.html", include_str!("../docs/index.html")),

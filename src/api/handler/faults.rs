@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Faults that a run can have, those of its plan among them.
+/// The largest number of faults of a run, including those of its plan.
 const FAULTS_LIMIT: usize = 10_000;
 
 /// `GET /lab/faults`: all of them, in the order of their ids.
@@ -29,10 +29,10 @@ pub async fn add(call: Call<'_>) -> Outcome {
     Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
-/// `DELETE /lab/faults/{id}`: it ends now; one that waits never begins.
+/// `DELETE /lab/faults/{id}`: ends the fault now. A waiting fault never begins.
 pub async fn end(call: Call<'_>) -> Outcome {
     let id = call.arguments.number("id").unwrap_or(usize::MAX);
-    // A fault that is not known is not written down either.
+    // An unknown id is refused before it is recorded.
     let known = move |stage: &Stage| match id < stage.world().count_faults() {
         true => Ok(Intervention::EndFault { id }),
         false => Err(ApiError::NotFound("Fault not found")),
@@ -48,7 +48,7 @@ pub async fn crash(call: Call<'_>) -> Outcome {
     Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
-/// `POST /lab/nodes/{node}/restart`: the node is up again, whatever crash kept it down. Crashes of this node alone are over.
+/// `POST /lab/nodes/{node}/restart`: restarts the node after any crash. Ends the crashes that cover this node alone.
 pub async fn restart(call: Call<'_>) -> Outcome {
     let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
     let nodes = Nodes::List(vec![NodeRef::Number(node)]);
@@ -57,7 +57,7 @@ pub async fn restart(call: Call<'_>) -> Outcome {
     Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
-/// Adds a fault, and says how it stands.
+/// Adds a fault and returns its status.
 async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiError> {
     let fits = |stage: &Stage| match stage.world().count_faults() {
         count @ FAULTS_LIMIT.. => {
@@ -86,7 +86,7 @@ fn keeps_pool(call: &Call<'_>) -> bool {
     call.parameters.flag("keep_pool").unwrap_or(true)
 }
 
-/// The newest that are waiting or in force; none if the run has ended.
+/// The newest `most` faults that wait or are in force. Empty if the run has ended.
 pub async fn newest(call: &Call<'_>, most: usize) -> Vec<FaultStatus> {
     let mut all = statuses(call).await.unwrap_or_default();
     all.retain(|status| status.state != FaultState::Over);

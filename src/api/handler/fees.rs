@@ -14,7 +14,7 @@ use crate::{
 };
 use std::ops::ControlFlow;
 
-/// Days looked back unless told otherwise.
+/// The number of days if the request names none.
 const DAYS: i64 = 7;
 
 const META_SHAPE: Shape = Shape::Members(&[("days", Shape::Integer, true)]);
@@ -48,7 +48,7 @@ fn days(call: &Call<'_>) -> i64 {
     call.parameters.number("days").unwrap_or(DAYS)
 }
 
-/// Ascending by group and type.
+/// The paid fees of each type, ascending by group and type.
 fn rows(call: &Call<'_>) -> Vec<FeeRow> {
     let view = &call.context.view;
     let since = i64::from(view.now().seconds().0) - days(call) * 86_400;
@@ -56,7 +56,7 @@ fn rows(call: &Call<'_>) -> Vec<FeeRow> {
     let chain = call.head.chain();
     let first = Spot { height: chain.height_since(since), index: 0 };
     let paid = |kind| {
-        // Newest first until the window ends: what lies before it is not looked at.
+        // Reads fees from the newest back, and stops at the first one before the window.
         let mut paid = Vec::new();
         chain.listed(List::Of(kind)).fees_down(|spot, fee| {
             if spot < first {

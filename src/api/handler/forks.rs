@@ -16,11 +16,11 @@ use std::{
     sync::Arc,
 };
 
-/// Heights below the winning tip that are shown where no height is asked for.
+/// The number of heights below the winning tip that are shown if the request names no height.
 const DEPTH: u32 = 50;
-/// Heights below the highest block that are shown at most, and blocks at most.
+/// The largest number of blocks in an answer, and of heights below the highest block.
 const BLOCKS_MAX: usize = 1_000;
-/// Slots of a round that are shown at most: the newest.
+/// The largest number of slots of a round in an answer. Older slots are left off.
 const SLOTS_MAX: usize = 2_000;
 
 /// The height at which the tree begins.
@@ -49,9 +49,9 @@ struct BlockLine {
     nodes: usize,
 }
 
-/// A tree. `time` is in seconds since the network's epoch; `confirmed` counts the transactions of the chain up to and with the
-/// block, `nodes` those that stand on it, live or down. `winning` blocks are on the chain that most live nodes stand on, to its
-/// end, which is `tip`: a block that has not reached most nodes yet is no branch.
+/// The members of a tree. `time` is in seconds since the network's epoch. `confirmed` counts the transactions of the chain up to and
+/// including the block. `nodes` counts the nodes, live or down, whose tip is the block. `winning` marks the blocks of the chain that most
+/// live nodes stand on, up to its end `tip`. So a block that has not reached most nodes yet is no branch.
 pub const TREE: &[Member<Tree>] = &[
     Member::new("from", Shape::Integer, |tree, _| tree.from.into()),
     Member::new("tip", BLOCK_ID, |tree, _| tree.tip.id().into()),
@@ -122,7 +122,7 @@ pub fn tree(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(TREE, &tree_of(call)))
 }
 
-/// The tree from the height on that is asked for.
+/// The tree from the requested height on.
 pub fn tree_of(call: &Call<'_>) -> Tree {
     let state = call.context.board.state();
     let winning = state.tips.leading().clone();
@@ -144,8 +144,8 @@ pub fn tree_of(call: &Call<'_>) -> Tree {
     Tree { from, tip: winning.clone(), blocks, left_off }
 }
 
-/// The blocks from a height on: all on the chain of a node, and those that nodes have left. Beside them, the number of those that
-/// are left off, which are the lowest.
+/// The blocks from a height on, on the chains of all nodes and on branches that nodes have left. Returns also the number of blocks left
+/// off, which are the lowest.
 fn blocks(state: &BoardState, from: Height) -> (Blocks, usize) {
     let highest = state.tips.all().map(|tip| tip.height().0).max().unwrap_or_default();
     let from = from.max(Height(highest.saturating_sub(BLOCKS_MAX as u32)));
@@ -171,7 +171,7 @@ fn blocks(state: &BoardState, from: Height) -> (Blocks, usize) {
     (blocks, left_off)
 }
 
-/// A delegate by its username; by its key where the observed chain does not know it.
+/// The delegate's username, or its key if `state` does not know the delegate.
 fn name(state: &State, key: &PublicKey) -> String {
     state.delegate_of(key).map_or_else(|| key.to_string(), |delegate| delegate.username.to_string())
 }
@@ -199,7 +199,8 @@ pub async fn round_of(call: &Call<'_>) -> RoundNow {
     RoundNow { tip, applied, slot, turns, left_off }
 }
 
-/// The end of the winning chain and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.
+/// The tip of the winning chain and the state after it. Deviating nodes have a block tree of their own: if the tip is theirs, the observed
+/// node's tip replaces it.
 fn standing(call: &Call<'_>, winning: &Arc<Link>) -> (Arc<Link>, Arc<Applied>) {
     let tree = call.context.view.tree();
     let tip = tree.link(&winning.id()).unwrap_or_else(|| call.head.tip().clone());
@@ -239,7 +240,7 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
         };
         Turn { slot, state, block, owner: None }
     };
-    // A network that has stood still for long has missed more than can be shown.
+    // After a long halt the round has more missed slots than an answer can show.
     let shown_from = first.max(Slot(last.0.saturating_sub(100_000)));
     let mut all: Vec<Turn> = (shown_from.0..=last.0).map(|slot| turn(Slot(slot))).collect();
     let is_running = all.last().is_some_and(|turn| turn.state == "running");

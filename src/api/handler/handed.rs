@@ -74,7 +74,7 @@ pub async fn drop_pending(call: Call<'_>) -> Outcome {
     const MISSING: ApiError = ApiError::NotFound("Transaction not found");
     let id: TransactionId = call.arguments.text("id").and_then(|id| id.parse().ok()).ok_or(MISSING)?;
     let observed = call.context.view.node();
-    // Another node may have it in its pool until it has heard of the block.
+    // The pool of another node may contain the transaction until that node receives the block.
     let decide = move |stage: &Stage| match stage.world().tree().block_of(stage.world().tips().of(observed), &id) {
         Some(_) => Err(MISSING),
         None => Ok(Intervention::DropPending { ids: [id].into(), node: None }),

@@ -17,8 +17,8 @@ use std::sync::LazyLock;
 use warp::http::header;
 
 const ABOUT: &str = include_str!("home.html");
-/// The policy of the live page: it may load its own parts and ask its own server, nothing else. `blob:` and `data:` are
-/// drawings that are saved.
+/// The `Content-Security-Policy` of the live page: it may load its own parts and ask its own server, nothing else. `blob:` and
+/// `data:` are for drawings that the reader saves.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// The live page.
@@ -123,7 +123,7 @@ fn about_node(context: &ApiContext, host: &str) -> Reply {
     Reply::page(values.iter().fold(ABOUT.to_owned(), |page, (mark, value)| page.replace(mark, &escape(mark, value))))
 }
 
-/// A loaded network's names are the user's own text. The text in `lab` is ours, and HTML.
+/// Escapes a value for HTML, because a loaded network's names are the user's own text. The text of `{lab}` is HTML already.
 fn escape(mark: &str, value: &str) -> String {
     match mark {
         "{lab}" => value.to_owned(),

@@ -38,7 +38,7 @@ pub const ADVANCE: &[Member<Advance>] = &[
 /// An advance that is over.
 pub struct Advance {
     asked: u32,
-    /// True if it was to end when something has come.
+    /// True if the request states a goal (`until`).
     is_awaited: bool,
     advanced: Advanced,
 }
@@ -53,7 +53,7 @@ pub const PACE: &[Member<(SimTime, Pace)>] = &[
 ];
 
 /// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
-/// `{"until":{..},"limit":n}`: plays until something has come, n slots at most.
+/// `{"until":{..},"limit":n}`: plays until the goal is reached, n slots at most.
 pub async fn advance(call: Call<'_>) -> Outcome {
     let Wanted { slots: asked, until } = until::read(&call.body, call.context.view.node())?;
     let is_awaited = until.is_some();
@@ -97,7 +97,7 @@ fn read_pace(body: &Value) -> Result<Pace, ApiError> {
     })
 }
 
-/// The member of an object that has no other.
+/// The member `name` of an object that has no other members.
 fn only_member<'b>(body: &'b Value, name: &str) -> Option<&'b Value> {
     body.as_object().filter(|object| object.len() == 1)?.get(name)
 }

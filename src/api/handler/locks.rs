@@ -1,4 +1,4 @@
-//! Open locks, and what closed the others. Source: api.md 4.7.
+//! Open locks, and the claims and refunds that closed the others. Source: api.md 4.7.
 
 use super::wallets;
 use crate::{
@@ -56,7 +56,7 @@ fn search(call: &Call<'_>, rows: impl Iterator<Item = LockRow>) -> Listing<LockR
     call.ordered(lock::MEMBERS, call.matching(lock::MEMBERS, rows), None)
 }
 
-/// The locks among which all that match are, ascending by id.
+/// A superset of the matching locks, ascending by id.
 fn candidates(call: &Call<'_>) -> Vec<LockRow> {
     let state = call.head.state();
     if let Some(id) = call.parameters.text("lockId") {

@@ -1,5 +1,5 @@
-//! Figures of a running testnet for Prometheus, as OpenMetrics text. docs/metrics.md tells of each, which a test holds
-//! against what is served.
+//! Figures of a running testnet for Prometheus, as OpenMetrics text. docs/metrics.md describes each figure, and a test
+//! compares that page with the served text.
 //!
 //! Only requests are counted when they are answered. All other figures are read when a client asks for them.
 

@@ -11,7 +11,7 @@ use crate::{
     protocol::{NetworkConfig, transaction::Kind},
 };
 
-/// Lines of the log that are shown unless told otherwise.
+/// The number of log lines if the request names none.
 const LINES_SHOWN: usize = 1_000;
 
 const HEIGHT: Member<ApiContext> = Member::new("height", Shape::Integer, |_, frame| frame.head.height().into());
@@ -93,7 +93,7 @@ fn is_synced(frame: &Frame<'_>) -> bool {
     frame.view.neighbours().is_empty() || age < 3 * frame.view.tree().slots().blocktime()
 }
 
-/// The blocks by which the network is higher than this node.
+/// The median height of the neighbours minus this node's height.
 fn blocks_behind(frame: &Frame<'_>) -> i64 {
     i64::from(frame.view.neighbours().median_height().0) - i64::from(frame.head.height().0)
 }

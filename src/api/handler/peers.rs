@@ -34,7 +34,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
 /// `GET /api/peers/{ip}`.
 pub fn show(call: &Call<'_>) -> Outcome {
     let ip = call.argument("ip");
-    // Nodes that serve APIs may share an address; each also goes by its simulated one.
+    // Nodes that serve APIs may share an address, so a node is also found by its simulated one.
     let named = |row: &PeerRow| row.ip().to_string() == ip || row.simulated_ip().to_string() == ip;
     let row = all(call).find(named);
     let row = row.ok_or(ApiError::NotFound("Peer not found"))?;
@@ -43,7 +43,7 @@ pub fn show(call: &Call<'_>) -> Outcome {
 
 fn all(call: &Call<'_>) -> impl Iterator<Item = PeerRow> {
     let (ports, served) = (call.context.ports, call.context.served.clone());
-    // A server on all addresses is reached at the one that the client knows.
+    // A server that listens on all addresses is shown at the address that the client asked.
     let literal = |host: &str| host.parse::<SocketAddr>().map(|host| host.ip()).or_else(|_| host.parse()).ok();
     let asked: Option<IpAddr> = call.request.host().and_then(literal);
     let real = move |node: NodeId| {

@@ -61,7 +61,7 @@ const FAUCET: &[Member<PublicFaucet>] = &[
     Member::new("seconds", Shape::Integer, |faucet, _| (faucet.each.window_ms / 1_000).into()),
 ];
 
-/// The network as everybody may see it.
+/// The public picture of the network.
 pub struct Picture {
     lab: &'static str,
     faucet: Option<PublicFaucet>,
@@ -84,7 +84,8 @@ pub async fn watch(call: Call<'_>) -> Outcome {
     Ok(call.show_row(PICTURE, &Picture { lab, faucet, network, tree, round, faults }))
 }
 
-/// `POST /faucet {"recipient":..}`: pays what the operator has set, so often for each client and for all together.
+/// `POST /faucet {"recipient":..}`: pays the amount that the operator has set. Its limits apply to each client and to all clients
+/// together.
 pub async fn faucet(call: Call<'_>) -> Outcome {
     let faucet = call.context.settings.public_faucet.ok_or(NO_FAUCET)?;
     let members = call.body.as_object().filter(|members| members.len() == 1 && members.contains_key("recipient"));
@@ -99,7 +100,7 @@ pub async fn faucet(call: Call<'_>) -> Outcome {
     Ok(call.show_row(money::PAID, &ids))
 }
 
-/// The schema of its body, for the description of the API.
+/// The schema of the faucet's body, for the description of the API.
 pub fn faucet_schema() -> Value {
     shape::object([("recipient", json!({"type": "string", "pattern": "^[1-9A-HJ-NP-Za-km-z]{34}$"}), true)])
 }

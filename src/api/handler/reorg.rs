@@ -58,7 +58,7 @@ pub fn body_schema() -> Value {
 /// `POST /lab/reorg {"depth": n | "to": height | "to": id, "transactions": "return" | "drop" | [ids]}`.
 pub async fn reorganise(call: Call<'_>) -> Outcome {
     let wish = read(&call.body, call.context.view.node())?;
-    // How deep a block lies is looked up when nothing can come in between.
+    // The depth is computed inside the run, so that no event moves the tip before the reorganisation.
     let decide = |stage: &Stage| wish.asked(stage).map(|asked| Intervention::Reorganise(asked.into()));
     let outcome = call.context.live.intervene_if(decide, |outcome, _| outcome).await??;
     let sim::Outcome::Reorganised(done) = outcome else {
@@ -109,7 +109,7 @@ impl Wish {
     }
 }
 
-/// The number of blocks above the block of a height, if there are such.
+/// The number of blocks above `height`. `None` if there are none, or if the chain has no such height.
 fn above(tip: &Link, height: Height) -> Option<u32> {
     tip.height().0.checked_sub(height.0).filter(|depth| *depth > 0 && height >= Height::GENESIS)
 }

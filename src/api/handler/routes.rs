@@ -1,4 +1,4 @@
-//! The table of routes: who answers what, and what may be asked. Source: api.md 4.
+//! The table of routes: each with its handler, its parameters and the shape of its answer. Source: api.md 4.
 
 use super::{
     blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, handed, home,
@@ -35,9 +35,9 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
     None
 }
 
-/// True if only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
+/// True if only some clients may use a path, with any verb: `/lab` and the webhooks.
 pub fn is_guarded(path: &str) -> bool {
-    /// The routes that are not below `/lab`: every request is compared with them.
+    /// The guarded routes that are not below `/lab`. Every request is compared with them.
     static OTHERS: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         ROUTES.iter().filter(|route| route.access != Access::Everyone && !is_of_lab(route.path)).collect()
     });

@@ -1,4 +1,4 @@
-//! The files of pages. All answers share their bytes: readers that take long, however many, cost no memory for them.
+//! The files of pages. All answers share a file's bytes, so slow readers in any number cost no memory for them.
 
 use crate::api::{
     http::{ApiError, Reply},
@@ -39,7 +39,7 @@ impl SiteFile {
     /// The file of a name as an answer.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no file of this name.
     pub fn find(files: &[Self], name: &str) -> Outcome {
         files.iter().find(|file| file.name == name).map(Self::reply).ok_or(ApiError::NO_ROUTE)
     }

@@ -11,13 +11,13 @@ use crate::{
     },
 };
 
-/// Characters of a name.
+/// The largest length of a name [characters].
 const NAME_MAX: usize = 100;
 
-/// The body of a new one.
+/// The parameters of a new snapshot.
 pub const NEW: &[Parameter] = &[both("name", Rule::Text(&[Check::AtMost(NAME_MAX)]))];
 
-/// The body that goes back to one: the path says it all.
+/// The empty parameters of a revert. The path names the snapshot.
 pub const NOTHING: &[Parameter] = &[];
 
 /// The members of a snapshot: where the run was then. `now` is in seconds of the network's epoch.
@@ -30,7 +30,7 @@ pub const MEMBERS: &[Member<SnapshotInfo>] = &[
 ];
 /// The shape of a snapshot.
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
-/// All of them.
+/// The shape of the list of snapshots.
 pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
 /// `POST /lab/snapshots {"name"?}`.

@@ -1,12 +1,13 @@
-//! `GET /lab/submissions`: what clients have handed in, and what their nodes answered.
+//! `GET /lab/submissions`: the transactions that clients submitted, with the answers of the nodes.
 
 use crate::api::{
     lab::submissions::SubmissionLine,
     table::{Call, Member, Outcome, Shape, shape::TEXT_OR_NULL},
 };
 
-/// A transaction that was handed in, or with `id` null a request that was refused as a whole. `at` is in microseconds since the
-/// network's epoch; `height` that of the node then. `type` and `message` are null if the node accepted it.
+/// The members of a submitted transaction. `id` is null for a request that was refused as a whole. `at` is in microseconds
+/// since the network's epoch. `height` is the node's height at that instant. `type` and `message` are null if the node accepted
+/// the transaction.
 const MEMBERS: &[Member<SubmissionLine>] = &[
     Member::new("at", Shape::Integer, |line, _| line.at.micros().into()),
     Member::new("node", Shape::Integer, |line, _| line.node.0.into()),
@@ -16,7 +17,7 @@ const MEMBERS: &[Member<SubmissionLine>] = &[
     Member::new("type", TEXT_OR_NULL, |line, _| line.refusal.as_ref().and_then(|(code, _)| *code).into()),
     Member::new("message", TEXT_OR_NULL, |line, _| line.refusal.as_ref().map(|(_, message)| &**message).into()),
 ];
-/// The shape of all of them.
+/// The shape of the list of submissions.
 pub const SHAPE: Shape = Shape::List(&Shape::Table(&MEMBERS));
 
 /// `GET /lab/submissions`.

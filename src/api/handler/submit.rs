@@ -1,4 +1,5 @@
-//! Taking transactions: request checks, decoding, signatures, the pool, and one answer about all. Source: api.md 5.
+//! Submission of transactions: request checks, decoding, signatures, the pool, and one answer about all. Source: api.md
+//! 5.
 
 use crate::{
     actors::{PoolError, Submission},
@@ -38,7 +39,7 @@ pub const SHAPE: Shape = Shape::Members(&[
 
 const ERROR: Shape = Shape::Members(&[("type", Shape::Text, true), ("message", Shape::Text, true)]);
 
-/// The reference's words for an item that no schema fits, whatever else it says.
+/// The end of the reference's message about an item that fits no schema.
 const NO_SCHEMA: &str = "should match some schema in anyOf";
 
 /// `POST /api/transactions`.
@@ -72,7 +73,7 @@ struct Batch {
     transactions: Vec<Arc<SignedTransaction>>,
     /// Items that are refused before the pool sees them, by the id they were sent with.
     refused: IndexMap<String, Refusal>,
-    /// The ids with which the transactions were sent whose own signature does not hold.
+    /// For each transaction with an invalid signature, the id that it was sent with.
     sent_as: BTreeMap<TransactionId, String>,
 }
 
@@ -88,7 +89,7 @@ struct Refusal {
 enum ItemError {
     /// It fits no transaction's schema, so the whole request is refused.
     Request(String),
-    /// It alone is refused.
+    /// Only this item is refused.
     Item(Refusal),
 }
 
@@ -111,7 +112,7 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
             }
         }
     }
-    // On this thread and its like, so that the pool, which is one actor, finds every signature verified.
+    // The API's threads verify the signatures, so that the pool, which is one actor, need not.
     let crypto = tree.config().crypto;
     SignedTransaction::verify_all(&batch.transactions, crypto);
     let unverified = batch.transactions.iter().zip(sent).filter(|(transaction, _)| !transaction.verified(crypto));
@@ -152,7 +153,7 @@ fn decode(item: &Value, context: &TransactionContext<'_>) -> Result<SignedTransa
             }
             None => Err(ItemError::Request(format!("should pass \"transactionType\" keyword validation,{NO_SCHEMA}"))),
         },
-        // The pool looks at the recipient before it makes bytes of a transfer; of other types it does not.
+        // The pool checks the recipient of a transfer before it serialises the transfer. It does not for other types.
         TransactionError::Bytes(BytesError::RecipientNetwork { allowed, .. }) if is_core_type(item, 0) => {
             let recipient = item.get("recipientId").and_then(Value::as_str).unwrap_or_default();
             Err(ItemError::Item(
@@ -163,8 +164,8 @@ fn decode(item: &Value, context: &TransactionContext<'_>) -> Result<SignedTransa
     }
 }
 
-/// A `timestamp` counts even where it is no part of the transaction, from version 2 on: more than an hour ahead, it is
-/// from the future.
+/// Refuses a transaction of version 2 on whose `timestamp` is more than an hour ahead. The timestamp is no part of such
+/// a transaction, but counts all the same.
 fn check_sent_time(
     item: &Value,
     transaction: SignedTransaction,
@@ -182,8 +183,8 @@ fn sent_time(item: &Value) -> Option<Timestamp> {
 }
 
 impl ItemError {
-    /// The reference looks at the time before it makes a transaction of an item: what is from the future is that, also
-    /// where its version is no longer supported.
+    /// Replaces the error of an item from the future. The reference checks the timestamp before it decodes the item, so
+    /// it reports the timestamp even if the item's version is no longer supported.
     fn or_from_future(self, item: &Value, now: Timestamp) -> Self {
         let Self::Item(_) = &self else { return self };
         let (Some(sent), Ok(id)) = (sent_time(item), sent_id(item).parse()) else { return self };
@@ -202,13 +203,13 @@ impl From<PoolError> for Refusal {
     }
 }
 
-/// True if an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
-/// wrong asset does, because the schemas of types without one fit it too.
+/// True if an item with a schema error passes the reference's check of the request all the same. A multipayment with a
+/// wrong asset does, because it fits the schemas of types without an asset.
 fn passes_the_batch(item: &Value, wrong: &str) -> bool {
     is_core_type(item, 6) && (wrong.starts_with("asset") || wrong == "vendorField")
 }
 
-/// The core type whose schema an item of an unknown type fits, were it of group 1.
+/// The core type whose schema an item of an unknown type would fit if its group was 1.
 fn as_core_type(item: &Value, context: &TransactionContext<'_>) -> Option<Kind> {
     let mut members: Map<String, Value> = item.as_object()?.clone();
     members.insert("typeGroup".to_owned(), 1.into());
@@ -220,14 +221,15 @@ fn sent_id(item: &Value) -> String {
     item.get("id").and_then(Value::as_str).unwrap_or("null").to_owned()
 }
 
-/// The items that were refused before the pool saw them, and those that it refused.
+/// The items that were refused before the pool, followed by those that the pool refused.
 fn all_refused(
     submission: &Submission,
     mut refused: IndexMap<String, Refusal>,
     sent_as: &BTreeMap<TransactionId, String>,
 ) -> IndexMap<String, Refusal> {
     for (id, error) in &submission.errors {
-        // One whose signature does not hold is named as it was sent, for its own id is that of another transaction.
+        // A transaction with an invalid signature is named by the id it was sent with. Its computed id is that of
+        // another transaction.
         let sent = sent_as.get(id).filter(|_| matches!(error, PoolError::NotVerified));
         let name = sent.cloned().unwrap_or_else(|| id.to_string());
         refused.entry(name).or_insert_with(|| error.clone().into());

@@ -38,15 +38,15 @@ pub fn show(call: &Call<'_>) -> Outcome {
     Ok(show_row(call, &TransactionRow::confirmed(place)))
 }
 
-/// `GET /api/transactions/unconfirmed`. As a real node does, that of `core-2.6` looks at what it lists, and drops what cannot be
-/// applied any more.
+/// `GET /api/transactions/unconfirmed`. In the dialect `core-2.6` it first drops the pending transactions that cannot be applied
+/// any more, as a real node does.
 pub async fn unconfirmed(mut call: Call<'_>) -> Outcome {
     let context = call.context;
     if context.settings.dialect == Dialect::Core26 {
         let ids = not_applicable(&call);
         if !ids.is_empty() {
             let drop = Intervention::DropPending { ids: ids.into(), node: Some(context.view.node()) };
-            // A network that has ended, or that is looked at as it was, stays as it is.
+            // The pools of a run that has ended and of a view of the past do not change.
             let _ended = context.live.intervene(drop).await;
             call.head = context.view.head();
         }

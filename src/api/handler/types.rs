@@ -13,7 +13,7 @@ use crate::{
     protocol::{Milestone, transaction::Kind},
 };
 
-/// By group, then by type.
+/// The shape of the numbers of all types, by group and then by the type's name.
 pub const TYPES_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Integer));
 pub const FEES_SHAPE: Shape = Shape::Map(&Shape::Map(&shape::AMOUNT));
 pub const SCHEMAS_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Map(&Shape::Map(&Shape::Any))));

@@ -18,7 +18,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The body of a new one.
+/// The parameters of a new view.
 pub const NEW: &[Parameter] = &[
     both("at", Rule::Integer(Bound::Least(0))),
     both("delivered", Rule::Integer(Bound::Least(0))),
@@ -29,10 +29,10 @@ pub const NEW: &[Parameter] = &[
     both("node", Rule::Integer(Bound::Between(0, u32::MAX as i64))),
 ];
 
-/// A view, as it is shown.
+/// A view with its number and its address.
 struct ViewRow {
     id: u64,
-    /// The address of what is below its prefix.
+    /// The URL of the view's prefix.
     at: String,
     view: Arc<PastView<ApiContext>>,
     /// The newest block of the winning chain.
@@ -69,8 +69,8 @@ const MEMBERS: &[Member<ViewRow>] = &[
 ];
 /// The shape of a view.
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
-/// The past that can be gone back to, from the instant `first` to `last`, which is now; how many moments are kept for it and the
-/// bytes they take; and the views that are open.
+/// The members of the retained past. It reaches from the instant `first` to `last`, which is now. `moments` and `bytes` are the
+/// number of stored moments and their size. `views` are the open views.
 pub const LIST: &[Member<Past>] = &[
     Member::new("first", Shape::Integer, |past, _| past.first.micros().into()),
     Member::new("last", Shape::Integer, |past, _| past.last.micros().into()),
@@ -79,7 +79,7 @@ pub const LIST: &[Member<Past>] = &[
     Member::by("views", Shape::List(&SHAPE), |past, frame, slot| slot.rows(MEMBERS, &past.views, frame)),
 ];
 
-/// The past that can be gone back to.
+/// The retained past and its open views.
 pub struct Past {
     first: SimTime,
     last: SimTime,
@@ -115,7 +115,7 @@ pub fn delete(call: &Call<'_>) -> Outcome {
     if views(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
-/// `POST /lab/views/{id}/chain`: an isolated chain that goes on from there.
+/// `POST /lab/views/{id}/chain`: makes an isolated chain that continues from the view.
 pub async fn go_on(call: Call<'_>) -> Outcome {
     let view = views(&call)?.get(call.id()?).ok_or(MISSING)?;
     let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
@@ -131,7 +131,7 @@ pub const NO_WEBHOOKS: ApiError = ApiError::NotFound(
      of POST /lab/chains has its own; GET …/lab/events tells what happens",
 );
 
-/// A view beside the network of a context, and its number.
+/// Opens a view of the past of `beside`'s network. Returns it with its number.
 async fn opened(
     views: &Views,
     wish: ViewWish,
@@ -187,7 +187,7 @@ fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
     call.context.views.as_ref().ok_or(NO_PAST)
 }
 
-/// Nothing is kept of the network.
+/// The error of a network whose past is not retained.
 const NO_PAST: ApiError =
     ApiError::NotFound("no past is kept of this network: isolated chains and views of the past have none");
 

@@ -70,7 +70,8 @@ pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
     call.list_rows(search(call, voters), wallet::FOUND)
 }
 
-/// A cold wallet has sent nothing, and no key stands for that.
+/// The transactions that a wallet sent. A cold wallet has sent nothing and has no key, so a key that no wallet has
+/// stands in.
 fn list_sent(call: &Call<'_>, wallet: &Wallet, kind: Option<Kind>) -> Reply {
     let sender = wallet.public_key.unwrap_or(PublicKey::from_bytes([0; 33]));
     transactions::list_in(call, Scope { sender: Some(sender), kind, ..Scope::default() })
@@ -87,7 +88,7 @@ fn search(call: &Call<'_>, rows: impl Iterator<Item = WalletRow>) -> Listing<Wal
     call.ordered(wallet::MEMBERS, rows, Some(RICHEST))
 }
 
-/// The wallets among which all that match are.
+/// A superset of the matching wallets.
 fn candidates(call: &Call<'_>) -> Vec<WalletRow> {
     let names = ["address", "publicKey", "senderPublicKey", "username"];
     if let Some(addresses) = call.parameters.texts("addresses") {

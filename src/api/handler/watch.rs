@@ -1,4 +1,4 @@
-//! Watching the network: where all nodes stand, and what is in force.
+//! Observation of the network: the tips of all nodes, the faults in force, and the events.
 
 use super::snapshots;
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The option to show more of the network: `peers=true` names those of each node. All actors are copied for it.
+/// The option `peers=true`: the answer lists the peers of each node. This copies all actors.
 pub const LAB: &[Parameter] = &[both("peers", Rule::Boolean)];
 
 /// The network at the instant of a request.
@@ -32,7 +32,7 @@ pub struct Lab {
     state: BoardState,
     peers: Option<Vec<Vec<NodeId>>>,
     snapshots: Vec<SnapshotInfo>,
-    /// Everybody sees it: the seed, from which all keys follow, is not told.
+    /// True if the answer is public. It then omits the seed, from which all keys follow.
     is_public: bool,
 }
 
@@ -100,7 +100,7 @@ pub async fn lab(call: Call<'_>) -> Outcome {
     };
     let (snapshots, causes) = call.context.live.look(look).await.unwrap_or_default();
     let mut state = board.state();
-    // The board knows what brought a node down; another fault may keep it down since then.
+    // The board knows the fault that brought a node down. Another fault may keep it down since then.
     for (down, keeps) in state.down.iter_mut().zip(causes) {
         *down = down.map(|brought| keeps.unwrap_or(brought));
     }
@@ -111,7 +111,7 @@ pub async fn lab(call: Call<'_>) -> Outcome {
     Ok(call.show_row(MEMBERS, &Arc::new(Lab { run, now, board, state, peers, snapshots, is_public: false })))
 }
 
-/// The public part of it: no seed, no snapshots. It asks the run only for its clock.
+/// The public part of the network: no seed, no snapshots. Asks the run only for its clock.
 pub async fn public(call: &Call<'_>) -> Arc<Lab> {
     let run = call.context.live.now().await.ok();
     let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
@@ -126,7 +126,7 @@ pub fn happened(call: &Call<'_>) -> Outcome {
     Ok(call.show(|out, frame| write_told(out, &told, frame)))
 }
 
-/// The lines of events.
+/// Writes events as a JSON list of their lines.
 pub fn write_told(out: &mut Vec<u8>, told: &Told, frame: &Frame<'_>) {
     let slots = frame.view.tree().slots();
     json::write_list(out, told.events(), |out, record| out.extend_from_slice(record.json(&slots).as_bytes()));

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// A webhook is at most so long, in bytes of JSON; the reference sets no limit.
+/// The largest length of a webhook [bytes of JSON]. The reference sets no limit.
 const LENGTH_MAX: usize = 65_536;
 
 /// `GET /api/webhooks`, page by page.
@@ -124,7 +124,7 @@ fn read_conditions(conditions: &Value) -> Result<Vec<Condition>, ApiError> {
     serde_json::from_value(conditions.clone()).map_err(|why| ApiError::Internal(format!("checked conditions: {why}")))
 }
 
-/// 32 random bytes in hex. The operating system draws them, and not the run's seed, which everybody may know.
+/// 32 random bytes in hex. They come from the operating system, because the run's seed is no secret.
 fn draw_token() -> Result<String, ApiError> {
     draw::<32>().map(hex::encode)
 }

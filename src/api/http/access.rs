@@ -12,7 +12,8 @@ use std::{
 /// The number of clients at which the server forgets those whose window is over.
 const CLIENTS_MAX: usize = 10_000;
 
-/// Addresses that are answered: patterns such as `127.0.0.*`, where `*` stands for any text. All if there is none.
+/// The client addresses that get an answer: patterns such as `127.0.0.*`, where `*` stands for any text. Without a
+/// pattern every address does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whitelist(Vec<String>);
 
@@ -32,7 +33,7 @@ pub struct Quota {
     pub remaining: i64,
     /// The end of the window [Unix ms].
     pub reset_ms: u64,
-    /// Until then, in whole seconds, at least 1.
+    /// The time until then in seconds, rounded up, at least 1.
     pub retry_after_seconds: u64,
 }
 
@@ -47,7 +48,7 @@ struct Window {
 }
 
 impl Whitelist {
-    /// This machine only.
+    /// The whitelist of this machine.
     pub fn loopback() -> Self {
         Self(["127.*", "::1"].map(str::to_owned).into())
     }
@@ -74,7 +75,7 @@ impl Whitelist {
 impl FromStr for Whitelist {
     type Err = String;
 
-    /// Patterns with commas between them.
+    /// Reads patterns that are separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let patterns: Vec<String> =
             text.split(',').map(|part| part.trim().to_ascii_lowercase()).filter(|part| !part.is_empty()).collect();
@@ -92,7 +93,7 @@ impl fmt::Display for Whitelist {
     }
 }
 
-/// True if a text has the parts of a pattern in their order, with any text for each `*`.
+/// True if `text` matches `pattern`, where each `*` matches any text.
 fn is_like(pattern: &str, text: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -143,7 +144,7 @@ impl Limiter {
         window.used = window.used.saturating_add(1).min(limit.requests.saturating_add(1));
         let remaining = i64::from(limit.requests) - i64::from(window.used);
         let left = window.end.saturating_duration_since(now);
-        // Before 1970 there is no time to tell.
+        // A clock before 1970 gives 0.
         let reset = (shown + left).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Quota {
             limit: limit.requests,

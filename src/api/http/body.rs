@@ -9,10 +9,10 @@ use warp::{
     http::{HeaderMap, header},
 };
 
-/// A body is at most so long [bytes].
+/// The largest length of a body [bytes].
 const LENGTH_MAX: usize = 1_048_576;
 
-/// Reads a body in a given time.
+/// Reads a body within the time `patience`.
 ///
 /// # Errors
 /// It is too long, broke off or took too long, or too much is being received for all clients together.
@@ -40,7 +40,7 @@ async fn read<B: Buf>(
         return Err(too_long());
     }
     let mut body = pin!(body);
-    // The announced bytes have not come yet: memory is taken for those that have.
+    // Memory is allocated for received bytes only, because announced bytes may never arrive.
     let mut bytes = Vec::new();
     while let Some(part) = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await {
         let mut part = part.map_err(|_| invalid_json())?;
@@ -59,7 +59,7 @@ async fn read<B: Buf>(
 /// The value of a body: JSON unless it says otherwise, a form as an object of texts; null if it is empty.
 ///
 /// # Errors
-/// It is no JSON, or of another type.
+/// The body is not valid JSON, or its content type is not supported.
 pub fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).map_or("application/json", |kind| kind.to_str().unwrap_or_default());
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -75,9 +75,10 @@ pub fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
     }
 }
 
-/// JSON text, with U+FFFD for each half of a character of two `\u` escapes that stands alone: a memo cut inside an emoji.
+/// Replaces each lone surrogate among the `\u` escapes of a JSON text by U+FFFD. A memo that was cut inside an emoji contains one.
 ///
-/// JavaScript keeps such a half in its texts and writes it like this; its bytes are those of U+FFFD. Source: protocol.md 7 item 25.
+/// JavaScript keeps a lone surrogate in its strings and writes it as such an escape. Its bytes are those of U+FFFD. Source:
+/// protocol.md 7 item 25.
 fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut json = Cow::Borrowed(json);
     let mut at = 0;
@@ -99,7 +100,7 @@ fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     json
 }
 
-/// The number of an escape `\uXXXX` that a text begins with.
+/// The UTF-16 code unit of the escape `\uXXXX` at the beginning of a text.
 fn unit(json: &[u8]) -> Option<u16> {
     let digits = json.strip_prefix(b"\\u")?.get(..4)?;
     let is_hex = digits.iter().all(u8::is_ascii_hexdigit);

@@ -8,16 +8,16 @@ use warp::http::StatusCode;
 pub enum ApiError {
     #[error("Forbidden")]
     Forbidden,
-    /// The request itself is none that HTTP/1.1 allows.
+    /// The request is not valid HTTP/1.1.
     #[error("{0}")]
     BadRequest(String),
     /// A token is missing or wrong.
     #[error("{0}")]
     Unauthorized(&'static str),
-    /// Not from there, not in this way; the message says how.
+    /// The client may not ask, or not in this way. The message names what is allowed.
     #[error("{0}")]
     Refused(String),
-    /// The body is of a type that is not taken here.
+    /// The route does not accept the body's content type.
     #[error("{0}")]
     MediaType(String),
     /// The body did not arrive in time.
@@ -32,12 +32,12 @@ pub enum ApiError {
     /// The request breaks a rule; the message says which.
     #[error("{0}")]
     Unprocessable(String),
-    /// Things are not so that it could be done now; the message says how they are.
+    /// The current state does not allow the request. The message describes the state.
     #[error("{0}")]
     Conflict(String),
     #[error("Rate limit exceeded")]
     TooMany,
-    /// The run behind the API has ended. The cause goes to the log, never to the client.
+    /// An internal failure, such as a run that has ended. The cause goes to the log, never to the client.
     #[error("An internal server error occurred")]
     Internal(String),
 }
@@ -52,15 +52,15 @@ struct Body<'a> {
 }
 
 impl ApiError {
-    /// No route leads there.
+    /// The error for a path without a route.
     pub const NO_ROUTE: Self = Self::NotFound("Not Found");
 
-    /// A broken rule.
+    /// An error for a request that breaks a rule.
     pub fn unprocessable(message: impl Into<String>) -> Self {
         Self::Unprocessable(message.into())
     }
 
-    /// The status it is answered with.
+    /// The HTTP status of the answer.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Forbidden | Self::Refused(_) => StatusCode::FORBIDDEN,

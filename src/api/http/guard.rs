@@ -1,21 +1,21 @@
-//! The guard of the run: what `/lab` and the webhooks ask of a request before they answer it.
+//! The guard of the run: the checks that a request to `/lab` or the webhooks must pass.
 //!
-//! A browser on this machine sends whatever a web page tells it to, and its connection comes from loopback like the
-//! user's own. Three things tell such a request apart, and all three are asked for:
+//! A browser on this machine sends any request that a web page wants, and its connection comes from loopback like the user's own.
+//! Three checks detect such a request, and all three must pass:
 //!
 //! - `Host` names an address that is served. A page whose own name was made to resolve to this machine (DNS rebinding)
 //!   sends that name.
-//! - `Origin`, if there is one, names an address that is served. A page of another origin cannot change its own.
+//! - `Origin`, if there is one, names an address that is served. A page of another origin cannot forge its `Origin`.
 //! - A body is `application/json`. A page of another origin may send that only after a preflight, and a preflight is
 //!   never granted here.
 //!
-//! A proxy on this machine forwards whatever anybody sends it, and its connection comes from loopback as well. A request that a
-//! proxy has named itself or its client in is none of this machine.
+//! A proxy on this machine forwards the requests of any client, and its connection comes from loopback as well. A request does not
+//! count as one of this machine if a header shows that a proxy named itself or its client there.
 //!
-//! A header that is there twice has to pass twice: which of them counts is not for the client to choose.
+//! If a header occurs twice, both values must pass, so that the client cannot choose the one that counts.
 //!
-//! With `--lab token` the token takes the place of all that: no page knows it. Source: Fetch standard, 3.2 and 4.8; RFC 9110, 7.6.3;
-//! RFC 7239.
+//! With `--lab token` the token replaces the checks of `Host`, `Origin` and proxies, because no page knows it. Source: Fetch
+//! standard, 3.2 and 4.8; RFC 9110, 7.6.3; RFC 7239.
 
 use super::{access::Whitelist, error::ApiError, request::Request};
 use std::{fmt, net::IpAddr, sync::Arc};
@@ -33,7 +33,7 @@ const PROXY_HEADERS: [&str; 9] = [
     "cf-connecting-ip",
     "proxy-connection",
 ];
-/// Shortest token that is taken [characters].
+/// The shortest length of a token [characters].
 const TOKEN_LENGTH_MIN: usize = 16;
 
 /// The clients that `/lab` answers.
@@ -65,7 +65,7 @@ impl LabToken {
         Ok(Self(token.into()))
     }
 
-    /// True if a text is the token. Takes as long for any text of its length.
+    /// True if a text is the token. The comparison takes the same time for all texts of one length, so its duration reveals nothing.
     fn is(&self, shown: &str) -> bool {
         let differing = |(a, b): (u8, u8)| a ^ b;
         let difference = self.0.bytes().zip(shown.bytes()).map(differing).fold(0, |all, one| all | one);
@@ -96,7 +96,7 @@ pub struct Gate<'s> {
     pub lab: &'s LabAccess,
     /// Clients that may use the webhooks.
     pub webhooks: &'s Whitelist,
-    /// A proxy stands before the server, so that a connection from this machine says nothing.
+    /// True if a proxy is in front of the server. A connection from this machine then proves nothing.
     pub is_behind_proxy: bool,
     /// The address and the port that the server listens on.
     pub host: IpAddr,
@@ -163,8 +163,8 @@ impl Gate<'_> {
         ApiError::Refused(format!("{header} '{found}' is not served here: ask 127.0.0.1:{port} or localhost:{port}"))
     }
 
-    /// True if a `Host` names an address of this server. A server that listens everywhere takes any number for its own: no
-    /// page can make a number lead elsewhere.
+    /// True if a `Host` names an address of this server. A server that listens on all addresses accepts every IP address, because no
+    /// page can make an IP address lead elsewhere.
     fn is_served(self, host: &str) -> bool {
         let is_number = ip_and_port(host).is_some_and(|(ip, port)| ip.is_some() && port == self.port);
         self.is_of_this_machine(host) || (self.host.is_unspecified() && is_number)
@@ -206,7 +206,7 @@ fn ip_and_port(address: &str) -> Option<(Option<IpAddr>, u16)> {
     (ip.is_some() || name.eq_ignore_ascii_case("localhost")).then(|| (ip, authority.port_u16().unwrap_or(80)))
 }
 
-/// True if the body, if there is one, is JSON by its own word.
+/// Refuses a body that is not declared as JSON.
 fn check_body_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).map(|length| length.as_bytes() != b"0");
     let has_body = length.unwrap_or_else(|| headers.contains_key(header::TRANSFER_ENCODING));

@@ -1,4 +1,4 @@
-//! Limits of what clients may hold of the server at a time: connections, time, and memory for bodies.
+//! Limits on the resources that clients use at a time: connections, time, and memory for bodies.
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
 use super::error::ApiError;
@@ -13,20 +13,20 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// The limits of what clients may ask of a server.
+/// The limits on connections, waiting times and buffered bytes of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections. One more closes the connection that can best be spared.
+    /// The largest number of open connections. One more closes a waiting one.
     pub connections: usize,
     /// The longest time that a connection may wait for the head of its next request.
     pub idle: Duration,
     /// The longest time that a body may take to arrive.
     pub body: Duration,
-    /// Bytes of bodies that are being received, of all clients together; one client takes half of them at most.
+    /// The largest number of bytes of bodies that are being received, of all clients together. One client uses half of them at most.
     pub receiving: usize,
     /// The longest time that a client may read nothing of what is sent to it.
     pub write: Duration,
-    /// Bytes of answers of the public API that clients have not read yet, shared out like those that are received.
+    /// The largest number of bytes of public answers that clients have not read yet. One client uses half of them at most.
     pub sending: usize,
 }
 
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Connections that had to go.
+/// The numbers of connections that were closed or refused at the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spared {
     /// Closed to make room for others.
@@ -84,7 +84,7 @@ struct Connection {
     client: IpAddr,
     /// Requests that are whole and being answered.
     at_work: u32,
-    /// True if it has been answered before.
+    /// True if a request of this connection has been answered.
     was_answered: bool,
     /// The instant at which it was opened, or its last answer was ready.
     since: Instant,
@@ -99,8 +99,8 @@ pub struct Admitted {
     close: Arc<Notify>,
 }
 
-/// A request of a connection, until it is dropped. While its body is on its way the connection waits like any other: it can be
-/// spared, or those who never send the rest would leave no room for anybody.
+/// A request of a connection, until it is dropped. While its body arrives, the connection counts as waiting and may be closed for
+/// another one. Otherwise clients that never send the rest would fill the server.
 #[derive(Debug)]
 pub struct AtWork {
     connections: Arc<Connections>,
@@ -115,9 +115,9 @@ impl Connections {
         Arc::new(Self { limit: limit.max(1), open: Mutex::default() })
     }
 
-    /// Takes a connection in. Where there are too many, one that waits for a request, or for the rest of one, is closed: of the
-    /// client that has most, one that was never answered before one that was, and the one that has waited longest. `None` where all are
-    /// at work.
+    /// Admits a connection. At the limit it closes a connection that waits for a request or for the rest of one. It chooses from the
+    /// client with the most connections, prefers one that was never answered, and then the one that has waited longest. Returns `None`
+    /// if all connections are at work.
     pub fn admit(self: &Arc<Self>, client: IpAddr) -> Option<Admitted> {
         let mut open = self.lock();
         if open.by_number.len() >= self.limit {
@@ -162,7 +162,7 @@ impl Connections {
 }
 
 impl Open {
-    /// The connection that can best be spared.
+    /// The waiting connection that is closed first.
     fn spare(&self) -> Option<u64> {
         let waiting = self.by_number.iter().filter(|(_, connection)| connection.at_work == 0);
         let rank = |connection: &Connection| {
@@ -185,12 +185,12 @@ impl Open {
 }
 
 impl Admitted {
-    /// Is ready when the connection has to be closed for another one.
+    /// Waits until the connection must be closed for another one.
     pub async fn closed(&self) {
         self.close.notified().await;
     }
 
-    /// Notes that a request has come, which begins to be answered when [`AtWork::begin`] says so.
+    /// Registers a request, whose answer begins with [`AtWork::begin`].
     pub fn work(&self) -> Arc<AtWork> {
         let (connections, number) = (self.connections.clone(), self.number);
         Arc::new(AtWork { connections, number, has_begun: AtomicBool::new(false) })
@@ -198,7 +198,7 @@ impl Admitted {
 }
 
 impl AtWork {
-    /// All of the request is there.
+    /// Notes that the whole request has arrived and that its answer begins.
     pub fn begin(&self) {
         if !self.has_begun.swap(true, Ordering::Relaxed)
             && let Some(connection) = self.connections.lock().by_number.get_mut(&self.number)
@@ -239,7 +239,7 @@ struct Held {
     by_client: BTreeMap<IpAddr, usize>,
 }
 
-/// Some of them, until they are done with.
+/// The counted bytes of one body or answer, until it is dropped.
 #[derive(Debug)]
 pub struct OnWay {
     of: Arc<UnderWay>,
@@ -263,7 +263,7 @@ impl UnderWay {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// A body of a client, of which nothing has come yet, or an answer to it.
+    /// Begins to count a body of a client, or an answer to it.
     pub fn begin(self: &Arc<Self>, client: IpAddr) -> OnWay {
         OnWay { of: self.clone(), client, bytes: 0 }
     }
@@ -274,8 +274,8 @@ impl UnderWay {
 }
 
 impl OnWay {
-    /// More bytes are on their way. A client may hold no more than is free. So one client takes half of the room at most, several leave
-    /// the room of one of them, and no client can keep all others from sending.
+    /// Counts more bytes. A client may use no more bytes than are free. So one client uses half of the limit at most, several clients
+    /// leave as much free as one of them uses, and no client can keep all others from sending.
     ///
     /// # Errors
     /// They are too many, for this client or for all together.

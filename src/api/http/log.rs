@@ -8,7 +8,7 @@ use std::{
 /// The number of lines kept in memory, which is also the most that a request can ask for.
 pub const LINES_MAX: usize = 10_000;
 
-/// Takes a line for the node's log.
+/// Writes a line to the node's log.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The last lines of a log. Cheap to clone; clones share everything.
@@ -16,7 +16,7 @@ pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct LogTail(Arc<Mutex<VecDeque<String>>>);
 
 impl LogTail {
-    /// One more line, without its end.
+    /// Adds a line, which has no line break at its end.
     pub fn push(&self, line: String) {
         // A panic while it was locked leaves whole lines.
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ impl LogTail {
         lines.push_back(line);
     }
 
-    /// The last lines, oldest first, each with its end.
+    /// The last `count` lines, oldest first, each with a line break.
     pub fn last(&self, count: usize) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let skipped = lines.len().saturating_sub(count);

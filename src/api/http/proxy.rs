@@ -13,7 +13,8 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// The client behind a connection. A proxy writes its own client last; whatever stands before that, anybody may have sent.
+    /// The client behind a connection. A proxy appends its own client to the header. Earlier parts of the header may be
+    /// forged.
     ///
     /// # Errors
     /// The header names no address.

@@ -19,27 +19,27 @@ pub struct Reply {
     pub status: StatusCode,
     pub content: Content,
     pub body: Bytes,
-    /// The body in gzip, once a client has accepted gzip, for answers that are given more than once.
+    /// The body in gzip, computed for the first client that accepts gzip. Only shared answers have it.
     pub(in crate::api) packed: Option<Arc<OnceLock<Bytes>>>,
     /// The address to which a 301 leads.
     pub location: Option<String>,
-    /// Since when the answer is this one [Unix s], on routes that say so.
+    /// The time of the answer's last change [Unix s], on routes that report it.
     pub modified: Option<i64>,
     /// The requests that the client has left, if they are limited.
     pub quota: Option<Quota>,
     /// True if pages of any origin may read it.
     pub(in crate::api) is_for_all_pages: bool,
-    /// True if its body is in memory anyway.
+    /// True for a file of a page, whose body is in memory anyway.
     pub(in crate::api) is_of_site: bool,
     /// The stream in place of the body, which is empty. It goes on until either side ends it.
     pub(in crate::api) stream: Option<Subscription>,
-    /// The damage to it on its way.
+    /// The damage to the answer in transit.
     pub(in crate::api) tampering: Option<Tampering>,
     /// The `Content-Security-Policy` of a page.
     pub(in crate::api) policy: Option<&'static str>,
 }
 
-/// The damage to an answer on its way, which says nothing of it.
+/// The damage to an answer in transit. The answer itself does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tampering {
     /// It is not sent, and the connection closed.
@@ -105,7 +105,7 @@ impl Reply {
         Self::new(StatusCode::OK, Content::Metrics, body.into())
     }
 
-    /// An error of this status that says no more than its name.
+    /// An error of this status, whose message is the status's name.
     pub fn bare_error(status: StatusCode) -> Self {
         let reason = status.canonical_reason().unwrap_or("Unknown");
         let body = serde_json::json!({"statusCode": status.as_u16(), "error": reason, "message": reason});
@@ -117,7 +117,7 @@ impl Reply {
         Self { stream: Some(subscription), ..Self::new(StatusCode::OK, Content::Events, Bytes::new()) }
     }
 
-    /// 200 with a file, whose name says what it is.
+    /// 200 with a file. The extension of its name determines the content type.
     pub fn file(name: &str, body: impl Into<Bytes>) -> Self {
         let content = match name.rsplit_once('.').map(|(_, kind)| kind) {
             Some("html") => Content::Html,
@@ -129,12 +129,12 @@ impl Reply {
         Self::new(StatusCode::OK, content, body.into())
     }
 
-    /// 204: done, and nothing to say.
+    /// 204, without a body.
     pub fn nothing() -> Self {
         Self::new(StatusCode::NO_CONTENT, Content::Nothing, Bytes::new())
     }
 
-    /// The same as 201: what is shown is new.
+    /// The same as 201, for a new resource.
     #[must_use]
     pub fn created(self) -> Self {
         Self { status: StatusCode::CREATED, ..self }
@@ -163,13 +163,13 @@ impl Reply {
         Self { policy: Some(policy), ..self }
     }
 
-    /// The same, for more than one request.
+    /// The same, for a cache: its compressed body is shared.
     #[must_use]
     pub fn shared(self) -> Self {
         Self { packed: Some(Arc::default()), ..self }
     }
 
-    /// The same as a file of a page, all answers with which share its bytes, also those in gzip.
+    /// The same as a file of a page. All answers with the file share its bytes and its gzip bytes.
     #[must_use]
     pub fn of_site(self, packed: &Arc<OnceLock<Bytes>>) -> Self {
         Self { packed: Some(packed.clone()), is_of_site: true, ..self }
@@ -191,7 +191,7 @@ impl Reply {
         Self { location: Some(location), ..Self::new(StatusCode::MOVED_PERMANENTLY, Content::Html, Bytes::new()) }
     }
 
-    /// As HTTP, with the headers that the request calls for.
+    /// Converts the answer to HTTP, with the headers that the request requires.
     pub fn into_response(self, request: &Request) -> Response<Bytes> {
         let is_ok = self.status == StatusCode::OK;
         let is_long = is_ok && self.body.len() >= COMPRESSED_FROM;
@@ -199,7 +199,7 @@ impl Reply {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        // A text from outside that makes no header value was refused as a header before.
+        // The address comes from a request's header, so it is a valid header value.
         if let Some(location) = self.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             headers.insert(header::LOCATION, location);
         }
@@ -281,7 +281,7 @@ fn pack(body: &[u8]) -> Bytes {
     encoder.write_all(body).and_then(|()| encoder.finish()).expect("a vector takes all").into()
 }
 
-/// True if an `Accept-Encoding` takes gzip: by name before by `*`, and not with weight 0.
+/// True if an `Accept-Encoding` accepts gzip. An entry for `gzip` has precedence over `*`, and weight 0 refuses.
 fn accepts_gzip(accepted: &str) -> bool {
     let weight = |name: &str| {
         accepted.split(',').find_map(|coding| {
@@ -294,7 +294,7 @@ fn accepts_gzip(accepted: &str) -> bool {
     weight("gzip").or_else(|| weight("*")).is_some_and(|weight| weight > 0.0)
 }
 
-/// 206 with the part of the body that is asked for, if there is one.
+/// 206 with the requested part of the body. The answer stays whole without a valid `Range`.
 fn cut(request: &Request, mut response: Response<Bytes>) -> Response<Bytes> {
     let length = response.body().len();
     let asked = request.headers.get(header::RANGE).and_then(|asked| range::parse(asked.to_str().ok()?, length));

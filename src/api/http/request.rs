@@ -1,10 +1,10 @@
-//! A request, and decoding of what stands in its address.
+//! A request, and the percent-encoding of addresses.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::{borrow::Cow, net::SocketAddr};
 use warp::http::{HeaderMap, HeaderValue, Method, header};
 
-/// The ports the node says it listens on.
+/// The ports that the node reports to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// The peer-to-peer interface. Peers of a simulated network do not really listen.
@@ -13,7 +13,7 @@ pub struct Ports {
 }
 
 impl Default for Ports {
-    /// The limits of the reference's `testnet`.
+    /// The ports of the reference's `testnet`.
     fn default() -> Self {
         Self { p2p: 4_000, api: 4_003 }
     }
@@ -42,7 +42,7 @@ impl Request {
         Self { method, path: path.to_owned(), query: query.to_owned(), headers, remote }
     }
 
-    /// The address it was sent to, as its sender calls it; `None` where that is not said, or said more than once.
+    /// The value of `Host`. `None` if the header is missing or occurs more than once.
     pub fn host(&self) -> Option<&str> {
         let mut hosts = self.headers.get_all(header::HOST).iter();
         hosts.next().filter(|_| hosts.next().is_none())?.to_str().ok()
@@ -59,7 +59,7 @@ impl Request {
     }
 }
 
-/// Bytes of links that stay as they are beside letters and digits, as in those of the reference.
+/// The set of bytes to encode in links: all but letters, digits and `-_.!~*'()`, as in the reference.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

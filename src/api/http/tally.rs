@@ -11,8 +11,8 @@ use std::{
 };
 use warp::http::{Method, StatusCode};
 
-/// Upper ends of the buckets of answers' times [s]: what a page of a list takes lies between the first ones, what waits for
-/// the simulation between the last.
+/// Upper ends of the buckets of answers' times [s]. A page of a list takes a time in the first buckets, and an answer that
+/// waits for the simulation one in the last.
 const BUCKETS: [f64; 12] = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 10.0];
 
 /// A route's pattern, a method, and the first digit of a status.
@@ -22,10 +22,10 @@ pub type Key = (&'static str, &'static str, u16);
 #[derive(Debug, Default)]
 pub struct Requests(RwLock<BTreeMap<Key, Tally>>);
 
-/// The times that the requests of a key took. Written without a lock, since every request is.
+/// The times that the requests of a key took. The counters need no lock, because every request updates one.
 #[derive(Debug, Default)]
 struct Tally {
-    /// By bucket, and those above the last.
+    /// The number of requests in each bucket, and above the last one.
     counts: [AtomicU64; BUCKETS.len() + 1],
     nanoseconds: AtomicU64,
 }
@@ -75,14 +75,14 @@ impl Requests {
         self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().count(nanoseconds);
     }
 
-    /// All of them, in the order of routes, methods and statuses.
+    /// All tallies, in the order of routes, methods and statuses.
     pub fn all(&self) -> BTreeMap<Key, Counted> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(key, tally)| (*key, tally.counted())).collect()
     }
 }
 
-/// The method's name, `other` for those that no route knows: clients may not make up labels.
+/// The method's name, or `other` for a method that no route knows, so that clients cannot create labels.
 fn word(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

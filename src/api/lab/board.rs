@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Blocks that nodes have left and that are kept at hand.
+/// The number of retained blocks that nodes have reverted.
 const LEFT: usize = 2_000;
 
 /// The table. Cheap to clone; clones share everything.
@@ -30,7 +30,7 @@ struct Shared {
     state: Mutex<BoardState>,
 }
 
-/// All of it that the run's events change. Where the run goes back to a snapshot, it follows.
+/// The part of the board that the run's events change. It follows a run that goes back to a snapshot.
 #[derive(Clone)]
 pub struct BoardState {
     /// The block each node stands on, and whether the node is live.
@@ -42,7 +42,8 @@ pub struct BoardState {
     /// Faults in force, by their number in the plan.
     pub faults: BTreeMap<usize, FaultInForce>,
     pub counts: Counts,
-    /// The highest blocks that nodes have reverted. A node that applies one again has it on the chain below its tip.
+    /// The highest blocks that nodes have reverted. A block that was applied again stays here, although it is on a
+    /// node's chain.
     pub left: OrdMap<(Height, BlockId), Arc<Link>>,
     /// The newest events.
     pub told: Told,
@@ -60,7 +61,7 @@ pub struct FaultInForce {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub forged: u64,
-    /// Rollbacks, and the blocks that they took off.
+    /// Rollbacks, and the blocks that they reverted.
     pub rollbacks: u64,
     pub reverted: u64,
     /// Slots left empty before blocks that node 0 has applied.
@@ -78,7 +79,7 @@ impl LabBoard {
         Self::of(&plan.tip, plan.nodes.iter().map(username).collect())
     }
 
-    /// The board of a node of which nothing is known but what its API shows.
+    /// The board of a node of which only the view is known.
     pub fn of_view(view: &View) -> Self {
         Self::of(view.head().tip(), vec![None; view.node().0 as usize + 1])
     }
@@ -97,7 +98,7 @@ impl LabBoard {
         Self(Arc::new(Shared { seed: None, stage: None, delegates, state: Mutex::new(state) }))
     }
 
-    /// The same board, which says by which seed and on which stage the network runs. Called before it is shared.
+    /// The same board with the seed and the stage of the network's run. Called before the board is shared.
     #[must_use]
     pub fn of_run(self, seed: u64, stage: &'static str) -> Self {
         let state = Mutex::new(self.state());
@@ -105,14 +106,14 @@ impl LabBoard {
         Self(Arc::new(Shared { seed: Some(seed), stage: Some(stage), delegates, state }))
     }
 
-    /// The same board as it is now, which follows another run from here on.
+    /// A copy of the board, which follows another run from now on.
     #[must_use]
     pub fn apart(&self) -> Self {
         let (seed, stage, delegates) = (self.0.seed, self.0.stage, self.0.delegates.clone());
         Self(Arc::new(Shared { seed, stage, delegates, state: Mutex::new(self.state()) }))
     }
 
-    /// The observer that keeps the board. It waits for no reader longer than a copy of the state takes.
+    /// The observer that updates the board. A reader delays it only for the time of a copy of the state.
     pub fn observer(&self) -> BoardObserver {
         BoardObserver(self.clone())
     }
@@ -137,7 +138,7 @@ impl LabBoard {
         &self.0.delegates
     }
 
-    /// All that the run's events have changed, as of one instant.
+    /// A consistent copy of the part that the run's events change.
     pub fn state(&self) -> BoardState {
         self.lock().clone()
     }
@@ -148,7 +149,7 @@ impl LabBoard {
     }
 }
 
-/// Keeps a board.
+/// The observer that updates a board.
 pub struct BoardObserver(LabBoard);
 
 impl BoardState {
@@ -175,7 +176,7 @@ impl BoardState {
         }
     }
 
-    /// Keeps a block that a node has left; the lowest give way.
+    /// Retains a block that a node has reverted, and evicts the lowest one if there are too many.
     fn keep(&mut self, link: &Arc<Link>) {
         self.left.insert((link.height(), link.id()), link.clone());
         if self.left.len() > LEFT {
@@ -186,7 +187,7 @@ impl BoardState {
     fn follow_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         self.tips.follow_network(event);
         if let NetworkEvent::Moved { .. } = event {
-            // Blocks may have been forged since the snapshot, and there are none of them yet.
+            // Reverted blocks may be younger than the snapshot, and then do not exist in the restored run.
             self.left = OrdMap::new();
         }
         match event {

@@ -1,7 +1,7 @@
 //! Isolated chains in one process: one for each test of a client, under a path of its own.
 //!
-//! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
-//! URL, so they need no change.
+//! `/chains/{id}/api` and `/chains/{id}/lab` answer as `/api` and `/lab` do, from another network. Clients have a setting for
+//! the base URL, so they need no change.
 
 use crate::{
     api::http::error::ApiError,
@@ -14,21 +14,21 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Chains that one process has at a time.
+/// The largest number of chains of one process at a time.
 pub const CHAINS_MAX: usize = 1_000;
 /// The text before the number of a chain.
 const PREFIX: &str = "/chains/";
 
-/// The chain that is asked for.
+/// The chain that a client requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainWish {
-    /// The seed; the testnet's, if none is given.
+    /// The seed. `None` for the testnet's.
     pub seed: Option<u64>,
-    /// The text of a scenario file; that of the testnet, if none is given.
+    /// The text of a scenario file. `None` for the testnet's.
     pub scenario: Option<String>,
     /// Values in place of the scenario's, each `PATH=VALUE`.
     pub set: Vec<String>,
-    /// Manual, if none is given.
+    /// The pace. `None` for manual.
     pub pace: Option<Pace>,
 }
 
@@ -53,7 +53,7 @@ impl ChainAccount {
     }
 }
 
-/// The context of a run, which a chain ends with itself.
+/// The context of a run, which ends with its chain.
 pub trait Running {
     /// Stops the run and ends its streams.
     fn end(&self);
@@ -67,7 +67,7 @@ pub struct Chain<C> {
     pub delegates: u32,
     pub nethash: String,
     pub accounts: Vec<ChainAccount>,
-    /// Where it went on from the testnet's past; `None` of one that began with a genesis block of its own.
+    /// The point of the testnet's past from which the chain continued. `None` for a chain with a genesis block of its own.
     pub origin: Option<ChainOrigin>,
 }
 
@@ -102,16 +102,16 @@ struct All<C> {
 }
 
 impl<C: Running> Chains<C> {
-    /// None yet.
+    /// No chains yet.
     pub fn new(make: MakeChain<C>) -> Self {
         let all = Mutex::new(All { last: 0, chains: BTreeMap::new() });
         Self(Arc::new(Shared { make, all }))
     }
 
-    /// Makes one, and answers its number.
+    /// Makes a chain and returns it with its number.
     ///
     /// # Errors
-    /// There are [`CHAINS_MAX`], or the wish makes no sense.
+    /// There are [`CHAINS_MAX`] chains, or the requested chain is invalid.
     pub fn make(&self, wish: &ChainWish, beside: &C) -> Result<(u64, Arc<Chain<C>>), ApiError> {
         if self.lock().chains.len() >= CHAINS_MAX {
             return Err(full());
@@ -119,10 +119,10 @@ impl<C: Running> Chains<C> {
         self.add((self.0.make)(wish, beside)?)
     }
 
-    /// Adds one that was made elsewhere, and answers its number.
+    /// Adds a chain that was made elsewhere, and returns it with its number.
     ///
     /// # Errors
-    /// There are [`CHAINS_MAX`].
+    /// There are [`CHAINS_MAX`] chains. Ends the given one.
     pub fn add(&self, chain: Chain<C>) -> Result<(u64, Arc<Chain<C>>), ApiError> {
         let chain = Arc::new(chain);
         let mut all = self.lock();
@@ -136,7 +136,7 @@ impl<C: Running> Chains<C> {
         Ok((id, chain))
     }
 
-    /// One of them.
+    /// The chain with a number.
     pub fn get(&self, id: u64) -> Option<Arc<Chain<C>>> {
         self.lock().chains.get(&id).cloned()
     }
@@ -146,7 +146,7 @@ impl<C: Running> Chains<C> {
         self.lock().chains.iter().map(|(id, chain)| (*id, chain.clone())).collect()
     }
 
-    /// Stops and forgets one, ends its streams, and says whether it was there.
+    /// Stops a chain, ends its streams and removes it. Returns true if there was one.
     pub fn delete(&self, id: u64) -> bool {
         let Some(chain) = self.lock().chains.remove(&id) else { return false };
         chain.context.end();
@@ -165,12 +165,12 @@ fn full() -> ApiError {
     ))
 }
 
-/// The number of the chain that a path is of, if it can be one, and the path within the chain.
+/// Splits a path below `/chains/` into the chain's number, if it is a number, and the path within the chain.
 pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
     split_below(PREFIX, path)
 }
 
-/// Returns the number behind a prefix of a path, if there is one, and the rest of the path.
+/// Splits a path behind `prefix` into a number, if it is one, and the rest. `None` if the path has another prefix.
 pub fn split_below<'p>(prefix: &str, path: &'p str) -> Option<(Option<u64>, &'p str)> {
     let rest = path.strip_prefix(prefix)?;
     let end = rest.find('/').unwrap_or(rest.len());

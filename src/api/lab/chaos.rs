@@ -1,9 +1,9 @@
-//! Trouble between a node and its clients, on purpose: rules by which answers come late, broken, old or not at all, and
-//! posts of webhooks late, twice, out of order or never. For those who test what their programs make of it.
+//! Deliberate trouble between a node and its clients: rules by which answers come late, broken, old or not at all, and posts of
+//! webhooks late, twice, out of order or never. They test how client programs handle it.
 //!
-//! Every rule draws from a stream of its own, once for each request that it matches, so that the n-th of them always meets
-//! the same. All matching rules draw; delays add up, and of all else the first that strikes is what happens. The simulation
-//! knows nothing of it.
+//! Every rule has a random stream of its own and draws once for each request that it matches, so the n-th of them always has the same
+//! fate. All matching rules draw. Their delays add up, and the first striking rule of any other kind decides the rest. The simulation
+//! knows nothing of chaos.
 
 use crate::{actors::NodeId, api::view::View, sim::SeedTree};
 use rand::Rng;
@@ -32,7 +32,7 @@ struct Shared {
     node: NodeId,
     /// The views of all served nodes, by number.
     served: Arc<OnceLock<Vec<View>>>,
-    /// Rules for requests, and for posts: what is looked at where there are none.
+    /// The numbers of rules for requests and for posts, so that a check without rules needs no lock.
     of_requests: AtomicUsize,
     of_posts: AtomicUsize,
     rules: Mutex<Rules>,
@@ -50,9 +50,9 @@ struct Rules {
 pub enum Treatment {
     /// The answer begins this number of milliseconds later.
     Delay(u32),
-    /// The connection is closed without an answer; nothing is done.
+    /// The connection is closed without an answer. The request has no effect.
     Refuse,
-    /// It is answered with this status; nothing is done.
+    /// The answer has this status. The request has no effect.
     Status(u16),
     /// The body ends before it is as long as its head says.
     Cut,
@@ -78,7 +78,7 @@ pub struct RuleLine {
     pub method: Option<String>,
     /// The event of the webhooks; `None` for all.
     pub event: Option<String>,
-    /// The share of what matches that is struck, in millionths.
+    /// The share of matches that the rule strikes, in millionths.
     pub share: u32,
     /// The largest number of matches that the rule strikes.
     pub count: Option<u64>,
@@ -87,7 +87,7 @@ pub struct RuleLine {
     pub treatment: Treatment,
 }
 
-/// A rule, and what it did so far.
+/// A rule with its counts of matches and of strikes.
 #[derive(Clone)]
 pub struct Rule {
     pub line: RuleLine,
@@ -113,7 +113,7 @@ pub struct PostStrike {
 }
 
 impl Chaos {
-    /// No rules yet, for a node of those that are served.
+    /// No rules yet, for one of the served nodes.
     pub fn new(seed: u64, node: NodeId, served: Arc<OnceLock<Vec<View>>>) -> Self {
         let (of_requests, of_posts, rules) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::default());
         let turn = tokio::sync::Mutex::default();
@@ -130,7 +130,7 @@ impl Chaos {
         self.0.served.get()?.get(node as usize).cloned()
     }
 
-    /// Adds a rule, and answers its number; `None` where there are [`RULES_MAX`].
+    /// Adds a rule and returns its number, or `None` if there are [`RULES_MAX`] rules.
     pub fn add(&self, line: RuleLine) -> Option<u64> {
         let mut rules = self.lock();
         if rules.all.len() >= RULES_MAX {
@@ -152,18 +152,18 @@ impl Chaos {
         self.lock().all.clone()
     }
 
-    /// One of them.
+    /// The rule with a number.
     pub fn get(&self, number: u64) -> Option<Rule> {
         self.lock().all.get(&number).cloned()
     }
 
-    /// The turn of a caller that changes rules and reports it to the run. So the run receives changes in the order in which they were
-    /// made.
+    /// Waits for the caller's turn to change rules and to report the change to the run. So the run receives changes in the order in
+    /// which they were made.
     pub async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turn.lock().await
     }
 
-    /// Takes a rule away, if it is there.
+    /// Removes a rule, if there is one with this number.
     pub fn remove(&self, number: u64) -> Option<Rule> {
         let mut rules = self.lock();
         let removed = rules.all.remove(&number);
@@ -171,7 +171,7 @@ impl Chaos {
         removed
     }
 
-    /// Takes all rules away, and says how many there were.
+    /// Removes all rules and returns their number.
     pub fn clear(&self) -> usize {
         let mut rules = self.lock();
         let were_there = std::mem::take(&mut rules.all).len();
@@ -179,7 +179,7 @@ impl Chaos {
         were_there
     }
 
-    /// The effect of all rules on a request of a route. Costs one look at a number where there is no rule.
+    /// The effect of all rules on a request of a route. Without rules it costs one atomic read.
     pub fn request(&self, path: &str, method: &Method) -> Strike {
         let mut strike = Strike::default();
         if self.0.of_requests.load(Ordering::Relaxed) == 0 {
@@ -230,14 +230,14 @@ impl Chaos {
 }
 
 impl Treatment {
-    /// True if it happens to posts of webhooks, and not to requests.
+    /// True if the treatment applies to posts of webhooks and not to requests.
     pub fn is_of_posts(self) -> bool {
         matches!(self, Self::Late(_) | Self::Twice | Self::Reorder | Self::Lost)
     }
 }
 
 impl RuleLine {
-    /// True if it matches a route of the public API, by this method if it is given.
+    /// True if the rule is for requests and matches a route's path and a method.
     pub fn is_for_request(&self, path: &str, method: &Method) -> bool {
         let is_for_method = self.method.as_deref().is_none_or(|wanted| wanted == method.as_str());
         !self.treatment.is_of_posts() && is_for_method && self.is_for_path(path)
@@ -259,7 +259,7 @@ impl RuleLine {
 }
 
 impl Rule {
-    /// Draws: whether it strikes what it matches.
+    /// Counts a match, and draws whether the rule strikes.
     fn strikes(&mut self) -> bool {
         self.matched += 1;
         let drawn = self.random.random_ratio(self.line.share, MILLION);

@@ -13,10 +13,10 @@ use std::{
 use tokio::time::Sleep;
 use warp::http::{HeaderValue, Response, header};
 
-/// Time in which the half that is sent leaves.
+/// The time for the sent half to leave before the connection breaks.
 const FLUSH: Duration = Duration::from_millis(5);
 
-/// The body.
+/// A body that breaks off in the middle.
 pub struct CutBody {
     half: Option<Bytes>,
     length: u64,
@@ -24,7 +24,7 @@ pub struct CutBody {
 }
 
 impl CutBody {
-    /// An answer of which half is sent; its head is whole. One without a body stays as it is.
+    /// Cuts an answer: its head is whole, and half of its body is sent. An answer without a body does not change.
     pub async fn of<B: Body<Data = Bytes>>(response: Response<B>) -> Response<Self> {
         let (mut head, body) = response.into_parts();
         // The API's answer is in memory already.

@@ -1,4 +1,4 @@
-//! A faucet for everybody: how much it pays at a time, and how often.
+//! The public faucet: its amount for each payment, and its limits.
 
 use crate::{
     api::http::access::{Limiter, Quota, RateLimit},
@@ -17,7 +17,7 @@ pub struct PublicFaucet {
     pub all: RateLimit,
 }
 
-/// Counts its payments.
+/// Counts the payments of the public faucet.
 #[derive(Debug, Default)]
 pub struct FaucetCounts {
     each: Limiter,
@@ -25,13 +25,13 @@ pub struct FaucetCounts {
 }
 
 impl FaucetCounts {
-    /// Counts a payment to a client; the quota that it is beyond, if it may have none now.
+    /// Counts a payment to a client. Returns the exceeded quota if the client may have no payment now.
     pub fn exceeded(&self, faucet: PublicFaucet, client: IpAddr) -> Option<Quota> {
         let own = self.each.take(faucet.each, client);
         if own.is_exceeded() {
             return Some(own);
         }
-        // All together are one client.
+        // The limit for all clients counts them as one client.
         let all = self.all.take(faucet.all, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         all.is_exceeded().then_some(all)
     }

@@ -1,8 +1,8 @@
-//! The events of the network, numbered from the run's first one on, for those who listen.
+//! The events of the network, numbered from the run's first one on, for readers of the stream.
 //!
 //! An event's number is that of its line in a trace of the run, so it is the same whenever the run is repeated. Every event is counted.
-//! The ring retains events only while a reader is connected, and after the last one has left for as long as that one could come back
-//! without a gap: until the ring holds only later events. An event becomes JSON on a reader's thread, once for all readers.
+//! The ring retains events only while a reader is connected, and after the last reader has left until the ring has only later events.
+//! Until then that reader can come back without a gap. An event becomes JSON on a reader's thread, once for all readers.
 
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -36,20 +36,20 @@ struct Shared {
     slots: Slots,
     /// The number of the last event; 1 is that of the run's first round.
     last: AtomicU64,
-    /// True if events are kept.
+    /// True if the ring retains events.
     is_wanted: AtomicBool,
     ring: Mutex<Ring>,
     grown: Notify,
     first: BlockId,
-    /// Nothing happens any more.
+    /// True if the run is over.
     is_over: AtomicBool,
 }
 
 #[derive(Default)]
 struct Ring {
-    /// Without a hole between them.
+    /// The retained events, without a gap between their numbers.
     events: VecDeque<Arc<Record>>,
-    /// The number of the first that is kept, while none is.
+    /// While the ring is empty, the number of the first event that it will retain.
     since: u64,
     readers: usize,
     /// Events since the last reader left.
@@ -74,7 +74,7 @@ enum Happened {
     NodeDown(NodeId, DownCause),
     NodeUp(NodeId),
     PoolLost(NodeId),
-    /// It went to a snapshot, and these are in its pool, if they are others.
+    /// The node went to a snapshot, from one block to another. The last member is its pool, if that changed.
     Moved(NodeId, [Arc<Link>; 2], Option<Vec<Arc<SignedTransaction>>>),
 }
 
@@ -108,7 +108,7 @@ impl EventFeed {
         }))
     }
 
-    /// The observer that tells the feed of the run's events: one for each run. It never waits for a reader.
+    /// The observer that sends the run's events to the feed, one for each run. It never waits for a reader.
     pub fn observer(&self) -> FeedObserver {
         FeedObserver { feed: self.clone(), last: self.last(), ends: BTreeSet::from([self.0.first]) }
     }
@@ -134,7 +134,7 @@ impl EventFeed {
         let mut ring = self.lock();
         ring.readers += 1;
         ring.alone = 0;
-        // Wanted first and counted then, while the observer counts first and looks then: no event is neither.
+        // This sets the flag and then reads the number. The observer counts and then reads the flag. So no event is missed by both.
         if !self.0.is_wanted.swap(true, SeqCst) {
             ring.since = self.last() + 1;
         }
@@ -170,11 +170,12 @@ impl fmt::Debug for EventFeed {
     }
 }
 
-/// Keeps the events coming, until it is dropped.
+/// A registered reader of the feed, until it is dropped.
 pub(super) struct Listening(EventFeed);
 
 impl Listening {
-    /// The next events from a number on, some at a time. The first may have a higher number, where the ring begins later.
+    /// Up to [`BATCH`] events from the number `next` on, and the number of the first. It is higher than `next` if the ring begins
+    /// later.
     pub fn take(&self, next: u64) -> (u64, Vec<Arc<Record>>) {
         let ring = self.0.lock();
         let first = ring.events.front().map_or(ring.since, |event| event.number);
@@ -182,7 +183,7 @@ impl Listening {
         (first.max(next), ring.events.iter().skip(skipped).take(BATCH).cloned().collect())
     }
 
-    /// Is ready at the next event after it was first polled or enabled.
+    /// Waits for the next event after the future was first polled or enabled.
     pub fn grown(&self) -> Notified<'_> {
         self.0.0.grown.notified()
     }
@@ -226,7 +227,7 @@ impl Record {
         Self { number, at, happened, json: OnceLock::new() }
     }
 
-    /// The block after which a round begins, if it tells of that.
+    /// The block after which a round begins, if that is the event.
     pub fn round_after(&self) -> Option<BlockId> {
         match &self.happened {
             Happened::Round(after) => Some(after.id()),
@@ -234,7 +235,7 @@ impl Record {
         }
     }
 
-    /// The kind of its line.
+    /// The kind of the event, as its line names it.
     pub fn kind(&self) -> &'static str {
         match &self.happened {
             Happened::AtNode(_, event) => kind_of(event),
@@ -248,7 +249,7 @@ impl Record {
         }
     }
 
-    /// The node it happened on; none for what happens to the network.
+    /// The node of the event. `None` for an event of the whole network.
     pub fn node(&self) -> Option<NodeId> {
         match &self.happened {
             Happened::AtNode(node, _)
@@ -260,7 +261,7 @@ impl Record {
         }
     }
 
-    /// Its line, as JSON.
+    /// The event's line as JSON.
     pub fn json(&self, slots: &Slots) -> &str {
         self.json.get_or_init(|| {
             let line = self.line(slots);

@@ -1,5 +1,5 @@
-//! The coin of a testnet's funded accounts, given out by real transactions that they sign: transfers, and multipayments
-//! where several are paid at once. The last accounts pay first, so that tests that use the first ones are not disturbed.
+//! Payments from a testnet's funded accounts, by real transactions that these sign: transfers, and multipayments for several payments
+//! at once. The last accounts pay first, so that tests that use the first ones are not disturbed.
 //!
 //! Nonces and balances are read from the chain's newest block and the pool together, one request at a time. Another user of the same
 //! accounts may still be faster. A transaction that is refused for this reason is signed anew.
@@ -28,7 +28,7 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// Payments of one multipayment at most, beside what the milestone allows.
+/// The largest number of payments in one multipayment. The milestone may allow fewer.
 const PART: usize = 100;
 /// The coin that an account keeps back for each transaction: more than any fee.
 const RESERVE: Arktoshi = Arktoshi::coins(1);
@@ -45,7 +45,7 @@ pub struct Funds {
     turn: Mutex<()>,
 }
 
-/// A new account with what it was paid.
+/// A new account.
 pub struct Fresh {
     pub passphrase: String,
     pub keys: KeyPair,
@@ -58,17 +58,17 @@ struct Purse<'f> {
     nonce: Nonce,
     /// The balance [arktoshi], without everything pending.
     there: i128,
-    /// Transactions that a pool still takes of it.
+    /// The number of further transactions that a pool accepts from the account.
     room: usize,
 }
 
 impl Funds {
-    /// These accounts. Fresh ones are drawn from `seeds`.
+    /// The funds of these accounts. The keys of new accounts are drawn from `seeds`.
     pub fn new(accounts: Vec<Account>, seeds: SeedTree) -> Self {
         Self { accounts, seeds, made: AtomicU32::new(0), turn: Mutex::new(()) }
     }
 
-    /// The same accounts, for a network that goes its own way from here on.
+    /// A copy with the same accounts, for a network that diverges from now on.
     #[must_use]
     pub fn apart(&self) -> Self {
         let made = AtomicU32::new(self.made.load(Ordering::Relaxed));
@@ -80,7 +80,7 @@ impl Funds {
         &self.accounts
     }
 
-    /// Pays all of them, and answers the ids of the transactions.
+    /// Makes all payments, and returns the ids of the transactions.
     ///
     /// # Errors
     /// The accounts have less than the amount, or the pool refuses the transactions. No recipient is paid then, unless others use the
@@ -120,7 +120,7 @@ impl Funds {
         Ok((fresh, ids))
     }
 
-    /// Fresh accounts made so far. Those that the chain or the pool knows were made before the process began.
+    /// The number of new accounts made so far. It includes accounts that the chain or the pool knows from before the process began.
     fn made(&self, head: &Head, byte: u8, crypto: CryptoMode) -> u32 {
         let pending: Vec<Payment> = head.pending().ordered().iter().flat_map(|one| payments_of(one)).collect();
         let is_known = |number: &u32| {
@@ -145,7 +145,7 @@ impl Funds {
         let (mut left, mut ids, mut refused, mut tried) = (payments, Vec::new(), None, BTreeSet::new());
         for _ in 0..ATTEMPTS {
             let transactions = self.sign(&view.head(), view.tree(), &left)?;
-            // The pool would only refuse the same transaction as known.
+            // The pool refuses a transaction that it has seen before.
             if transactions.iter().filter(|transaction| tried.insert(transaction.id())).count() == 0 {
                 break;
             }
@@ -170,7 +170,7 @@ impl Funds {
         )))
     }
 
-    /// Signs what pays all of them from what the accounts have after everything that is pending.
+    /// Signs transactions for all payments, from the coin that the accounts have after all pending transactions.
     fn sign(
         &self,
         head: &Head,
@@ -225,7 +225,7 @@ impl Funds {
 }
 
 impl Purse<'_> {
-    /// Takes as much from what is left to pay as fits into one transaction of this account.
+    /// Removes from `left` the payments that fit into one transaction of this account. Splits the last one if needed.
     fn part(&self, left: &mut VecDeque<Payment>, limit: usize) -> Option<Vec<Payment>> {
         let mut room = u64::try_from(self.there - i128::from(RESERVE.value())).unwrap_or(0);
         let mut part = Vec::new();

@@ -1,4 +1,4 @@
-//! Events as a body that goes on: server-sent events, as an `EventSource` reads them. Source: HTML standard, 9.2.
+//! A body that streams events: server-sent events, as an `EventSource` reads them. Source: HTML standard, 9.2.
 #![expect(clippy::disallowed_methods, reason = "readers live in real time: heartbeats, and pauses between batches")]
 
 use super::feed::{EventFeed, Listening, Record};
@@ -18,10 +18,10 @@ use tokio::sync::watch;
 
 /// The longest silence of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// The time within which events are sent together with the first of them.
+/// The time for which a stream gathers events before it sends them together.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// The request of a client.
+/// A client's request for a stream of events.
 #[derive(Clone, Debug)]
 pub struct Subscription {
     pub feed: EventFeed,
@@ -35,9 +35,9 @@ pub struct Subscription {
 /// The events that a client wants.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// All kinds, if it is none.
+    /// The kinds. `None` for all.
     pub kinds: Option<Vec<&'static str>>,
-    /// All nodes and the network, if it is none.
+    /// The nodes. `None` for all nodes and the network.
     pub nodes: Option<Vec<NodeId>>,
 }
 
@@ -48,7 +48,7 @@ impl Filter {
     }
 }
 
-/// A subscription as it is read.
+/// The state of an open stream.
 struct Reader {
     listening: Listening,
     filter: Arc<Filter>,
@@ -57,7 +57,7 @@ struct Reader {
     left: Option<u64>,
     /// The text that the client reads before any event.
     greeting: Option<String>,
-    /// The ring was empty when it was last looked at.
+    /// True if the last read emptied the ring.
     has_all: bool,
     stopped: watch::Receiver<bool>,
 }
@@ -70,7 +70,7 @@ impl Reader {
         let next = match after {
             None => now,
             Some(after) if after < now => after + 1,
-            // The numbers are of another run, of this port perhaps, and began anew.
+            // The client's number is that of another run, perhaps an earlier one on this port.
             Some(after) => {
                 gap(&mut greeting, after, now, None);
                 now
@@ -97,7 +97,7 @@ impl Reader {
                 return None;
             }
             if records.is_empty() && first == self.next {
-                // Also tells how far the client has come where nothing passes its filter.
+                // The id also moves the client's position when nothing passes its filter.
                 return Some(format!(": nothing new\nid: {}\n\n", self.next - 1).into());
             }
             let mut out = String::new();
@@ -114,8 +114,8 @@ impl Reader {
         }
     }
 
-    /// The next events and the number of the first, `None` where they have just begun to come. None of them after a long
-    /// silence, or where the server stops.
+    /// The next events and the number of the first. `None` if an event has just arrived and the caller must look again. The
+    /// list is empty after a long silence, and when the server stops.
     async fn look(&self) -> Option<(u64, Vec<Arc<Record>>)> {
         let mut grown = pin!(self.listening.grown());
         grown.as_mut().enable();
@@ -145,13 +145,14 @@ impl Reader {
         }
     }
 
-    /// Waits; `false` where the server stops meanwhile.
+    /// Waits for a time. Returns `false` if the server stops meanwhile.
     async fn pause(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, self.stopped.wait_for(|stopped| *stopped)).await.is_err()
     }
 }
 
-/// Tells that events are left out between the one the client knows and the next one that comes; how many, if that is known.
+/// Writes an event about a gap between the event `after` that the client knows and the event `next`, with the number of
+/// missed events if it is known.
 fn gap(out: &mut String, after: u64, next: u64, missed: Option<u64>) {
     let data = json!({ "after": after, "next": next, "missed": missed });
     writeln!(out, "event: gap\nid: {}\ndata: {data}\n", next - 1).expect("a text takes all");
@@ -159,7 +160,7 @@ fn gap(out: &mut String, after: u64, next: u64, missed: Option<u64>) {
 
 type NextRead = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
 
-/// The body. As long as it is there, its connection is at work.
+/// The body of a stream. Its connection counts as at work until the body is dropped.
 pub struct EventBody {
     /// `None` at the end.
     step: Option<NextRead>,
@@ -167,7 +168,7 @@ pub struct EventBody {
 }
 
 impl EventBody {
-    /// Begins to listen. Ends when `stopped` says so.
+    /// Opens the stream, which ends when `stopped` becomes true.
     pub fn new(subscription: Subscription, stopped: watch::Receiver<bool>, work: Arc<AtWork>) -> Self {
         Self { step: Some(step(Reader::open(subscription, stopped))), _work: work }
     }

@@ -9,23 +9,23 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Submissions that are kept: the newest.
+/// The number of retained submissions.
 pub const KEPT: usize = 1_000;
-/// Characters of an id and of a reason that are kept. A client chooses the one and may cause long ones of the other, and all are kept
-/// in memory.
+/// The number of retained characters of an id and of a reason. A client chooses the id and may cause a long reason, and all are in
+/// memory.
 const TEXT_MAX: usize = 1_000;
 
-/// One transaction that was handed in, or a request that was refused as a whole.
+/// One submitted transaction, or a request that was refused as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmissionLine {
-    /// The instant at which it came in.
+    /// The instant of the submission.
     pub at: SimTime,
     pub node: NodeId,
     /// The height of the node at that instant.
     pub height: Height,
-    /// The id with which it was sent; `None` of a whole request.
+    /// The id that the transaction was sent with. `None` for a whole request.
     pub id: Option<String>,
-    /// The code, if it has one, and the reason; `None` if the node took it.
+    /// The code, if there is one, and the reason of the refusal. `None` if the node accepted the transaction.
     pub refusal: Option<(Option<&'static str>, String)>,
 }
 
@@ -34,7 +34,7 @@ pub struct SubmissionLine {
 pub struct Submissions(Arc<Mutex<VecDeque<SubmissionLine>>>);
 
 impl Submissions {
-    /// Adds one; the oldest gives way.
+    /// Adds a submission, and evicts the oldest one if there are [`KEPT`].
     pub fn add(&self, mut line: SubmissionLine) {
         line.id.iter_mut().chain(line.refusal.as_mut().map(|(_, message)| message)).for_each(shorten);
         let mut lines = self.lock();
@@ -44,7 +44,7 @@ impl Submissions {
         lines.push_back(line);
     }
 
-    /// Those that are kept, the oldest first.
+    /// The retained submissions, oldest first.
     pub fn all(&self) -> Vec<SubmissionLine> {
         self.lock().iter().cloned().collect()
     }

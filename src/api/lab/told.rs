@@ -1,5 +1,5 @@
-//! The newest events of the kinds that the page lists. They are kept whether or not anybody listens, so a page has them after it was
-//! loaded again. The board holds them, so a view of the past has those that had happened by then.
+//! The newest events of the kinds that the page lists. They are retained with or without a reader, so a page that is loaded again
+//! has them. They are part of the board, so a view of the past has the events until its instant.
 
 use super::feed::Record;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 use imbl::Vector;
 use std::sync::Arc;
 
-/// The number of events that are kept.
+/// The number of retained events.
 pub const TOLD_MAX: usize = 500;
 
 /// The events, the newest last. A copy costs nothing.
@@ -22,12 +22,12 @@ pub struct Told {
 }
 
 impl Told {
-    /// All that are kept, the newest last.
+    /// The retained events, the newest last.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.events.iter()
     }
 
-    /// Returns true if an event on a node is of a kind that is kept: the end of a round, and these.
+    /// Returns true if an event on a node is of a retained kind: the end of a round, or one of those below.
     pub fn wants(event: &Event) -> bool {
         match event {
             Event::BlockApplied(link) => link.round_end().is_some(),
@@ -49,7 +49,7 @@ impl Told {
         }
     }
 
-    /// Keeps what happens to the network, lost pools apart. That a copy stands where it begins is no event.
+    /// Retains an event of the network, except a lost pool and the initial position of a copy.
     pub fn hear_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         if !matches!(event, NetworkEvent::PoolLost { .. } | NetworkEvent::Moved { begins: true, .. })
             && let Some(record) = Record::of_network(self.last + 1, now, event)
@@ -58,7 +58,7 @@ impl Told {
         }
     }
 
-    /// A round begins once, however many nodes come to it.
+    /// Retains the beginning of a round once, although every node reports it.
     fn hear_round(&mut self, now: SimTime, after: &Arc<Link>) {
         let is_known = self.events.iter().rev().any(|record| record.round_after() == Some(after.id()));
         if !is_known {

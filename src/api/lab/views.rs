@@ -33,7 +33,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 /// The largest number of views of one process at a time. One more closes the view that has been idle longest.
 pub const VIEWS_MAX: usize = 16;
-/// Copies that are played at a time.
+/// The largest number of copies that are played at a time.
 const AT_ONCE: usize = 2;
 /// The path before the number of a view.
 const PREFIX: &str = "/views/";
@@ -57,7 +57,7 @@ impl Watchers for Observed {
     }
 }
 
-/// The instant that is asked for.
+/// The requested instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Instant {
     /// The newest state at which the network's clock showed this.
@@ -77,14 +77,14 @@ pub struct Away {
     pub is_back: bool,
 }
 
-/// By what a step is counted.
+/// The unit of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Slot,
     Other(WalkStep),
 }
 
-/// The view that is asked for.
+/// The requested view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewWish {
     pub instant: Instant,
@@ -119,7 +119,7 @@ struct Shared<C> {
 
 struct All<C> {
     last: u64,
-    /// Counts requests, to tell which view was asked for last.
+    /// Counts requests, to find the view that has been idle longest.
     asked: u64,
     views: BTreeMap<u64, (u64, Arc<PastView<C>>)>,
 }
@@ -147,16 +147,16 @@ impl<C: Running> Views<C> {
         &self.0.past
     }
 
-    /// A copy of the network that runs at `live`, at the instant that is wished for. The network has `nodes` nodes.
+    /// Makes a copy of the network that runs at `live`, at the requested instant. The network has `nodes` nodes.
     ///
     /// # Errors
-    /// The network never was there, or not as early as it is kept.
+    /// The network was never at that instant, or its past is not retained so far back.
     pub async fn come(&self, wish: ViewWish, live: &LiveHandle, nodes: usize) -> Result<Come, ApiError> {
         let from = match wish.instant {
             Instant::Of(id) => Some(self.get(id).ok_or(MISSING)?),
             _ => None,
         };
-        // A waiting caller holds no lock on the history.
+        // The permit comes first, so that a waiting caller does not hold a history.
         let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
         let past = self.0.past.clone();
         let history = live.look(move |stage| past.history(stage)).await?;
@@ -196,7 +196,7 @@ impl<C: Running> Views<C> {
         (id, view)
     }
 
-    /// One of them, which is in use.
+    /// The view with a number. Notes that it is in use.
     pub fn get(&self, id: u64) -> Option<Arc<PastView<C>>> {
         let mut all = self.lock();
         all.asked += 1;
@@ -211,7 +211,7 @@ impl<C: Running> Views<C> {
         self.lock().views.iter().map(|(id, (_, view))| (*id, view.clone())).collect()
     }
 
-    /// Closes one, and says whether it was there.
+    /// Closes a view. Returns true if there was one.
     pub fn delete(&self, id: u64) -> bool {
         let removed = self.lock().views.remove(&id);
         removed.iter().for_each(|(_, view)| view.context.end());
@@ -224,7 +224,7 @@ impl<C: Running> Views<C> {
     }
 }
 
-/// A copy of the network that runs at `live`, where it is, with those who watch it. It has a thread of its own.
+/// Makes a copy of the network that runs at `live`, at its present point, with its observers. The copy has a thread of its own.
 ///
 /// # Errors
 /// The network was stopped.
@@ -241,10 +241,10 @@ pub async fn copied(live: &LiveHandle, observed: Observed, node: NodeId, place: 
     .await
 }
 
-/// No view has this number.
+/// The error for a number that no view has.
 pub const MISSING: ApiError = ApiError::NotFound("there is no view of this number; GET /lab/views lists all");
 
-/// A view shows, and does nothing.
+/// The error for a request that would change a view.
 pub fn read_only() -> ApiError {
     ApiError::Conflict(
         "a view of the past can be read only; POST /lab/views/{id}/chain makes an isolated chain that goes on from there"
@@ -298,13 +298,13 @@ async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<RunPoin
     }
 }
 
-/// The place within an instant. Where it is not said how many inputs had come in, it is before what came in there last.
+/// The point within an instant. Without a number of inputs it is before the inputs that arrived at that point.
 fn place_of(history: &History<Observed>, at: SimTime, delivered: u64, inputs: Option<usize>) -> RunPoint {
     let by_then = || history.count_while(|came| came.at <= at && came.delivered < delivered);
     RunPoint { at, delivered, inputs: inputs.unwrap_or_else(by_then).min(history.inputs.len()) }
 }
 
-/// The beginning of the next slot, or that of the slot that began last before an instant; within what is kept.
+/// The beginning of the next slot, or of the last slot that began before an instant. Both are limited to the retained past.
 fn slot_beside(history: &History<Observed>, at: SimTime, is_back: bool) -> SimTime {
     let slots = history.plan.tree.slots();
     let start = |slot: u32| SimTime::from_seconds(slots.start(Slot(slot)));
@@ -325,7 +325,7 @@ fn refused(lost: Lost) -> ApiError {
     }
 }
 
-/// A copy that stands where it has come to, and is ready to be asked.
+/// Makes a copy that has reached its point ready for requests.
 fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reverts: u64) -> (Live, Come) {
     let tree = stage.world().tree().clone();
     let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
@@ -356,7 +356,7 @@ fn view_of(stage: &Stage, node: NodeId, older: Option<Arc<dyn Older>>) -> View {
     view
 }
 
-/// Brings a copy to its instant, and has it stand there, on a thread of its own.
+/// Makes a copy and serves its requests on a thread of its own.
 async fn on_thread(
     make: impl Future<Output = Result<(Live, Come), ApiError>> + Send + 'static,
 ) -> Result<Come, ApiError> {
@@ -376,7 +376,7 @@ async fn on_thread(
                     return;
                 }
             };
-            // Later requests are answered that it has stopped.
+            // Later requests get the error that the run has stopped.
             let _stopped = live.run().await;
         });
     };
@@ -385,7 +385,7 @@ async fn on_thread(
     told.await.map_err(|_| ApiError::Internal("the thread of a view has ended".to_owned()))?
 }
 
-/// The number of the view that a path is of, if it can be one, and the path within the view.
+/// Splits a path below `/views/` into the view's number, if it is a number, and the path within the view.
 pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
     split_below(PREFIX, path)
 }

@@ -130,7 +130,7 @@ pub const ATTRIBUTES: &[Row] = &[
     }),
 ];
 
-/// The delegate of each vote of a wallet that has several; nothing for a wallet with one.
+/// The delegates that a wallet with several votes votes for. A wallet with one vote or none has no such member.
 const VOTES: Row = Row::some_by("votes", Shape::List(&shape::KEY), |wallet, _, slot| {
     if wallet.votes().nth(1).is_some() {
         slot.put(&wallet.votes().collect::<Vec<_>>());

@@ -36,7 +36,8 @@ pub const SEARCH: &[Parameter] = &row::searched(RAW, [
     "numberOfTransactions", "totalAmount", "totalFee", "reward", "payloadLength",
 ]);
 
-/// The parameters that the list of a delegate's blocks takes: the reference checks all filters here.
+/// The parameters that the list of a delegate's blocks takes. Here the reference checks all filters, so both dialects
+/// have them.
 pub const OF_DELEGATE: &[Parameter] = &{
     let (mut filters, mut at) = ([FILTERS[0]; FILTERS.len()], 0);
     while at < FILTERS.len() {
@@ -49,13 +50,13 @@ pub const OF_DELEGATE: &[Parameter] = &{
 /// A block by id or height, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 
-/// A block, as its members see it.
+/// A block from which its members are computed.
 pub enum BlockRow {
     /// A block in memory.
     Whole(Arc<Block>),
-    /// One on a chain.
+    /// A block on a chain.
     Confirmed(ConfirmedBlock),
-    /// The numbers alone: what else a member needs is elsewhere.
+    /// The numbers of the header alone. Other members are [`Cell::Elsewhere`].
     Totals(Totals),
 }
 
@@ -96,7 +97,7 @@ const PREVIOUS: Row =
     Row::new("previousBlock", shape::BLOCK_ID, |raw, _| raw.tell(|_, header| previous(header).into())).asked(BLOCK_ID);
 const TRANSACTIONS: Row =
     Row::new("numberOfTransactions", Shape::Integer, |raw, _| raw.totals().transactions.into()).ranged();
-/// The published specification asks for all that a block moves: amounts, fees and reward. Source: api.md 4.10 row 21.
+/// The published specification filters by the sum of amounts, fees and reward. Source: api.md 4.10 row 21.
 const AMOUNT: Row = Row::new("totalAmount", shape::AMOUNT, |raw, frame| {
     let totals = raw.totals();
     match frame.dialect {

@@ -58,7 +58,7 @@ impl DelegateRow {
         self.delegate.registered
     }
 
-    /// True if the delegate is of a `type` that lists can be narrowed to.
+    /// True if the delegate passes the filter `type` of lists: `resigned` or `never-forged`.
     pub fn is_of_type(&self, name: &str) -> bool {
         match name {
             "resigned" => self.delegate.resigned,
@@ -143,7 +143,7 @@ pub const SHAPE: Shape = Shape::Resource("Delegate", &MEMBERS);
 struct Percent(i128);
 
 impl Percent {
-    /// The share of a part in a whole, rounded half up; nothing of nothing is 0.
+    /// The share of `part` in `whole`, rounded half up. It is 0 if `whole` is 0.
     fn of(part: i128, whole: i128) -> Self {
         if whole == 0 {
             return Self(0);

@@ -1,4 +1,4 @@
-//! Faults as those who steer a run see them.
+//! Faults as the operator of a run sees them.
 
 use crate::{
     api::table::{Bound, Dialect, Member, Parameter, Rule, Shape, both, field::Cell, shape::Named},
@@ -40,7 +40,8 @@ pub const MEMBERS: &[Member<FaultStatus>] = &[
 /// The shape of a fault's state.
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 
-/// A schema that refers to named ones of the API's description, `Fault` before each name, and these added.
+/// Rewrites the references of a schema to named schemas of the API's description. Adds these to `named`, with `Fault`
+/// before each name.
 fn refer(schema: &Value, definitions: &Value, named: &mut Named) -> Value {
     match schema {
         Value::Object(members) => {
@@ -49,7 +50,7 @@ fn refer(schema: &Value, definitions: &Value, named: &mut Named) -> Value {
                 let Some(referred) = referred else { return (name.clone(), refer(value, definitions, named)) };
                 let own = format!("Fault{referred}");
                 if !named.contains_key(&own) {
-                    // Its place first, so that a schema within itself ends.
+                    // The name comes first, so that the recursion ends for a schema that refers to itself.
                     named.insert(own.clone(), Value::Null);
                     let found = refer(&definitions[referred], definitions, named);
                     named.insert(own.clone(), found);

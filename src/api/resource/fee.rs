@@ -14,7 +14,7 @@ pub struct FeeRow {
 }
 
 impl FeeRow {
-    /// The row of a type with the fees paid, if any was.
+    /// The row of a type with the paid fees. `None` if there are none.
     pub fn new(kind: Kind, mut fees: Vec<u64>) -> Option<Self> {
         fees.sort_unstable();
         (!fees.is_empty()).then_some(Self { kind, fees })
@@ -30,7 +30,7 @@ impl FeeRow {
         (2 * self.sum() + count) / (2 * count)
     }
 
-    /// The lower one of two in the middle.
+    /// The median, the lower one of two middle fees.
     fn median(&self) -> u64 {
         self.fees[(self.fees.len() - 1) / 2]
     }

@@ -38,7 +38,7 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
 /// The parameters that the search for claims and refunds takes in its body.
 pub const UNLOCKED: &[Parameter] = &[both("ids", Rule::Several(&TRANSACTION_ID, 1, 25)).required()];
 
-/// An open lock and whose it is.
+/// An open lock with its owner.
 #[derive(Clone, Debug)]
 pub struct LockRow {
     pub id: TransactionId,
@@ -47,13 +47,13 @@ pub struct LockRow {
 }
 
 impl LockRow {
-    /// All of a wallet, ascending by id.
+    /// All locks of a wallet, ascending by id.
     pub fn all_of(owner: &Arc<Wallet>) -> impl Iterator<Item = Self> {
         let locks = owner.htlc.iter().flat_map(|htlc| &htlc.locks);
         locks.map(|(id, lock)| Self { id: *id, owner: owner.clone(), lock: lock.clone() })
     }
 
-    /// One of a wallet.
+    /// The lock of a wallet with an id.
     pub fn of(owner: &Arc<Wallet>, id: &TransactionId) -> Option<Self> {
         let lock = owner.htlc.as_ref()?.locks.get(id)?.clone();
         Some(Self { id: *id, owner: owner.clone(), lock })

@@ -1,6 +1,6 @@
-//! The other nodes of the simulated network, as peers. One that serves an API has its address, so that clients which choose a node
-//! by themselves find it. The others have no sockets: their addresses are of the range that is set aside for measuring networks
-//! (RFC 2544), where no machine of the world is. Source: api.md 8.
+//! The other nodes of the simulated network, as peers. A peer that serves an API has the address of that API, so that clients
+//! which choose a node by themselves find it. The others have no sockets. Their addresses are from the range for benchmarks of
+//! networks (RFC 2544), where no real machine is. Source: api.md 8.
 
 use crate::{
     actors::NodeId,
@@ -14,7 +14,7 @@ use crate::{
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const OS: &str = "linux";
-/// The status of HTTP that a peer answered last.
+/// The HTTP status of each peer's last answer.
 const STATUS: u16 = 200;
 
 /// The order of a list.
@@ -31,7 +31,7 @@ pub const PATH_IP: &[Parameter] = &[both("ip", Rule::Ip)];
 pub struct PeerRow {
     pub node: NodeId,
     pub height: Height,
-    /// There and back [ms].
+    /// The round-trip time [ms].
     pub latency_ms: u32,
     /// All nodes listen on the same ports.
     pub ports: Ports,
@@ -53,7 +53,7 @@ impl PeerRow {
 
 type Row = Member<PeerRow>;
 
-/// The members of a peer. Versions are looked at apart, as ranges.
+/// The members of a peer. The handler filters by version, because that parameter is a range.
 pub const MEMBERS: &[Row] = &[
     Row::new("ip", Shape::Text, |row, _| row.ip().to_string().into()).asked(Rule::Ip),
     Row::new("port", Shape::Integer, |row, _| row.ports.p2p.into())
@@ -62,7 +62,7 @@ pub const MEMBERS: &[Row] = &[
     Row::by("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&row.ports.p2p);
-            // -1 says that no API answers there.
+            // -1 means that the peer has no API.
             ports.member("@arkecosystem/core-api").put(&row.api.map_or(-1, |api| i32::from(api.port())));
         });
     }),

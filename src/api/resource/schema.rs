@@ -4,7 +4,7 @@
 use crate::protocol::transaction::Kind;
 use serde_json::{Map, Value, json};
 
-/// The members of a type, each with its fragment: those that all types have, then those that its module in
+/// The members of a type, each with its schema: first the members of all types, then those that the type's module in
 /// `protocol::transaction` adds.
 pub fn of(kind: Kind) -> Map<String, Value> {
     let mut members = common(kind);

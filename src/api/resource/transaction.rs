@@ -74,17 +74,17 @@ pub struct TransactionRow {
 }
 
 impl TransactionRow {
-    /// A confirmed one.
+    /// The row of a confirmed transaction.
     pub fn confirmed(place: ConfirmedTransaction) -> Self {
         Self { transaction: place.transaction().clone(), place: Some(place) }
     }
 
-    /// A pending one.
+    /// The row of a pending transaction.
     pub fn pending(transaction: Arc<SignedTransaction>) -> Self {
         Self { transaction, place: None }
     }
 
-    /// Index in its block and height of that, for ties.
+    /// Its index in its block and the block's height, which order rows that are equal otherwise.
     pub fn sequence(&self) -> (usize, Height) {
         let spot = self.spot();
         (spot.index as usize, spot.height)
@@ -95,12 +95,12 @@ impl TransactionRow {
         self.place.as_ref().map_or(Spot { height: Height(0), index: 0 }, ConfirmedTransaction::spot)
     }
 
-    /// Its own in version 1, its block's in version 2.
+    /// The transaction's own timestamp in version 1, that of its block in version 2.
     fn timestamp(&self) -> Option<Timestamp> {
         self.place.as_ref().map(|place| place.facts().timestamp).or_else(|| self.transaction.transaction().timestamp())
     }
 
-    /// The sender's running number: said in version 2, counted in version 1.
+    /// The nonce of the transaction in version 2, its number among the sender's transactions in version 1.
     fn nonce(&self) -> Option<u64> {
         let said = self.transaction.transaction().nonce().map(|nonce| nonce.0);
         self.place.as_ref().map(|place| place.facts().nonce).or(said)
@@ -171,7 +171,7 @@ const VERSION: Row =
 const VENDOR_FIELD: Row = Row::some("vendorField", Shape::Text, |row, _| row.vendor_field().into())
     .asked(Rule::Text(&[Check::BytesAtMost(255)]));
 
-/// The members of a block's transactions: a list of them takes the version 0 too.
+/// The members of a block's transactions, whose list also accepts version 0 as a filter.
 const IN_BLOCK: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [VERSION.asked(FROM_ZERO)]);
 
 /// The shape of a transaction: the API's shape, or its own.

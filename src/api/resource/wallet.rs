@@ -77,7 +77,8 @@ const NAME: Row = Row::some("username", Shape::Text, |wallet, _| wallet.username
 const SECOND_KEY: Row =
     Row::some("secondPublicKey", shape::KEY, |wallet, _| wallet.second_public_key.into()).asked(PUBLIC_KEY);
 
-/// The members that differ in search results and lists of voters. Source: api.md 4.10 row 3.
+/// The members of a wallet in search results and lists of voters, where three of them have another shape. Source:
+/// api.md 4.10 row 3.
 pub const FOUND: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(
     MEMBERS,
     [
@@ -87,7 +88,7 @@ pub const FOUND: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(
     ],
 );
 
-/// The members of a voter: a list of them takes no balance below zero.
+/// The members of a voter, whose list accepts no balance below zero as a filter.
 const VOTER: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [BALANCE.ranged()]);
 
 fn vote_balance<'r>(wallet: &'r WalletRow, _: &Frame<'r>) -> Cell<'r> {

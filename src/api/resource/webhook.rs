@@ -1,4 +1,4 @@
-//! Webhooks as clients see them: never with the half of the token that is kept. Source: api.md 6.1.
+//! Webhooks as clients see them: without the stored half of the token. Source: api.md 6.1.
 
 use crate::{
     actors::Webhook,
@@ -14,7 +14,8 @@ pub const NEW: &[Parameter] = &[
     both("conditions", Rule::Conditions).required(),
 ];
 
-/// The parameters that an update takes: the reference wants all again. Source: api.md 4.10 row 13.
+/// The parameters that an update takes. In the reference's dialect all of them are required. Source: api.md 4.10 row
+/// 13.
 pub const CHANGE: &[Parameter] = &[
     documented("event", Rule::Events),
     documented("target", Rule::Uri),
@@ -37,7 +38,7 @@ pub struct WebhookRow {
     pub token: Option<String>,
 }
 
-/// One event, or several, which the reference has not.
+/// The shape of a webhook's events: one event, or several, which the reference's dialect does not have.
 pub const EVENTS: Shape = Shape::Told(&Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)]), &Shape::Text);
 
 /// The members of a webhook.
@@ -50,5 +51,5 @@ pub const MEMBERS: &[Member<WebhookRow>] = &[
     Member::by("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
 ];
 
-/// The shape of a webhook; the token is there once, when it is made.
+/// The shape of a webhook. Only the answer to its creation contains the token.
 pub const SHAPE: Shape = Shape::Resource("Webhook", &MEMBERS);

@@ -2,10 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-/// The API that is spoken. Source: api.md 4.10.
+/// The dialect of the API. Source: api.md 4.10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// The published specification, widened by the reference node: accepts what either does, shows what either shows.
+    /// The published specification, extended by the reference node: accepts the requests and shows the members of both.
     #[default]
     Documented,
     /// The reference node 2.6.57, member for member.
@@ -33,7 +33,7 @@ impl FromStr for Dialect {
     }
 }
 
-/// In which dialects a row of a table stands.
+/// The dialects that have a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spoken {
     Always,

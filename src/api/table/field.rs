@@ -8,7 +8,7 @@ use crate::{
 use serde_json::Value;
 use std::{borrow::Cow, cmp::Ordering};
 
-/// The place in an order of rows without a value.
+/// The place of rows without a value in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Last in both directions.
@@ -21,7 +21,7 @@ pub enum Missing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell<'r> {
     Missing,
-    /// There is one, but not in this form of the resource.
+    /// The resource has a value, but not in this form.
     Elsewhere,
     Number(i128),
     Text(Cow<'r, str>),
@@ -36,21 +36,21 @@ pub enum Cell<'r> {
     Hex(&'r [u8]),
 }
 
-/// The comparison of a text with the one asked for.
+/// The comparison of a member's text with the requested text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
     /// In hex, upper case counts as lower.
     Equal,
     Contains,
-    /// Whole bytes of it, in hex.
+    /// Contains the requested bytes, both in hex.
     ContainsHex,
-    /// As the reference's database looks for a part: `%` stands for any bytes, `_` for one, and what follows two
-    /// backslashes for itself. Source: api.md 4.2.
+    /// Contains a pattern of the reference's database: `%` stands for any bytes, `_` for one byte, and two backslashes
+    /// make the next byte literal. Source: api.md 4.2.
     Like,
 }
 
 impl<'r> Cell<'r> {
-    /// Writes it as its shape has it, or nothing if there is none and the shape has no null.
+    /// Writes the value in its shape. Writes nothing for a missing value if the shape has no null.
     pub fn write(&self, shape: Shape, slot: MemberWriter<'_, '_>) {
         match self {
             Self::Missing if shape.is_nullable() => slot.put(&()),
@@ -69,7 +69,7 @@ impl<'r> Cell<'r> {
         }
     }
 
-    /// The text of what is shown as one.
+    /// The text of an address, an id, a key or bytes, as the API shows it. `None` for any other value.
     pub(super) fn plain(&self) -> Option<Self> {
         let text = match self {
             Self::Address(address) => address.to_string(),
@@ -113,7 +113,7 @@ impl<'r> Cell<'r> {
             (Self::Text(one), Self::Text(other)) if one.is_ascii() && other.is_ascii() => one.cmp(other),
             (Self::Text(one), Self::Text(other)) => one.encode_utf16().cmp(other.encode_utf16()),
             (Self::Flag(one), Self::Flag(other)) => one.cmp(other),
-            // One field has values of one kind.
+            // Not reached: all values of one field are of one kind.
             _ => Ordering::Equal,
         };
         if descending { ascending.reverse() } else { ascending }

@@ -21,7 +21,7 @@ impl<'o> Object<'o> {
         MemberWriter { object: self, name }
     }
 
-    /// Ends it.
+    /// Ends the object.
     pub fn close(self) {
         self.out.push(b'}');
     }

@@ -1,17 +1,17 @@
-//! The page of an order, found without ordering or keeping what lies behind it.
+//! A page of an ordered list, found without sorting or retaining the keys behind it.
 
 use std::ops::Range;
 
-/// Keys that are held at least before those behind the page are let go.
+/// The least capacity of the buffer of keys.
 const LEAST_ROOM: usize = 64;
 
 /// The least of all pushed keys, up to a fixed number.
 pub struct Least<K> {
     keep: usize,
-    /// As many as are held before what lies behind the least is let go.
+    /// The number of buffered keys at which the keys behind the least `keep` are dropped.
     room: usize,
     keys: Vec<K>,
-    /// Nothing above it is taken up again.
+    /// The least key that was dropped. Greater keys are ignored.
     bound: Option<K>,
     pushed: u64,
 }
@@ -22,7 +22,7 @@ impl<K: Ord + Copy> Least<K> {
         Self { keep, room: room(keep), keys: Vec::new(), bound: None, pushed: 0 }
     }
 
-    /// Takes a key in.
+    /// Adds a key.
     pub fn push(&mut self, key: K) {
         self.pushed += 1;
         if self.bound.is_some_and(|bound| key > bound) {
@@ -41,7 +41,7 @@ impl<K: Ord + Copy> Least<K> {
         self.pushed
     }
 
-    /// A range of all keys in ascending order, which ends with the kept ones at the latest.
+    /// The keys at these positions of the ascending order. The range is cut at the end of the retained keys.
     pub fn range(mut self, range: Range<u64>) -> Vec<K> {
         let length = self.keys.len();
         let end = usize::try_from(range.end).map_or(length, |end| end.min(length));

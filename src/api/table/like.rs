@@ -13,14 +13,15 @@ enum Token {
 pub struct Pattern(Vec<Token>);
 
 impl Pattern {
-    /// True if a text says something else as a pattern than as itself.
+    /// True if a text contains a special character of patterns.
     pub fn is_one(text: &str) -> bool {
         text.bytes().any(|byte| b"%_\\".contains(&byte))
     }
 
-    /// Matches texts with this pattern anywhere in them. The database first reads the pattern as a value of bytes: two
-    /// backslashes are one, and a backslash with three octal digits is a byte. A backslash that is left then takes the next
-    /// byte literally. A single backslash at the end, at which the reference answers 500, is a backslash.
+    /// The pattern that matches texts with `text` anywhere in them. The database first reads the pattern as a value of
+    /// bytes: two backslashes become one, and a backslash with three octal digits becomes a byte. A remaining backslash
+    /// makes the next byte literal. A single backslash at the end, which the reference answers with 500, matches a
+    /// backslash.
     pub fn containing(text: &str) -> Self {
         let mut tokens = vec![Token::Any];
         let mut rest = text.as_bytes();
@@ -40,15 +41,15 @@ impl Pattern {
             });
             is_escaped = false;
         }
-        // The text stands between two percent signs: an escape at its end takes the meaning from the second.
+        // The database puts the text between two percent signs, so an escape at its end makes the second one literal.
         tokens.push(if is_escaped { Token::Byte(b'%') } else { Token::Any });
         Self(tokens)
     }
 
-    /// True if a text has it.
+    /// True if the whole text matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (mut at, mut token) = (0, 0);
-        // Where to go on when what follows the last `Any` does not fit: one byte further.
+        // The position to retry from, one byte further, if the tokens after the last `Any` do not match.
         let mut again: Option<(usize, usize)> = None;
         loop {
             match self.0.get(token) {
@@ -78,9 +79,9 @@ impl Pattern {
 /// A byte of a pattern, as the database reads it.
 enum Read {
     Byte(u8),
-    /// A backslash that makes the next byte stand for itself.
+    /// A backslash that makes the next byte literal.
     Escape,
-    /// A byte that stands for itself.
+    /// A literal byte.
     Literal(u8),
 }
 

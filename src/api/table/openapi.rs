@@ -16,7 +16,7 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 
-/// The part of a request that holds a value: a value that is a text elsewhere may be more in a body.
+/// The part of a request that contains a value. A value that is a text in a path or query may have other types in a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
     Path,
@@ -265,7 +265,7 @@ fn meta(has_estimate: bool) -> Value {
         ("first", link),
         ("last", link_or_null),
     ];
-    // Left out where a search cannot find anything.
+    // Missing in the answer of a search that cannot find anything.
     let estimate = has_estimate.then(|| ("totalCountIsEstimate", json!({"type": "boolean"}), false));
     object(members.into_iter().map(|(name, schema)| (name, schema, true)).chain(estimate))
 }

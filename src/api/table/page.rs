@@ -7,12 +7,12 @@ use super::{
 };
 use serde_json::{Map, Value};
 
-/// The part of a list that is asked for.
+/// The requested part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// From 1.
+    /// The page's number, from 1.
     pub number: u64,
-    /// Rows at most, 1 to 100.
+    /// The largest number of rows, 1 to 100.
     pub limit: usize,
     /// Index of the first row.
     pub start: u64,
@@ -22,7 +22,7 @@ pub struct Page {
 pub struct Listing<T> {
     /// The rows of this page.
     pub rows: Vec<T>,
-    /// Rows of all pages.
+    /// The number of rows of all pages.
     pub total: u64,
     pub estimate: Estimate,
 }

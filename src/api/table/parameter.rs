@@ -1,4 +1,4 @@
-//! Tables of parameters: which a route takes, in the order in which they are checked. Source: api.md 1.3, 4.
+//! Tables of parameters: those of each route, in the order of their checks. Source: api.md 1.3, 4.
 
 use super::{
     dialect::{Dialect, Spoken},
@@ -61,14 +61,15 @@ pub const PAGING: &[Parameter] = &[
     both("limit", Rule::Integer(Bound::Between(1, 100))),
 ];
 
-/// A thing by its number, as a path has it.
+/// The argument of a path that names a resource by its number.
 pub const BY_NUMBER: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
-/// A thing by any text.
+/// The argument of a path that names a resource by any text.
 pub const BY_TEXT: &[Parameter] = &[both("id", ANY_TEXT)];
-/// A file of a page.
+/// The argument of a path that names a file of a page.
 pub const BY_FILE: &[Parameter] = &[both("file", ANY_TEXT)];
 
-/// Shows the resource in the API's shape, or in its own if it is false. Routes with it say so in their links.
+/// Selects the API's shape of a resource, or the resource's own if it is false. The links of routes with this parameter
+/// contain it.
 pub const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
 
 /// Parameters that passed, by name.
@@ -105,7 +106,7 @@ impl Parameters {
         }
     }
 
-    /// These and then others; what both have is these ones'. Beside one address or username no list of them counts.
+    /// Adds `others`, except those that `self` has already. A single address or username replaces a list of them.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0.into_iter().filter(|(name, _)| self.get(name).is_none()).collect::<Vec<_>>());
@@ -159,12 +160,12 @@ impl Parameters {
         }
     }
 
-    /// True if resources are wanted in the API's shape: unless told otherwise.
+    /// True if the request wants the API's shape of resources, which is the default.
     pub fn transform(&self) -> bool {
         self.flag("transform").unwrap_or(true)
     }
 
-    /// The order asked for: a field, and whether it descends.
+    /// The requested order: a field, and true if it descends.
     pub fn order(&self) -> Option<(&'static str, bool)> {
         match self.get("orderBy")? {
             Given::Order { field, descending } => Some((field, *descending)),

@@ -5,7 +5,7 @@ use crate::api::http::request::percent_encode;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A query as values: a text for each key, a list of them for a repeated one, in the order sent.
+/// Reads a query into values: a text for each key, or a list of texts for a repeated key, in the order of the query.
 pub fn parse(query: &str) -> Map<String, Value> {
     let mut values = Map::new();
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -21,8 +21,8 @@ pub fn parse(query: &str) -> Map<String, Value> {
     values
 }
 
-/// The values with `field.from` and `field.to` gathered into ranges where the tables take one, as clients that flatten
-/// nested queries send them, and single values made lists where a list is taken. Source: api.md 1.5.
+/// Gathers `field.from` and `field.to` into ranges for parameters that accept one, because some clients flatten nested
+/// queries. Makes a single value a list for a parameter that accepts a list. Source: api.md 1.5.
 pub fn gather<'v>(
     values: &'v Map<String, Value>,
     tables: &[&[Parameter]],
@@ -85,7 +85,8 @@ fn narrow(range: &mut Map<String, Value>, end: &str, value: &Value) {
     }
 }
 
-/// A link: the path, the values as they came, then what was left unsaid; `page` in its place. Source: api.md 2.
+/// A link to a page: the path, the values in the order of the request with the new `page`, then the defaults that the
+/// request left out. Source: api.md 2.
 pub fn link(path: &str, values: &Map<String, Value>, transform: bool, limit: usize, page: u64) -> String {
     let (page, limit) = (page.to_string(), limit.to_string());
     let mut link = format!("{path}?");

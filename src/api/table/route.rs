@@ -29,23 +29,23 @@ pub struct Route {
     pub query: Query,
     /// The rules of the body's members, for routes that read one.
     pub body: Option<&'static [&'static [Parameter]]>,
-    /// The body of a route that reads it by itself.
+    /// The shape of the body, for routes whose handler reads it.
     pub written: Option<Shape>,
     pub spoken: Spoken,
     pub handle: Handle,
-    /// The clients that are answered.
+    /// The clients that may use the route.
     pub access: Access,
-    /// True if the answer says since when it is this one: it changes with the chain only.
+    /// True if the answer has a `Last-Modified`. It changes with the chain only.
     pub is_dated: bool,
-    /// True if what is asked for may not be there, though no argument of the path names it.
+    /// True if the answer may be 404 although the path has no argument.
     pub may_be_missing: bool,
-    /// True if it can be refused because of how things are.
+    /// True if the answer may be 409.
     pub may_conflict: bool,
     /// The purpose of the route, in a sentence.
     pub about: &'static str,
     /// The shape of its answer.
     pub shown: Shown,
-    /// True if the answer is a matter of the chain and the request alone, so that it may be given again.
+    /// True if the answer depends on the chain and the request alone, so that it can be cached.
     pub is_of_chain: bool,
 }
 
@@ -59,7 +59,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The verb of a method; HEAD asks as GET does, and no route knows the others.
+    /// The verb of a method. HEAD counts as GET. `None` for a method that no route has.
     pub fn of(method: &Method) -> Option<Self> {
         match *method {
             Method::GET | Method::HEAD => Some(Self::Get),
@@ -75,9 +75,9 @@ impl Verb {
 #[derive(Clone, Copy)]
 pub enum Query {
     Ignored,
-    /// These are checked, all others ignored.
+    /// Checks these parameters and ignores all others.
     Known(&'static [&'static [Parameter]]),
-    /// These are checked, all others refused.
+    /// Checks these parameters and refuses all others.
     Only(&'static [&'static [Parameter]]),
 }
 
@@ -88,9 +88,9 @@ pub enum Shown {
     Data(Shape),
     /// A page of a list: `{"meta":…,"data":[…]}`.
     Page(Shape),
-    /// The same, which may say whether its total is an estimate.
+    /// The same, with a flag that the total is an estimate.
     Counted(Shape),
-    /// The same, made just now.
+    /// A new resource: `{"data":…}` with 201.
     Created(Shape),
     /// No body.
     Nothing,
@@ -115,7 +115,7 @@ pub enum Shown {
 pub enum Handle {
     /// From one head, at once.
     Now(fn(&Call<'_>) -> Outcome),
-    /// After the simulation has done something.
+    /// Waits for the simulation.
     Later(for<'c> fn(Call<'c>) -> Answer<'c>),
 }
 
@@ -180,7 +180,7 @@ impl Route {
         Self { body: Some(body), ..self }
     }
 
-    /// The handler reads the body, which looks like this.
+    /// The same, with a body of this shape that the handler reads.
     pub const fn written(self, shape: Shape) -> Self {
         Self { written: Some(shape), ..self }
     }
@@ -217,18 +217,18 @@ impl Route {
         Self { is_dated: true, ..self }.of_chain()
     }
 
-    /// A request with a body is not remembered.
+    /// The same, with a cached answer. An answer to a request with a body is not cached.
     pub const fn of_chain(self) -> Self {
         Self { is_of_chain: matches!(self.verb, Verb::Get) && self.body.is_none(), ..self }
     }
 
-    /// True if it tells something and changes nothing, at once: searches do, streams do not.
+    /// True if the route reads, changes nothing and answers at once. This includes searches and excludes streams.
     pub fn only_looks(&self) -> bool {
         let is_search = self.verb == Verb::Post && self.path.ends_with("/search") || self.path == "/api/locks/unlocked";
         (self.verb == Verb::Get && self.path != "/lab/events") || is_search
     }
 
-    /// True if links of the route say `transform`.
+    /// True if links of the route contain `transform`.
     pub fn has_transform(&self) -> bool {
         match self.query {
             Query::Only(tables) => {
@@ -238,7 +238,7 @@ impl Route {
         }
     }
 
-    /// True if a path leads here; adds the texts of the path's arguments.
+    /// True if a path matches the route. Adds the texts of the path's arguments.
     pub fn leads_to<'p>(&self, path: &'p str, arguments: &mut Vec<(&'static str, &'p str)>) -> bool {
         let mut found = path.split('/');
         let mut wanted = self.path.split('/');
@@ -265,7 +265,7 @@ pub struct Call<'c> {
     /// The one head the answer is read from.
     pub head: Arc<Head>,
     pub route: &'static Route,
-    /// The table that the route is of.
+    /// The table that contains the route.
     pub routes: &'static [Route],
     /// Without version.
     pub path: &'c str,
@@ -289,10 +289,10 @@ impl Call<'_> {
         self.arguments.text(name).unwrap_or_default()
     }
 
-    /// The number of what the path names.
+    /// The number in the path.
     ///
     /// # Errors
-    /// No such thing has a number that large.
+    /// The path has no `id` that fits a `u64`.
     pub fn id(&self) -> Result<u64, ApiError> {
         self.arguments.number("id").ok_or(ApiError::NO_ROUTE)
     }
@@ -302,13 +302,14 @@ impl Call<'_> {
         Page::of(&self.parameters)
     }
 
-    /// The rows of a resource that have all that is asked for.
+    /// The rows that pass all filters of the request.
     pub fn matching<R>(&self, table: &[Member<R>], rows: impl Iterator<Item = R>) -> Vec<R> {
         let frame = self.frame();
         rows.filter(|row| select::matches(table, &self.parameters, row, &frame)).collect()
     }
 
-    /// One page of rows in the order asked for; in this one where none is, and as they are where there is none at all.
+    /// One page of rows in the requested order, or else in the order `unasked`. Without either the rows keep their
+    /// order.
     pub fn ordered<R: Clone>(&self, table: &[Member<R>], rows: Vec<R>, unasked: Option<(&str, bool)>) -> Listing<R> {
         match self.parameters.order().or(unasked) {
             Some(order) => self.page().cut(select::sort(table, order, rows, &self.frame())),
@@ -339,7 +340,7 @@ impl Call<'_> {
         self.show(|out, frame| write_members(out, table, row, frame))
     }
 
-    /// All of a list, by their table.
+    /// A whole list, by its table.
     pub fn show_rows<R>(&self, table: &[Member<R>], rows: &[R]) -> Reply {
         self.show(|out, frame| json::write_list(out, rows, |out, row| write_members(out, table, row, frame)))
     }

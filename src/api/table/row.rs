@@ -22,9 +22,9 @@ pub type Writer<R> = fn(&R, &Frame<'_>, MemberWriter<'_, '_>);
 pub struct Member<R: 'static> {
     pub name: &'static str,
     pub spoken: Spoken,
-    /// The shape of the value; `None` of what only filters and orders.
+    /// The shape of the value. `None` for a member that only filters and orders.
     pub shape: Option<Shape>,
-    /// True if a resource may have none.
+    /// True if a resource may lack the member.
     pub is_optional: bool,
     pub value: CellOf<R>,
     pub written: Written<R>,
@@ -83,17 +83,17 @@ impl<R> Member<R> {
         Self { is_optional: true, ..Self::new(name, shape, value) }
     }
 
-    /// A member that is not shown, by which resources are filtered or ordered.
+    /// A hidden member, which only filters and orders resources.
     pub const fn hidden(name: &'static str, value: CellOf<R>) -> Self {
         Self { shape: None, ..Self::new(name, Shape::Any, value) }
     }
 
-    /// A member that is shown only, and writes itself if the resource has it.
+    /// A member that is only shown, with a writer of its own. A resource may lack it.
     pub const fn some_by(name: &'static str, shape: Shape, write: Writer<R>) -> Self {
         Self { is_optional: true, ..Self::by(name, shape, write) }
     }
 
-    /// A member that is shown only, and writes itself.
+    /// A member that is only shown, with a writer of its own.
     pub const fn by(name: &'static str, shape: Shape, write: Writer<R>) -> Self {
         Self::new(name, shape, |_, _| Cell::Missing).written(write)
     }
@@ -103,7 +103,7 @@ impl<R> Member<R> {
         Self { written: Written::Members(table), ..Self::new(name, Shape::Any, |_, _| Cell::Missing) }
     }
 
-    /// The same, written in another way than it compares.
+    /// The same, with a writer of its own. Comparisons still use the value.
     pub const fn written(self, write: Writer<R>) -> Self {
         Self { written: Written::By(write), ..self }
     }
@@ -123,37 +123,37 @@ impl<R> Member<R> {
         Self { spoken, ..self }
     }
 
-    /// The same, asked for by this rule.
+    /// The same, with a parameter of this rule.
     pub const fn asked(self, rule: Rule) -> Self {
         Self { rules: Some((rule, rule)), ..self }
     }
 
-    /// The same, a number that is asked for within this bound: one in a list's query, a range in a search.
+    /// The same, with a parameter of numbers within this bound: one number in a list's query, a range in a search.
     pub const fn within(self, bound: Bound) -> Self {
         Self { rules: Some((Rule::Quantity(bound), Rule::Range(bound))), ..self }
     }
 
-    /// The same, of numbers from 0.
+    /// The same, with a parameter of numbers from 0.
     pub const fn ranged(self) -> Self {
         self.within(Bound::Least(0))
     }
 
-    /// The same, a text of which a part is asked for by this rule.
+    /// The same, with a parameter of this rule that matches a part of the text.
     pub const fn asked_in_part(self, rule: Rule) -> Self {
         self.asked(rule).tested(Test::Contains)
     }
 
-    /// The same, asked for in the published specification only.
+    /// The same, with the parameter in the published specification only.
     pub const fn if_documented(self) -> Self {
         Self { asked: Spoken::DOCUMENTED, ..self }
     }
 
-    /// The same, compared like this.
+    /// The same, with this comparison.
     pub const fn tested(self, test: Test) -> Self {
         Self { test, ..self }
     }
 
-    /// The same, with rows without a value there in an order.
+    /// The same, with this place in an order for rows without a value.
     pub const fn missing(self, missing: Missing) -> Self {
         Self { missing, ..self }
     }
@@ -167,7 +167,7 @@ impl<R> Member<R> {
         }
     }
 
-    /// The name, the shape and whether it is always there.
+    /// The name, the schema, and true if every resource has the member.
     fn described(&self, dialect: Dialect, named: &mut Named) -> Option<(&'static str, Value, bool)> {
         let shape = self.shape?.told(dialect);
         let schema = match self.written {
@@ -192,7 +192,7 @@ pub const fn with<R, const N: usize, const M: usize>(table: &[Member<R>], others
     made
 }
 
-/// The parameters of a list's query that ask for these members, in the order in which they are checked.
+/// The parameters of a list's query that filter by these members, in the order of their checks.
 ///
 /// # Panics
 /// The table has no such row, or the row has no parameter.
@@ -200,7 +200,7 @@ pub const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static st
     parameters(table, names, false)
 }
 
-/// The parameters of a search that ask for these members, in the order in which they are checked.
+/// The parameters of a search that filter by these members, in the order of their checks.
 ///
 /// # Panics
 /// The table has no such row, or the row has no parameter.
@@ -268,7 +268,7 @@ pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: 
     object.close();
 }
 
-/// The schema of what a table writes.
+/// The schema of the objects that a table writes.
 impl<R> Described for &[Member<R>] {
     fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
         let members = self.iter().filter(|member| member.spoken.holds(dialect));
@@ -282,7 +282,7 @@ impl MemberWriter<'_, '_> {
         self.value_with(|out| write_members(out, table, row, frame));
     }
 
-    /// The same of one that may not be there.
+    /// A nested resource with a table of its own, or nothing for `None`.
     pub fn some_members<R>(self, table: &[Member<R>], row: Option<&R>, frame: &Frame<'_>) {
         if let Some(row) = row {
             self.members(table, row, frame);

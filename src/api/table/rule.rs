@@ -1,4 +1,4 @@
-//! Rules of parameters, and the words in which a wrong one is refused. Source: api.md 1.3.
+//! Rules of parameters, and the messages about values that break them. Source: api.md 1.3.
 
 mod given;
 mod hook;
@@ -49,7 +49,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The parameter's value, or what is wrong with it, as the inside of `child "name" fails because […]`.
+    /// The parameter's value, or the reason of its refusal, which goes into `child "name" fails because […]`.
     pub fn check(self, name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
         let read = self.read_text(value);
         let value = read.as_ref().unwrap_or(value);
@@ -79,7 +79,7 @@ impl Rule {
         }
     }
 
-    /// Reads the JSON text of an object or a list where one is wanted, as the reference does.
+    /// Reads a string that contains the JSON of an object or a list, for rules that require one. The reference does so.
     fn read_text(self, value: &Value) -> Option<Value> {
         let first = match self {
             Self::Range(_) | Self::Percents | Self::Object => '{',
@@ -90,12 +90,12 @@ impl Rule {
         serde_json::from_str(text).ok()
     }
 
-    /// True if the parameter is a number or a flag, so that no text of it can be meant.
+    /// True if the parameter is a number or a flag, so that the text `undefined` cannot be its value.
     pub fn is_plain_value(self) -> bool {
         matches!(self, Self::Integer(_) | Self::Quantity(_) | Self::Range(_) | Self::Named(_) | Self::Boolean)
     }
 
-    /// True if a range is taken.
+    /// True if the rule accepts a range.
     pub fn is_range(self) -> bool {
         matches!(self, Self::Quantity(_) | Self::Range(_) | Self::Percents)
     }

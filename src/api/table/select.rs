@@ -1,14 +1,14 @@
-//! The rows of a resource that a request asks for, and their order. Source: api.md 3, 4.2.
+//! Filters and orders of a resource's rows. Source: api.md 3, 4.2.
 
 use super::{dialect::Dialect, field::Cell, frame::Frame, parameter::Parameters, row::Member, rule::Given};
 
-/// True if a resource has all that is asked for. Parameters without a row of their name are not filters, nor are those
-/// whose value is elsewhere.
+/// True if a resource passes all filters of the request. A parameter without a row of its name is no filter. A
+/// parameter whose value is elsewhere counts as passed.
 pub fn matches<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
     has_all(table, parameters, row, frame) != Some(false)
 }
 
-/// The same; `None` if it depends on what this form of the resource does not have.
+/// The same, but `None` if the result depends on a value that this form of the resource lacks.
 pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> Option<bool> {
     let mut is_told = true;
     for (name, given) in parameters.iter() {
@@ -22,14 +22,14 @@ pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: 
     is_told.then_some(true)
 }
 
-/// True if anything is asked for that has a row.
+/// True if the request has a filter, which is a parameter with a row.
 pub fn filters<R>(table: &[Member<R>], parameters: &Parameters, dialect: Dialect) -> bool {
     parameters.iter().any(|(name, given)| {
         !matches!(given, Given::Range { from: None, to: None }) && find_filter(table, name, dialect).is_some()
     })
 }
 
-/// The number of a resource in a member; `None` if that is none.
+/// The value of a member that is a number. `None` for another value.
 pub fn number<R>(table: &[Member<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
     match (find(table, name, frame.dialect)?.value)(row, frame) {
         Cell::Number(number) => Some(number),

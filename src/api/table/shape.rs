@@ -4,12 +4,12 @@
 use super::dialect::Dialect;
 use serde_json::{Map, Value, json};
 
-/// Named schemas that others refer to.
+/// Schemas by name, to which other schemas refer.
 pub type Named = Map<String, Value>;
 
 /// A thing that has a schema: a table of members, or a function.
 pub trait Described {
-    /// The schema, of which resources are added to `named`.
+    /// The schema. Adds the named resources that it refers to to `named`.
     fn schema(&self, dialect: Dialect, named: &mut Named) -> Value;
 }
 
@@ -40,11 +40,11 @@ pub enum Shape {
     List(&'static Shape),
     /// An object with any members of one shape.
     Map(&'static Shape),
-    /// An object with these members, in this order; whether each is always there.
+    /// An object with these members, in this order. The flag is true if the member is always present.
     Members(&'static [(&'static str, Shape, bool)]),
     /// A resource with a name.
     Resource(&'static str, &'static (dyn Described + Sync)),
-    /// The same without a name.
+    /// A resource without a name.
     Table(&'static (dyn Described + Sync)),
     /// A schema of its own.
     Own(fn() -> Value),
@@ -103,7 +103,7 @@ impl Shape {
             }
             Self::Resource(name, described) => {
                 if !named.contains_key(name) {
-                    // Its place first, so that a resource within itself ends.
+                    // The name comes first, so that the recursion ends for a resource that contains itself.
                     named.insert(name.to_owned(), Value::Null);
                     let schema = described.schema(dialect, named);
                     named.insert(name.to_owned(), schema);
@@ -121,7 +121,8 @@ impl Shape {
     }
 }
 
-/// An object with these members and no others: the schema of each, and whether it is always there.
+/// The schema of an object with exactly these members. Each has a schema, and a flag that is true if the member is
+/// always present.
 pub fn object(members: impl IntoIterator<Item = (&'static str, Value, bool)>) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, schema, always) in members {

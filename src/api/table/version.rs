@@ -11,7 +11,7 @@ use semver::{Version, VersionReq};
 pub struct VersionRange(Vec<VersionReq>);
 
 impl VersionRange {
-    /// Reads a range. `None` if the text is none.
+    /// Reads a range. `None` if the text is not a range.
     pub fn parse(text: &str) -> Option<Self> {
         text.split("||").map(|alternative| all_of(alternative.trim())).collect::<Option<_>>().map(Self)
     }
@@ -22,14 +22,14 @@ impl VersionRange {
     }
 }
 
-/// The range that lies in all ranges written one after another.
+/// The intersection of ranges that are written one after another.
 fn all_of(text: &str) -> Option<VersionReq> {
     let mut parts = Vec::new();
     if let Some((from, to)) = text.split_once(" - ") {
         parts.extend(part(">=", from.trim())?);
         parts.extend(part("<=", to.trim())?);
     } else {
-        // An operator may stand apart from its version.
+        // An operator and its version may be separate words.
         let mut operator = "";
         for word in text.split_whitespace() {
             let version = word.trim_start_matches(['<', '>', '=', '^', '~']);
@@ -52,7 +52,8 @@ fn all_of(text: &str) -> Option<VersionReq> {
     if parts.is_empty() { Some(VersionReq::STAR) } else { VersionReq::parse(&parts.join(", ")).ok() }
 }
 
-/// One part as Cargo writes it. Nothing remains of one that any version meets; `None` if it is no part of a range.
+/// One part as Cargo writes it. The inner `None` is a part that every version meets. The outer `None` means that the text
+/// is no part of a range.
 fn part(operator: &str, version: &str) -> Option<Option<String>> {
     let version = version.strip_prefix(['v', 'V']).unwrap_or(version);
     let numbers: Vec<&str> = version.split('.').collect();
@@ -71,7 +72,7 @@ fn part(operator: &str, version: &str) -> Option<Option<String>> {
     };
     match (fixed.is_empty(), operator) {
         (false, _) => Some(Some(format!("{operator}{}", fixed.join(".")))),
-        // No version is beside all.
+        // No version is below or above all versions.
         (true, ">" | "<") => Some(Some("<0.0.0".to_owned())),
         (true, _) => Some(None),
     }

@@ -1,10 +1,10 @@
 //! The chain of one head, indexed: blocks by height, transactions by number, wallet and type.
 //!
-//! All of it is persistent: a head shares what it has in common with the one before, and a reader that holds a head holds its index,
-//! even if blocks are applied or rolled back meanwhile. A result needs no check against the chain.
+//! All collections are persistent: a head shares them with the head before, and a reader that holds a head holds its index, even if
+//! blocks are applied or rolled back meanwhile. So a result needs no check against the chain.
 //!
-//! Settled blocks may lie elsewhere (`older.rs`): then memory holds the blocks above a base, and of each list the rows above
-//! it. A reader sees one list.
+//! Settled blocks may be on disk (`older.rs`). Memory then holds the blocks above a base, and the rows of each list above it. A
+//! reader sees one list.
 
 mod listed;
 
@@ -32,7 +32,7 @@ pub struct History {
     pub sent: Vector<Spot>,
     /// The transactions that a filter by recipient alone finds. Source: api.md 4.2.
     pub received: Vector<Spot>,
-    /// In any role.
+    /// The transactions in which the wallet takes part, in any role.
     pub any: Vector<Spot>,
 }
 
@@ -45,7 +45,7 @@ pub struct Chain {
     base: Height,
     /// The epoch of the older part when the chain last changed.
     epoch: u64,
-    /// From the base on.
+    /// The blocks above the base.
     blocks: Vector<Arc<Entry>>,
     wallets: HashMap<Address, History>,
     /// The transactions of each type, in the order of [`Kind::ALL`], with the fee paid.
@@ -58,15 +58,15 @@ pub struct Chain {
     own_timestamps: u64,
 }
 
-/// A transaction of a list while it is looked at.
+/// A transaction of a list during a visit.
 pub struct Seen<'s> {
     pub spot: Spot,
     pub facts: &'s Facts,
-    /// Its block, where it is at hand.
+    /// Its block, if that is in memory.
     entry: Option<&'s Arc<Entry>>,
 }
 
-/// A block while it is looked at.
+/// A block during a visit.
 pub enum Block<'s> {
     Recent(&'s Arc<Entry>),
     Older(&'s Summary),
@@ -110,10 +110,10 @@ impl Chain {
         chain
     }
 
-    /// Makes it the chain that ends in `tip`: takes off the blocks that this one has not, and puts on those it has.
+    /// Makes it the chain that ends in `tip`: removes the blocks that are not on that chain, and adds the missing ones.
     pub fn move_to(&mut self, tip: &Arc<Link>, network: u8) {
         if self.older.is_some() && !self.meets(below_memory(tip)) {
-            // The run went back to where less had settled, or the node stands where more has.
+            // After a revert fewer blocks had settled, or at the new tip more have.
             *self = Self::new(tip, network, self.older.clone());
             return;
         }
@@ -129,12 +129,12 @@ impl Chain {
         missing.into_iter().rev().for_each(|link| self.push(&link, network));
     }
 
-    /// True if what it has in memory begins no higher than a tip's chain does above a height, and reaches so far.
+    /// True if the blocks in memory begin at or below the height `below` and reach it.
     fn meets(&self, below: Height) -> bool {
         self.base <= below && below.0 <= self.base.0 + self.blocks.len() as u32
     }
 
-    /// Lets go of the blocks that the tree has let go of, once the older part has them.
+    /// Drops the blocks that the tree has dropped from memory, after the older part has stored them.
     pub fn settle(&mut self, tip: &Arc<Link>) {
         let Some(older) = self.older.clone() else { return };
         let cut = below_memory(tip);
@@ -152,7 +152,7 @@ impl Chain {
         self.epoch = older.epoch();
     }
 
-    /// True if what was read of it was of one chain: the run has not gone back below what had settled meanwhile.
+    /// True if all reads so far were from one chain: no revert went below the settled blocks meanwhile.
     pub fn still_stands(&self) -> bool {
         self.older().is_none_or(|older| older.epoch() == self.epoch)
     }
@@ -211,7 +211,7 @@ impl Chain {
     /// A block of the tree, if it is on this chain.
     pub fn entry_of(&self, link: Arc<Link>) -> Option<Arc<Entry>> {
         match self.older() {
-            // All that has settled is on every chain.
+            // Every chain contains all settled blocks.
             Some(older) if link.height() <= self.base => Some(readable(older.with(link))),
             _ => self.recent(link.height()).filter(|entry| entry.link().id() == link.id()).cloned(),
         }
@@ -235,7 +235,7 @@ impl Chain {
         }
     }
 
-    /// Looks at the block at a height.
+    /// Calls `look` with the block at a height.
     pub fn look_at<T>(&self, height: Height, look: impl FnOnce(&Block<'_>) -> T) -> Option<T> {
         if let Some(entry) = self.recent(height) {
             return Some(look(&Block::Recent(entry)));
@@ -247,12 +247,12 @@ impl Chain {
         Some(look(&Block::Older(&present(older.summary(height), height))))
     }
 
-    /// The number of transactions that it holds.
+    /// The number of transactions on the chain.
     pub fn transactions(&self) -> u64 {
         self.blocks.last().map_or(0, |entry| entry.link().transactions())
     }
 
-    /// The places of the transactions with these numbers (0 is the first of the genesis block), the last of them first.
+    /// The spots of the transactions with these numbers, the last first. Number 0 is the first transaction of the genesis block.
     pub fn numbered_down(&self, numbers: Range<u64>) -> Vec<Spot> {
         let mut spots = Vec::with_capacity((numbers.end - numbers.start) as usize);
         let Some(last) = numbers.end.checked_sub(1) else { return spots };
@@ -279,7 +279,7 @@ impl Chain {
         self.places(&[spot]).pop()
     }
 
-    /// The transaction with an index in a settled block, of which an excerpt with this transaction alone was read.
+    /// The transaction with an index in a settled block, from an excerpt with this transaction alone.
     pub fn place_in(&self, index: u32, excerpt: BlockExcerpt) -> Option<ConfirmedTransaction> {
         let height = excerpt.header.height;
         match self.older().filter(|_| height <= self.base) {
@@ -288,8 +288,8 @@ impl Chain {
         }
     }
 
-    /// The transactions at some spots of this chain, in that order. If a block is not in memory, only these transactions are read, at
-    /// once.
+    /// The transactions at some spots of this chain, in that order. From a block that is not in memory only these transactions are
+    /// read, all at once.
     pub fn places(&self, spots: &[Spot]) -> Vec<ConfirmedTransaction> {
         let mut places: Vec<Option<ConfirmedTransaction>> = Vec::with_capacity(spots.len());
         let mut to_read: BTreeMap<Height, Vec<usize>> = BTreeMap::new();
@@ -322,7 +322,7 @@ impl Chain {
     fn read_in(older: &dyn Older, excerpt: BlockExcerpt, indexes: &[u32]) -> Vec<ConfirmedTransaction> {
         let BlockExcerpt { id, header, transactions } = excerpt;
         let height = header.height;
-        // They point to what is there.
+        // Every index must lead to a transaction.
         present(Ok((transactions.len() == indexes.len()).then_some(())), height);
         let is_old = |one: &SignedTransaction| matches!(one.transaction().version, Version::One(_));
         let counted = match transactions.iter().any(|one| is_old(one)) {
@@ -355,13 +355,13 @@ impl Chain {
         self.own_timestamps == 0
     }
 
-    /// The lowest height whose block is not older than an instant, in seconds since the epoch; one above the tip if
-    /// all are older.
+    /// The lowest height whose block is not older than an instant, in seconds since the epoch. It is one above the tip if all are
+    /// older.
     pub fn height_since(&self, timestamp: i64) -> Height {
         self.first_not(|block| i64::from(block.totals().timestamp.0) < timestamp)
     }
 
-    /// The lowest height whose block does not pass, if those that do come first; one above the tip if all do.
+    /// The lowest height whose block does not pass, or one above the tip if all pass. The blocks that pass must come first.
     fn first_not(&self, passes: impl Fn(&Block<'_>) -> bool) -> Height {
         let (mut low, mut high) = (1, self.base.0 + self.blocks.len() as u32 + 1);
         while low < high {
@@ -403,7 +403,7 @@ impl Chain {
         self.blocks.push_back(Arc::new(Entry::new(link.clone(), contents, network)));
     }
 
-    /// Takes the newest block off: of every list its transactions are the last, the newest first.
+    /// Removes the newest block. Its transactions are the last rows of every list, so they are removed from there, newest first.
     fn pop(&mut self) {
         let Some(entry) = self.blocks.pop_back() else { return };
         let block = entry.link().block();
@@ -430,7 +430,8 @@ impl Chain {
         }
     }
 
-    /// Lets go of the oldest block in memory: of every list its transactions are the first in memory, the oldest first.
+    /// Drops the oldest block from memory. Its transactions are the first rows in memory of every list, so they are dropped from
+    /// there, oldest first.
     fn pop_oldest(&mut self) {
         let Some(entry) = self.blocks.pop_front() else { return };
         let block = entry.link().block();
@@ -462,7 +463,7 @@ impl Chain {
 }
 
 impl<'s> Seen<'s> {
-    /// The transaction there.
+    /// The confirmed transaction.
     pub fn place(&self, chain: &Chain) -> Option<ConfirmedTransaction> {
         match self.entry {
             Some(entry) => ConfirmedTransaction::of(entry, self.spot.index as usize),
@@ -480,7 +481,7 @@ impl<'s> Block<'s> {
         }
     }
 
-    /// The part of its transactions that lists look at.
+    /// The part of its transactions that lists read.
     pub fn contents(&self) -> &'s Contents {
         match self {
             Self::Recent(entry) => &entry.contents,
@@ -496,7 +497,7 @@ impl<'s> Block<'s> {
         }
     }
 
-    /// Transactions on the chain up to and with it.
+    /// The number of transactions on the chain up to and including the block.
     pub fn transactions(&self) -> u64 {
         match self {
             Self::Recent(entry) => entry.link().transactions(),
@@ -536,7 +537,7 @@ fn below_memory(tip: &Arc<Link>) -> Height {
     Height(tip.lowest_in_memory().0 - 1)
 }
 
-/// Every wallet that takes part in a transaction, once, and whether it is found as its recipient.
+/// Every wallet that takes part in a transaction, once, with true if a filter by recipient finds it.
 pub(super) fn parties(transaction: &SignedTransaction) -> impl Iterator<Item = (Address, bool)> {
     let sender = transaction.sender_address();
     let mut parties = recipients(transaction);

@@ -1,4 +1,4 @@
-//! Blocks and transactions with what lists look at.
+//! Blocks and transactions with the values that lists read.
 
 use crate::{
     ledger::Link,
@@ -10,7 +10,7 @@ use crate::{
 use memchr::memmem::Finder;
 use std::sync::Arc;
 
-/// A block with what lists look at.
+/// A block with the values that lists read.
 #[derive(Debug)]
 pub struct Entry {
     link: Arc<Link>,
@@ -19,23 +19,23 @@ pub struct Entry {
     pub contents: Contents,
 }
 
-/// The part of a block's transactions that lists look at.
+/// The part of a block's transactions that lists read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// In their order.
+    /// The facts, in the order of the transactions.
     pub facts: Box<[Facts]>,
     /// Their vendor fields, one after another with a zero byte behind each.
     pub vendor_fields: Box<str>,
-    /// The byte at which each of them begins, and the index of its transaction.
+    /// The byte at which each vendor field begins, and the index of its transaction.
     pub vendor_starts: Box<[(u32, u32)]>,
 }
 
-/// The numbers of a transaction, beside each other for all of a block, so that a million are looked at in no time.
+/// The numbers of a transaction. They are contiguous for all transactions of a block, so a scan of a million is fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     pub amount: u64,
     pub fee: u64,
-    /// Said in version 2, the sender's running number in version 1.
+    /// The nonce in version 2, the number among the sender's transactions in version 1.
     pub nonce: u64,
     /// Its own in version 1, its block's in version 2.
     pub timestamp: Timestamp,
@@ -56,7 +56,7 @@ pub struct Totals {
     pub payload_length: u32,
 }
 
-/// The place of a transaction: its block's height and its index there. Ordered as the chain is.
+/// The place of a transaction: its block's height and its index there. Spots sort in the order of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     pub height: Height,
@@ -101,15 +101,15 @@ impl Entry {
         self.link.height()
     }
 
-    /// Transactions of the chain below it.
+    /// The number of transactions on the chain below the block.
     pub fn first(&self) -> u64 {
         self.link.transactions() - self.contents.facts.len() as u64
     }
 }
 
 impl Contents {
-    /// The facts of a block's transactions. `running` gives, by index, the number of a transaction among all of its sender, from 1, for
-    /// a transaction without a nonce.
+    /// The contents of a block. For a transaction without a nonce `running` gives, by index, its number among its sender's
+    /// transactions, from 1.
     pub fn of(link: &Link, mut running: impl FnMut(usize) -> u64) -> Self {
         let block = link.block();
         let mut facts = Vec::with_capacity(block.transactions.len());
@@ -125,7 +125,8 @@ impl Contents {
         Self { facts: facts.into(), vendor_fields: vendor_fields.into(), vendor_starts: vendor_starts.into() }
     }
 
-    /// The transactions whose vendor field has a text without zero bytes in it, each once, ascending.
+    /// The indexes of the transactions whose vendor field contains `text`, each once, ascending. `text` must have no zero
+    /// byte.
     pub fn with_vendor_field(&self, text: &Finder<'_>) -> Vec<usize> {
         let found = text.find_iter(self.vendor_fields.as_bytes()).filter_map(|at| {
             let after = self.vendor_starts.partition_point(|(start, _)| *start as usize <= at);
@@ -154,8 +155,8 @@ impl Totals {
 }
 
 impl Facts {
-    /// The facts of a transaction in a block of this time. `running` gives its number among all of its sender, from 1, for a
-    /// transaction without a nonce.
+    /// The facts of a transaction in a block of this time. For a transaction without a nonce `running` gives its number
+    /// among its sender's transactions, from 1.
     pub fn of(transaction: &SignedTransaction, block: Timestamp, running: impl FnOnce() -> u64) -> Self {
         let (version, nonce, timestamp) = match transaction.transaction().version {
             Version::One(timestamp) => (1, running(), timestamp),
@@ -177,7 +178,7 @@ impl ConfirmedTransaction {
         })
     }
 
-    /// A transaction that was read of a block.
+    /// A transaction that was read from a block on disk.
     pub fn read(transaction: Arc<SignedTransaction>, block: BlockId, spot: Spot, facts: Facts) -> Self {
         Self { transaction, block, spot, facts }
     }
@@ -209,7 +210,7 @@ impl ConfirmedBlock {
         Self { id: entry.link.id(), header: entry.header().clone(), generator: entry.generator }
     }
 
-    /// A block of a network of which the header was read.
+    /// A block whose header was read from disk.
     pub fn read(id: BlockId, header: BlockHeader, network: u8) -> Self {
         Self { id, generator: header.generator.address(network), header }
     }

@@ -1,4 +1,4 @@
-//! Wallets and delegates of one head in their default orders, each order made once, when first asked for.
+//! Wallets and delegates of one head in their default orders. Each order is computed once, on first use.
 
 use crate::ledger::{State, Wallet};
 use std::{
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The orders of one state. Always asked with that state.
+/// The orders of one state. Every call must pass that state.
 #[derive(Debug, Default)]
 pub struct Lists {
     wallets: OnceLock<Vec<Arc<Wallet>>>,
@@ -23,7 +23,7 @@ impl Lists {
         })
     }
 
-    /// All delegates by rank, those without one last, then in the order of registration.
+    /// All delegates by rank, then by registration. Delegates without a rank come last.
     pub fn delegates(&self, state: &State) -> &[Arc<Wallet>] {
         self.delegates.get_or_init(|| {
             let place = |wallet: &Wallet| {

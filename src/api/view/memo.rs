@@ -1,4 +1,4 @@
-//! Answers that hold as long as the chain stands where it does, so that what many ask for is written once a block.
+//! A cache of answers that depend on the chain alone, so that a popular answer is computed once for each block.
 
 use crate::api::http::reply::Reply;
 use dashmap::DashMap;
@@ -9,19 +9,19 @@ use std::sync::{
 
 /// The number of bytes that the cache of one head holds. Later answers are computed each time.
 const BYTES_MAX: usize = 64 << 20;
-/// An address that is longer is not asked for twice.
+/// The largest length of a cached address [bytes]. A longer one is unlikely to be requested twice.
 const ADDRESS_MAX: usize = 512;
 
 /// The answers given on one head, by path and query.
 #[derive(Debug, Default)]
 pub struct Memo {
-    /// Made with the first answer: most heads of a fast run are never asked anything.
+    /// The map, allocated with the first answer: most heads of a fast run never receive a request.
     answers: OnceLock<DashMap<Box<str>, Reply>>,
     bytes: AtomicUsize,
 }
 
 impl Memo {
-    /// The answer that was given to a path and query.
+    /// The cached answer to a path and query.
     pub fn get(&self, target: &str) -> Option<Reply> {
         Some(self.answers.get()?.get(target)?.clone())
     }

@@ -13,13 +13,14 @@ pub const VERSION: &str = "2.6.57";
 /// The other nodes.
 #[derive(Debug, Default)]
 pub struct Neighbours {
-    /// The blocks they were last seen on.
+    /// The last known tip of each node.
     tips: DashMap<NodeId, Arc<Link>>,
-    /// The time that a message takes to each of them and back [ms], where that is known.
+    /// The round-trip time to each node [ms], if it is known.
     latencies: DashMap<NodeId, u32>,
-    /// The number of times that a node was seen.
+    /// The number of tips that were reported so far.
     seen: AtomicU32,
-    /// The value of `seen` when the median height was found, and that height: asked for far more often than it changes.
+    /// The value of `seen` at the last computation of the median height, and that height. It is requested far more
+    /// often than it changes.
     median: AtomicU64,
 }
 
@@ -33,20 +34,20 @@ impl Clone for Neighbours {
 }
 
 impl Neighbours {
-    /// A node was seen on a block.
+    /// Notes the tip of a node.
     pub(super) fn saw(&self, node: NodeId, tip: &Arc<Link>) {
         self.tips.insert(node, tip.clone());
         // After the insertion: a median that was found in between is found again.
         self.seen.fetch_add(1, Ordering::Release);
     }
 
-    /// The block a node was last seen on, and how far there and back in milliseconds, 0 if unknown.
+    /// The last known tip of a node and the round-trip time to it in milliseconds, 0 if unknown.
     pub fn known(&self, node: NodeId) -> (Option<Arc<Link>>, u32) {
         let latency = self.latencies.get(&node).map_or(0, |latency| *latency);
         (self.tips.get(&node).map(|tip| tip.clone()), latency)
     }
 
-    /// Learns how far the known nodes are from this one.
+    /// Stores the round-trip times from this node to the known ones.
     pub(super) fn measure(&self, own: NodeId, network: &MessageNetwork) {
         for node in self.tips.iter().map(|neighbour| *neighbour.key()) {
             self.latencies.insert(node, latency_ms(network, own, node));
@@ -58,7 +59,7 @@ impl Neighbours {
         self.seen.load(Ordering::Relaxed) == 0
     }
 
-    /// The nodes, their heights, and the time there and back in milliseconds, 0 if unknown; ascending.
+    /// The nodes, ascending, with their heights and the round-trip times in milliseconds, 0 if unknown.
     pub fn all(&self) -> Vec<(NodeId, Height, u32)> {
         let latency = |node: &NodeId| self.latencies.get(node).map_or(0, |latency| *latency);
         let mut nodes: Vec<_> =
@@ -82,7 +83,7 @@ impl Neighbours {
     }
 }
 
-/// The way from a node to another and back, in milliseconds.
+/// The round-trip time from a node to another in milliseconds.
 pub fn latency_ms(network: &MessageNetwork, own: NodeId, other: NodeId) -> u32 {
     let there_and_back = network.delay(own, other) + network.delay(other, own);
     u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX)

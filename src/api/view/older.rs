@@ -37,14 +37,14 @@ pub struct Row {
     pub facts: Option<Facts>,
 }
 
-/// A block without what only an answer shows.
+/// A block without the values that only answers show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The beginning of its id, which tells it from other blocks at its height.
+    /// The beginning of its id, which distinguishes it from other blocks at its height.
     pub id_mark: [u8; 8],
     pub totals: Totals,
     pub contents: Contents,
-    /// Transactions on the chain up to and with this block.
+    /// The number of transactions on the chain up to and including this block.
     pub transactions: u64,
     /// The number of them above genesis with a timestamp of their own.
     pub own_timestamps: u64,
@@ -54,37 +54,37 @@ pub struct Summary {
     pub signature_mark: [u8; 4],
 }
 
-/// The visitor that is called for each row or block; it says when it has enough.
+/// A visitor of rows or blocks, which can end the visit.
 pub type Visit<'v, T> = &'v mut dyn FnMut(&T) -> ControlFlow<()>;
 
-/// The settled part of all lists, from genesis on. Shared by the views of all nodes, whose chains all go through it.
+/// The settled part of all lists, from genesis on. The views of all nodes share it, because all their chains contain it.
 pub trait Older: Send + Sync {
-    /// The height of the newest block in it; `Height(0)` while there is none.
+    /// The height of its newest block, or `Height(0)` while there is none.
     fn top(&self) -> Height;
 
     /// The byte of the network in its addresses.
     fn network(&self) -> u8;
 
-    /// The number of times that it was begun anew, since a run went back to a snapshot below the top and went on in another
-    /// way. Rows that were read from it meanwhile are of no use.
+    /// The number of times that it was emptied, because a run went back to a snapshot below the top and continued on
+    /// another chain. Rows that were read meanwhile are void.
     fn epoch(&self) -> u64;
 
-    /// Holds, from now on, the chain up to a height that has settled. `at` gives the blocks of that chain.
+    /// Stores the chain up to a settled height. `at` gives the blocks of that chain.
     ///
     /// # Errors
     /// It cannot be read or written.
     fn extend(&self, to: Height, at: &dyn Fn(Height) -> Arc<Link>) -> Result<(), SettledError>;
 
-    /// A block that was read not long ago.
+    /// A recently read block, from the cache.
     fn at_hand(&self, height: Height) -> Option<Arc<Entry>>;
 
-    /// A block that has just been read.
+    /// Returns the entry of a block that has just been read, and may cache it.
     ///
     /// # Errors
     /// The other facts about it cannot be read.
     fn with(&self, link: Arc<Link>) -> Result<Arc<Entry>, SettledError>;
 
-    /// The part of a block that lists look at; `None` above the top.
+    /// The part of a block that lists read. `None` above the top.
     ///
     /// # Errors
     /// It cannot be read.
@@ -96,7 +96,7 @@ pub trait Older: Send + Sync {
     /// They cannot be read.
     fn down_from(&self, height: Height, visit: Visit<'_, Summary>) -> Result<(), SettledError>;
 
-    /// The number of rows of a list that are of blocks up to a height.
+    /// The number of a list's rows from blocks up to a height.
     ///
     /// # Errors
     /// It cannot be read.
@@ -115,13 +115,14 @@ pub trait Older: Send + Sync {
     fn unlock(&self, lock: &TransactionId) -> Result<Option<Spot>, SettledError>;
 }
 
-/// Returns a value that was read. An answer cannot be right without it, so a failure unwinds to the request's host, like a
-/// [`SettledError`] from the tree.
+/// Returns a value that was read. No answer is right without it, so a failure unwinds to the handling of the request, like
+/// a [`SettledError`] from the tree.
 pub fn readable<T>(read: Result<T, SettledError>) -> T {
     read.unwrap_or_else(|why| panic::resume_unwind(Box::new(why)))
 }
 
-/// Returns a value that is there, since the base of a chain is not above the top.
+/// Returns a value that must exist, because the base of a chain is not above the top. A missing value unwinds like a
+/// failed read.
 pub fn present<T>(read: Result<Option<T>, SettledError>, height: Height) -> T {
     readable(read.and_then(|found| {
         found.ok_or_else(|| {

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Highest fee first, then first come.
+/// The sort key: highest fee first, then first arrival.
 type FeeOrder = (Reverse<u64>, u64);
 
 /// Pending transactions.
@@ -16,7 +16,7 @@ pub struct Pending {
     by_fee: OrdMap<FeeOrder, Arc<SignedTransaction>>,
     by_id: OrdMap<TransactionId, FeeOrder>,
     arrivals: u64,
-    /// In the order in which they would be forged, made when first asked for.
+    /// The transactions in the order in which they would be forged, computed on first use.
     ordered: Arc<OnceLock<Vec<Arc<SignedTransaction>>>>,
 }
 
@@ -26,7 +26,7 @@ impl Pending {
         self.ordered.get_or_init(|| crate::actors::pool::in_forging_order(self.by_fee.values().cloned()).collect())
     }
 
-    /// One of them.
+    /// The pending transaction with an id.
     pub fn get(&self, id: &TransactionId) -> Option<&Arc<SignedTransaction>> {
         self.by_fee.get(self.by_id.get(id)?)
     }

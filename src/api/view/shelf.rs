@@ -1,9 +1,9 @@
 //! The settled part of all lists, in a folder of its own.
 //!
-//! The folder holds nothing that cannot be made again from the settled blocks. It is behind them after a crash, and takes in what
-//! it lacks when it is opened. Where it is missing, damaged, of another version or of another chain, it is made anew. It may know
-//! more blocks than have settled, since a run that goes on plays the same blocks again; whether they are the same is looked at
-//! before more are taken in.
+//! Everything in the folder can be computed again from the settled blocks. After a crash it may lag behind them, and opening the
+//! shelf adds the missing blocks. A folder that is missing, damaged, of another version or of another chain is rebuilt. It may
+//! contain more blocks than have settled, because a continued run plays the same blocks again. Before the shelf adds more, it
+//! checks that they are the same.
 //!
 //! ```text
 //!   b height            ─► what lists look at of a block (`Summary`)
@@ -14,8 +14,8 @@
 //!   m                   ─► the version and the top
 //! ```
 //!
-//! A batch is written as a whole or not at all. The chain of batches is checked when the folder is opened: without it, a batch
-//! that damage took out of the middle would only show as a shorter list.
+//! A batch is written as a whole or not at all. The sequence of batches is checked when the folder is opened. Without this check
+//! a batch that damage removed from the middle would only show as a shorter list.
 
 mod code;
 mod table;
@@ -49,9 +49,9 @@ use std::{
 
 /// The number of keys at which a batch is written.
 const BATCH_KEYS: usize = 20_000;
-/// The file that says that damage was found.
+/// The file that marks the folder as damaged.
 const DAMAGED: &str = "damaged";
-/// Bytes of blocks that were read and are kept at hand.
+/// The largest size of the cache of blocks [bytes].
 const AT_HAND_BYTES: usize = 4 << 20;
 
 /// The settled part of all lists.
@@ -62,7 +62,7 @@ pub struct Shelf {
     network: u8,
     top: AtomicU32,
     epoch: AtomicU64,
-    /// Held while blocks are taken in.
+    /// The lock of the one writer that adds blocks.
     writing: Mutex<()>,
     at_hand: Mutex<AtHand>,
 }
@@ -70,31 +70,31 @@ pub struct Shelf {
 /// The findings of opening a shelf.
 #[derive(Debug)]
 pub struct Shelved {
-    /// Blocks that it lacked and has taken in.
+    /// The number of missing blocks that it has added.
     pub taken_in: u32,
-    /// Why it was made anew, if there was one that could not stay.
+    /// The reason why an existing shelf was rebuilt, if it was.
     pub rebuilt: Option<String>,
 }
 
-/// Blocks that were read last.
+/// The cache of recently read blocks.
 #[derive(Default)]
 struct AtHand {
     entries: BTreeMap<Height, Arc<Entry>>,
-    /// In the order in which they came, each with its bytes.
+    /// The cached heights, oldest first, each with its size in bytes.
     order: VecDeque<(Height, usize)>,
     bytes: usize,
 }
 
 impl Shelf {
-    /// The shelf of a folder. It holds all that has settled once this returns.
+    /// Opens the shelf of a folder, and adds all settled blocks that it lacks.
     ///
     /// # Errors
-    /// The folder cannot be read or written, or what has settled cannot be read.
+    /// The folder cannot be read or written, or a settled block cannot be read.
     pub fn open(folder: &Path, settled: Option<&dyn Settled>, network: u8) -> Result<(Self, Shelved), SettledError> {
         Self::open_and_tell(folder, settled, network, |_, _| {})
     }
 
-    /// [`Shelf::open`], where `tell` hears, while blocks are taken in, up to which height they are and up to which they will be.
+    /// [`Shelf::open`], which reports its progress to `tell` while it adds blocks: the height reached, and the height to reach.
     ///
     /// # Errors
     /// As [`Shelf::open`].
@@ -109,7 +109,7 @@ impl Shelf {
             Ok((table, top)) => (table, top, None),
             Err(why) if why.source.kind() == io::ErrorKind::ResourceBusy => return Err(why),
             Err(why) => {
-                // Nothing in it is needed.
+                // Everything in the folder can be computed again.
                 table::remove(folder)?;
                 (Table::open(folder)?, Height(0), existed.then(|| why.to_string()))
             }
@@ -133,15 +133,15 @@ impl Shelf {
         Ok((shelf, Shelved { taken_in: settled.top().0 - top.0, rebuilt }))
     }
 
-    /// Puts what was written into files that are read in place, which the store does by itself now and then.
+    /// Flushes written rows from memory into the store's files. The store also does this by itself at times.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The files cannot be written.
     pub fn flush(&self) -> Result<(), SettledError> {
         self.table.flush()
     }
 
-    /// The table of a folder and the height up to which it has all; an empty one is made where there is none.
+    /// The table of a folder, and the height up to which it is complete. Creates an empty table if there is none.
     fn existing(folder: &Path, settled: Option<&dyn Settled>) -> Result<(Table, Height), SettledError> {
         if folder.join(DAMAGED).exists() {
             let source = io::Error::new(io::ErrorKind::InvalidData, "it was found damaged");
@@ -191,22 +191,22 @@ impl Shelf {
         Ok(())
     }
 
-    /// Begins anew, for the run has left the chain that was taken in.
+    /// Empties the shelf, because the run has left its chain.
     fn begin_anew(&self) -> Result<(), SettledError> {
-        // A reader at work finds at its end that its answer is void.
+        // A concurrent reader checks the epoch at its end and finds its answer void.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.top.store(0, Ordering::Release);
         self.table.clear()?;
-        // After the table: what is kept until then is let go of here, and what comes later is held against the table.
+        // After the table: this drops everything cached until now, and later insertions are checked against the table.
         *self.at_hand() = AtHand::default();
         Ok(())
     }
 
-    /// Has the next start make it anew, if what was read is damaged.
+    /// Marks the folder for a rebuild at the next start if the read found damage.
     fn noted<T>(&self, read: Result<T, SettledError>) -> Result<T, SettledError> {
         read.inspect_err(|why| {
             if why.source.kind() == io::ErrorKind::InvalidData {
-                // Where it cannot be noted, the next start finds the damage as this one did.
+                // Without the mark the next start finds the damage as this one did.
                 let _noted = fs::write(self.folder.join(DAMAGED), why.to_string());
             }
         })
@@ -225,7 +225,7 @@ impl Shelf {
     }
 
     fn at_hand(&self) -> MutexGuard<'_, AtHand> {
-        // A panic left a cache, in which no partial change matters.
+        // The data is a cache, so a partial change after a panic does no harm.
         self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -277,7 +277,7 @@ impl Older for Shelf {
         let mark = code::id_mark(&link.id());
         let entry = Arc::new(Entry::new(link, contents, self.network));
         let mut at_hand = self.at_hand();
-        // A reader of a chain that the run has left must not fill the cache for others.
+        // A reader of an abandoned chain must not put its blocks into the shared cache.
         if self.summary(height)?.is_some_and(|kept| kept.id_mark == mark) {
             at_hand.keep(entry.clone(), bytes);
         }
@@ -359,7 +359,7 @@ fn summary(table: &Table, height: Height) -> Result<Option<Summary>, SettledErro
     code::read_summary(height, &value).map(Some).ok_or_else(|| table.damaged("a block"))
 }
 
-/// A batch that is being made.
+/// A batch under construction.
 struct Writer<'s> {
     shelf: &'s Shelf,
     batch: Batch,
@@ -381,7 +381,7 @@ impl<'s> Writer<'s> {
 
     fn add(&mut self, link: &Arc<Link>) -> Result<(), SettledError> {
         let (block, height) = (link.block(), link.height());
-        // The senders' running numbers, before the rows, which hold them.
+        // The numbers among the senders' transactions come first, because the rows contain them.
         let mut running = Vec::with_capacity(block.transactions.len());
         for transaction in &block.transactions {
             let list = List::Sent(transaction.sender_address());
@@ -430,7 +430,7 @@ impl<'s> Writer<'s> {
         self.batch.insert(code::row_key(list, position), code::write_row(spot, facts));
     }
 
-    /// The position of the next row of a list, which is there from now on.
+    /// Reserves the next position of a list and returns it.
     fn count_up(&mut self, list: &List) -> Result<u64, SettledError> {
         let key = code::count_key(list);
         let counts = match self.counts.get_mut(&key) {

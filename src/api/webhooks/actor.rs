@@ -1,4 +1,4 @@
-//! The ractor actor that hosts a node's [`WebhookDispatcher`], keeps its webhooks on disk, and hands deliveries on.
+//! The ractor actor that hosts a node's [`WebhookDispatcher`], stores its webhooks on disk, and queues the deliveries.
 
 use super::{
     error::WebhookError,
@@ -38,14 +38,14 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// The messages to a hosted dispatcher.
 pub enum WebhookMessage {
-    /// Something for the dispatcher, at this instant.
+    /// An input for the dispatcher, at this instant.
     Hear {
         now: SimTime,
         input: WebhookInput,
     },
     /// All webhooks, oldest first.
     List(RpcReplyPort<Vec<Arc<Webhook>>>),
-    /// One, if it is there.
+    /// The webhook with an id, if there is one.
     Get(String, RpcReplyPort<Option<Arc<Webhook>>>),
     Create(Box<Webhook>, RpcReplyPort<Result<(), WebhookError>>),
     /// Replies true if it was there.
@@ -60,16 +60,16 @@ pub enum WebhookMessage {
     End,
 }
 
-/// All the actor needs to start.
+/// The arguments with which the actor starts.
 pub struct HostArguments {
     pub dispatcher: WebhookDispatcher,
     pub targets: Arc<Targets>,
     pub timeout: Duration,
-    /// The folder that keeps them, with the posts that were not over.
+    /// The store of the webhooks, with the outbox and its unfinished posts.
     pub kept: Option<(Store, Outbox, Vec<Waiting>)>,
     pub node: NodeId,
     pub numbers: EventNumbers,
-    /// The deliveries of events that were not heard of.
+    /// The deliveries of events that no webhook had received before a kill.
     pub unheard: Vec<Fired>,
     pub report: Report,
     pub inbox: Arc<Inbox>,
@@ -77,12 +77,12 @@ pub struct HostArguments {
     pub chaos: Option<Chaos>,
 }
 
-/// All that changes.
+/// The state of the actor.
 pub struct HostState {
     arguments: HostArguments,
     store: Option<Store>,
     outbox: SharedOutbox,
-    /// The number of the last event that the dispatcher heard of.
+    /// The number of the last event that the dispatcher has processed.
     heard: u64,
     lanes: BTreeMap<String, Lane>,
     turns: Arc<Semaphore>,
@@ -146,7 +146,7 @@ impl Actor for WebhookHost {
 }
 
 impl HostState {
-    /// Posts what was not over when the process ended.
+    /// Posts the deliveries that were unfinished when the process ended.
     fn goes_on(&mut self, waiting: Vec<Waiting>, unheard: Vec<Fired>) {
         for Waiting { number, hook, body } in waiting {
             match self.arguments.dispatcher.get(&hook).cloned() {
@@ -180,7 +180,8 @@ impl HostState {
                 self.deliver(Posting::unkept(delivery, self.heard, &self.outbox));
             }),
         }
-        // An event that no webhook wants counts as heard: a checkpoint after it is of use. Where many come, the last one says so.
+        // Events that no webhook wants count as heard too, so that a checkpoint after them can be used. If several events wait,
+        // only the last one is recorded.
         if matches!(input, WebhookInput::Observed(_))
             && self.arguments.inbox.waiting.fetch_sub(1, Ordering::Relaxed) == 1
         {
@@ -198,7 +199,7 @@ impl HostState {
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {
-        // The log is for everybody. The target is not: it may hold a secret.
+        // The log is public. The target is not in it, because a target may contain a secret.
         let (report, id) = (format!("Webhook {} created: {}", hook.id, hook.event), hook.id.clone());
         self.change(&id, |dispatcher| dispatcher.create(hook))?;
         (self.arguments.report)(&report);
@@ -225,7 +226,7 @@ impl HostState {
         Ok(was_there)
     }
 
-    /// Changes one webhook on disk and then here: what cannot be kept has not happened.
+    /// Changes one webhook on disk and then here. A change that cannot be stored has no effect.
     fn change<T>(
         &mut self,
         id: &str,
@@ -264,7 +265,7 @@ impl HostState {
     }
 
     async fn finish(&mut self) {
-        // Events that were dropped, because too many were on their way, are not posted later either.
+        // Dropped events count as heard, so that they are not posted later.
         if self.arguments.inbox.waiting.load(Ordering::Relaxed) == 0 {
             self.outbox.hears(self.arguments.numbers.last(self.arguments.node));
         }
@@ -282,7 +283,7 @@ impl HostState {
     }
 }
 
-/// Writes down when a dispatcher dies: the node goes on without webhooks.
+/// The supervisor, which reports a dispatcher's death. The node continues without webhooks.
 pub struct WebhookSupervisor;
 
 /// A supervisor receives no messages.

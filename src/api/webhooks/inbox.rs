@@ -2,14 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// The state that observers and the actor share: whether anybody asks for events, and how many are on their way.
+/// The shared state: a flag that an enabled webhook exists, the number of events on their way, and counts.
 #[derive(Default)]
 pub struct Inbox {
     pub is_wanted: AtomicBool,
     pub waiting: AtomicU64,
     /// The number of dropped events: too many were on their way.
     pub overlooked: AtomicU64,
-    /// Posts of all webhooks, those that were deleted included: taken, not taken, and never sent.
+    /// The numbers of posts of all webhooks, including deleted ones: accepted by the receiver, not accepted, and never
+    /// sent.
     pub delivered: AtomicU64,
     pub failed: AtomicU64,
     pub dropped: AtomicU64,

@@ -15,14 +15,14 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Deliveries that wait at most, and their bodies' bytes: what comes on top is dropped, and counted.
+/// The largest number of waiting deliveries, and of the bytes of their bodies. Further deliveries are dropped and counted.
 pub const QUEUE_MAX: u64 = 4_096;
 pub const QUEUE_BYTES_MAX: u64 = 32 << 20;
 
 /// The outcomes of a webhook's deliveries so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Waiting, the one in hand included.
+    /// Waiting, including the one that is being posted.
     pub queued: u64,
     /// Taken by the receiver.
     pub delivered: u64,
@@ -46,7 +46,7 @@ struct Tally {
 }
 
 impl Shared {
-    /// Held for a few additions only. Numbers are right after each of them, so a panic elsewhere leaves nothing half done.
+    /// Locks the counts. A poisoned lock does no harm, because the counts are consistent after each addition.
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,7 +59,7 @@ pub struct Lane {
     task: JoinHandle<()>,
     report: Report,
     inbox: Arc<Inbox>,
-    /// One that leaves after the next.
+    /// A delivery that chaos holds back until after the next one.
     held: Option<Queued>,
 }
 
@@ -71,8 +71,7 @@ struct Queued {
 }
 
 impl Lane {
-    /// An empty queue. Runs on the runtime it is called from.
-    /// It posts while it holds one of `turns`.
+    /// An empty queue, with a task on the current runtime. The task holds one of `turns` during each post.
     pub fn new(poster: Poster, turns: Arc<Semaphore>, report: Report, inbox: Arc<Inbox>) -> Self {
         let (sender, deliveries) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
@@ -80,7 +79,7 @@ impl Lane {
         Self { sender, shared, task, report, inbox, held: None }
     }
 
-    /// Puts a delivery behind the others, unless chaos has it otherwise.
+    /// Queues a delivery, with the effect of chaos.
     pub fn struck(&mut self, posting: Posting, PostStrike { late, then }: PostStrike) {
         let queued = Queued { posting, late };
         match then {
@@ -104,7 +103,7 @@ impl Lane {
         }
     }
 
-    /// Puts a delivery behind the others, or drops it if too many wait. Never waits itself.
+    /// Queues a delivery, or drops it if too many wait. Never blocks.
     fn push(&self, queued: Queued) {
         let delivery = &queued.posting.delivery;
         let bytes = delivery.body.len() as u64;
@@ -133,12 +132,12 @@ impl Lane {
         self.shared.tally().counts.clone()
     }
 
-    /// Ends at once; what waits is lost.
+    /// Ends at once. Waiting deliveries are lost.
     pub fn abort(self) {
         self.task.abort();
     }
 
-    /// Takes nothing more; the task ends when the queue is empty.
+    /// Closes the queue. The task ends when the queue is empty.
     pub fn close(mut self) -> JoinHandle<()> {
         self.release();
         self.task
@@ -166,9 +165,9 @@ async fn work(
         posting.over();
         if outcome.is_err() {
             failures_in_row += 1;
-            // The first, and then fewer and fewer: a log full of one receiver hides everything else.
+            // Reports the first failure and then ever fewer, because a log full of one receiver hides everything else.
             if failures_in_row.is_power_of_two() {
-                // The log is for everybody, and the reason names the target.
+                // The log is public, and the reason names the target, so it is left out.
                 let (id, event) = (&hook.id, &hook.event);
                 report(&format!("Webhook {id} ({event}) failed {failures_in_row} times; GET /lab/webhooks says why"));
             }

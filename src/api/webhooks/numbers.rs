@@ -1,4 +1,4 @@
-//! The numbers of a node's events, and hearing those again that a kill has cut off.
+//! The numbers of a node's events, and the recovery of events that no webhook received before a kill.
 
 use super::store::{DataDir, StoreError};
 use crate::{
@@ -21,18 +21,18 @@ use std::{
     },
 };
 
-/// Numbers the events of the served nodes, from 1 at the start of the chain on. A replay gives each event the same number.
-/// Clones count together.
+/// Numbers the events of the served nodes, from 1 at the start of the chain. A replay gives each event the same number.
+/// Clones share the numbers.
 #[derive(Clone, Default)]
 pub struct EventNumbers(Arc<[AtomicU64]>);
 
 impl EventNumbers {
-    /// For the first `nodes` nodes.
+    /// The numbers of the first `nodes` nodes.
     pub fn of(nodes: u32) -> Self {
         Self((0..nodes).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// The number of the event that happens at a node now.
+    /// Counts an event at a node and returns its number.
     pub(super) fn next(&self, node: NodeId) -> u64 {
         self.0.get(node.0 as usize).map_or(0, |number| number.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -61,8 +61,8 @@ impl Observer for EventNumbers {
     }
 }
 
-/// The events that a node's webhooks hear of when its run goes back to a snapshot, or over to another: blocks left, newest
-/// first, and taken, oldest first.
+/// The events for a node's webhooks when its run goes to a snapshot: reverted blocks, newest first, then applied blocks,
+/// oldest first.
 pub(super) fn moved(event: &NetworkEvent<'_>) -> Option<(NodeId, Vec<Event>)> {
     let NetworkEvent::Moved { node, from, to, begins: false, .. } = event else { return None };
     let (left, taken) = path(from, to);
@@ -73,8 +73,8 @@ pub(super) fn moved(event: &NetworkEvent<'_>) -> Option<(NodeId, Vec<Event>)> {
 /// The deliveries that an event fired, with its number.
 pub type Fired = (u64, Vec<Delivery>);
 
-/// Watches the replay of a kept testnet. Events that no webhook has heard of, since the process was killed, fire here, by the
-/// webhooks that are kept. Clones watch together.
+/// The observer of a stored testnet's replay. It fires the events that no webhook received before the kill, for the stored
+/// webhooks. Clones share the state.
 #[derive(Clone)]
 pub struct Rehearing {
     hearers: Arc<Mutex<Vec<Hearer>>>,
@@ -85,9 +85,9 @@ struct Hearer {
     dispatcher: WebhookDispatcher,
     tree: Arc<BlockTree>,
     node: NodeId,
-    /// To peers, in milliseconds there and back.
+    /// The network, for round-trip times to peers.
     network: Arc<MessageNetwork>,
-    /// Events up to this one were heard.
+    /// The number of the last event that the webhooks received before the kill.
     heard: u64,
     fired: Vec<Fired>,
 }
@@ -109,20 +109,20 @@ impl Rehearing {
         Ok(Self { hearers: Arc::new(Mutex::new(hearers)), numbers: EventNumbers::of(nodes) })
     }
 
-    /// Returns the result of a folder from which nothing was cut off.
+    /// Returns the observer for a folder without such events.
     pub fn nothing(numbers: EventNumbers) -> Self {
         Self { hearers: Arc::default(), numbers }
     }
 
-    /// The numbers, to count on with.
+    /// The numbers of the events, with which the run continues.
     pub fn numbers(&self) -> EventNumbers {
         self.numbers.clone()
     }
 
-    /// Goes on where these were the last events of the nodes that were served.
+    /// Continues after the events `last`, the last ones of the nodes that were served then.
     ///
     /// # Errors
-    /// Some event before may not have been heard of, or was not counted.
+    /// An earlier event may not have reached its webhooks, or was not counted.
     ///
     /// # Panics
     /// A thread has panicked while it watched.
@@ -141,7 +141,7 @@ impl Rehearing {
         Ok(())
     }
 
-    /// Returns the deliveries of a node's unheard events, in their order.
+    /// Removes and returns the deliveries of the events that no webhook of a node received, in their order.
     ///
     /// # Panics
     /// A thread has panicked while it watched.
@@ -167,7 +167,7 @@ impl Hearer {
         let mut observation = Observation { number: Some(number), ..Observation::from(event.clone()) };
         match event {
             Event::BlockApplied(link) => observation.states = Some(States::around(&self.tree, link)),
-            // On which block it was seen last is not known in a replay.
+            // A replay does not know the peer's last tip.
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => {
                 let latency = latency_ms(&self.network, self.node, *peer);
                 observation.peer = Some(peer_state(*peer, Ports::default(), latency, None));

@@ -1,4 +1,4 @@
-//! Posts that are not over yet, on disk: a process that is killed makes them after its next start.
+//! Unfinished posts on disk: after a kill, the next start of the process makes them.
 //!
 //! ```text
 //!   webhooks-node-0/posts-3/00000001.log
@@ -7,12 +7,13 @@
 //!     {"heard": 1024}                     events up to this one fired nothing more
 //! ```
 //!
-//! Events of a node are numbered from the start of its chain on ([`EventNumbers`]), the same in each replay. So it is known
-//! which events of the last moments before a kill no webhook has heard of: those above the last number. They are fired
-//! during the replay ([`super::Rehearing`]). Every event reaches its webhooks at least once.
+//! Events of a node are numbered from the start of its chain ([`EventNumbers`]), and each replay gives the same numbers. So the
+//! events above the last recorded number are those that no webhook received before a kill. The replay fires them
+//! ([`super::Rehearing`]). Every event reaches its webhooks at least once.
 //!
-//! The log is begun anew, in the next folder, when it has grown. The posts that wait come first there, then how far events were
-//! heard: without that line the log was not whole when the process ended, and the one before counts.
+//! A log that has grown is replaced by a new one in the next folder. The new log begins with the waiting posts, followed by the
+//! number of the last heard event. Without that line the new log was incomplete when the process ended, and the one before
+//! counts.
 
 use crate::{
     actors::webhook::Delivery,
@@ -26,7 +27,7 @@ use std::{
     sync::Arc,
 };
 
-/// Bytes of a log that is begun anew, or twice those that it was begun with if that is more.
+/// The size at which a log is replaced [bytes], unless twice its initial size is more.
 const GROWN: u64 = 8 << 20;
 /// The number of events without a post after which the outbox stores their number.
 const SILENT_MAX: u64 = 1_024;
@@ -67,12 +68,12 @@ struct Due {
     event: u64,
     /// Each body once, however many webhooks get it.
     bodies: Vec<String>,
-    /// By post, the webhook's id and the body's place.
+    /// The webhook's id and the body's index for each post.
     posts: Vec<(String, usize)>,
 }
 
 impl Due {
-    /// Makes an entry of posts in their order, each with its webhook's id.
+    /// The record of an event's posts in their order, each with its webhook's id.
     fn new<'p>(event: u64, posts: impl Iterator<Item = (&'p String, &'p Arc<[u8]>)>) -> Self {
         let mut due = Self { event, bodies: Vec::new(), posts: Vec::new() };
         let mut last: Option<&Arc<[u8]>> = None;
@@ -95,19 +96,19 @@ pub struct Outbox {
     generation: u64,
     log: Log,
     written: u64,
-    /// Bytes that the log was begun with.
+    /// The initial size of the log [bytes].
     begun_with: u64,
-    /// Records that the disk had no room for, the oldest first. Nothing is written before them: events behind them would count
-    /// as heard.
+    /// Records that could not be written, oldest first. They are written before any other record: otherwise their events would
+    /// count as heard.
     unwritten: VecDeque<Vec<u8>>,
-    /// Each with its webhook's id and its body.
+    /// The unfinished posts, each with its webhook's id and its body.
     waiting: BTreeMap<PostNumber, Post>,
     heard: u64,
 }
 
 impl Outbox {
-    /// The outbox in a folder, and the posts that were not over, oldest first. A record that was being written when the
-    /// process ended is cut off.
+    /// Opens the outbox in a folder. Returns it with the unfinished posts, oldest first. Cuts off a record that was being
+    /// written when the process ended.
     ///
     /// # Errors
     /// A log cannot be read or written, or is damaged.
@@ -126,7 +127,7 @@ impl Outbox {
         Ok((outbox, Vec::new()))
     }
 
-    /// A log with the posts that wait.
+    /// Begins a log with the waiting posts.
     fn begin(
         folder: &Path,
         generation: u64,
@@ -142,7 +143,7 @@ impl Outbox {
             events.entry(number.event).or_default().insert(number.post, post.clone());
         }
         for (event, posts) in events {
-            // A post has its number by its place, so empty posts fill the places of those that are over.
+            // A post's number is its position, so empty posts fill the positions of finished ones.
             let (mut all, mut body) = (Vec::new(), posts.values().next().map(|(_, body)| body).expect("some wait"));
             for post in 0..=posts.keys().last().copied().unwrap_or_default() {
                 let hook = posts.get(&post).map_or(&nobody, |(hook, of)| {
@@ -159,17 +160,17 @@ impl Outbox {
         Ok(outbox)
     }
 
-    /// Begins the log anew where it has grown. A post that waits for long would keep all after it otherwise.
+    /// Replaces the log if it has grown. Otherwise a post that waits for long would retain all records after it.
     fn renew(&mut self) -> Result<(), LogError> {
         if self.written <= GROWN.max(2 * self.begun_with) {
             return Ok(());
         }
         let [old, new] = [self.generation, self.generation + 1].map(|generation| log_folder(&self.folder, generation));
-        // One that could not be begun, for want of room.
+        // The remains of an earlier attempt that failed for lack of disk space.
         remove(&new)?;
         match Self::begin(&self.folder, self.generation + 1, self.waiting.clone(), self.heard) {
             Ok(next) => *self = next,
-            // There is no room for it. All that matters is in this one, and it is tried again later.
+            // The disk has no space for it. This log has all records, and a later call tries again.
             Err(_) => {
                 self.begun_with = self.written;
                 return remove(&new);
@@ -178,12 +179,12 @@ impl Outbox {
         remove(&old)
     }
 
-    /// Up to which event all posts are known.
+    /// The number of the last event whose posts are known.
     pub fn heard(&self) -> u64 {
         self.heard
     }
 
-    /// Writes down what an event fired, before it is posted. Nothing is written for most events that fired nothing.
+    /// Records the posts of an event before they are sent. Most events without a post need no record.
     ///
     /// # Errors
     /// It cannot be written.
@@ -200,7 +201,7 @@ impl Outbox {
         self.append(&due)
     }
 
-    /// Writes down that a post is over.
+    /// Records that a post is finished.
     ///
     /// # Errors
     /// It cannot be written.
@@ -212,7 +213,7 @@ impl Outbox {
         self.renew()
     }
 
-    /// Writes down that all posts of a webhook are over: it was deleted.
+    /// Records that all posts of a deleted webhook are finished.
     ///
     /// # Errors
     /// It cannot be written.
@@ -222,8 +223,8 @@ impl Outbox {
         of_hook.into_iter().map(|number| self.done(number)).fold(Ok(()), Result::and)
     }
 
-    /// Writes down that webhooks have heard of all events up to this one, and waits for the disk: a webhook that is made
-    /// or changed now hears of later ones.
+    /// Records that webhooks have heard all events up to this one, and syncs to disk. A webhook that is created or changed now
+    /// hears only later events.
     ///
     /// # Errors
     /// It cannot be written.
@@ -233,7 +234,7 @@ impl Outbox {
         self.log.sync()
     }
 
-    /// Writes down that webhooks have heard of all events up to this one.
+    /// Records that webhooks have heard all events up to this one.
     ///
     /// # Errors
     /// It cannot be written.
@@ -261,7 +262,7 @@ impl Outbox {
     }
 }
 
-/// Reads a log; `None` where it was not begun as a whole: it does not say up to which event posts are known.
+/// Reads a log. `None` if its beginning is incomplete: it does not record the last heard event.
 fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, Vec<Waiting>)>, LogError> {
     let Some(mut records) = Records::open(path)? else { return Ok(None) };
     let (mut found, mut heard, mut is_whole, mut written) = (BTreeMap::new(), 0, false, 0);

@@ -1,4 +1,4 @@
-//! Posting a body to a target: over HTTP/1.1, to allowed addresses only, without following where it might lead.
+//! Posts of a body to a target: over HTTP/1.1, to allowed addresses only, without following redirects.
 
 use super::targets::Targets;
 use crate::actors::webhook::{Delivery, Sequence};
@@ -19,15 +19,15 @@ use std::{
 };
 use tokio::net::{TcpStream, lookup_host};
 
-/// A receiver that says more than this, in bytes, is not listened to any longer.
+/// The largest part of a receiver's answer that is read [bytes].
 const ANSWER_MAX: usize = 65_536;
-/// As in the Standard Webhooks specification: a receiver that has seen it has seen the post.
+/// The header of the Standard Webhooks specification by which a receiver recognises a repeated post.
 const ID_HEADER: &str = "webhook-id";
 /// The position of the post among all posts of the node.
 const SEQUENCE_HEADER: &str = "webhook-sequence";
 const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
-/// The reasons why a body was not taken.
+/// The reasons why a post failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
     #[error("only http targets are posted to")]
@@ -46,8 +46,8 @@ pub enum PostError {
     Refused(u16),
 }
 
-/// Posts, each time over a connection of its own: a kept one that its receiver closes meanwhile would leave open
-/// whether a body has arrived.
+/// Sends each post over a new connection. If a receiver closed a reused connection meanwhile, it would be unknown whether the
+/// body arrived.
 pub struct Poster {
     targets: Arc<Targets>,
     timeout: Duration,
@@ -66,11 +66,11 @@ impl Poster {
         Self { targets, timeout }
     }
 
-    /// Posts a body with the secret that tells the receiver who posts, its place in the order of all, and an id that is the same
-    /// if it is posted again.
+    /// Posts a body with the secret that authenticates the sender, the post's position among all posts of the node, and an id
+    /// that a repeated post has again.
     ///
     /// # Errors
-    /// It could not be brought there in time, or the answer was not 2xx.
+    /// The post did not succeed in time, or the answer was not 2xx.
     pub async fn post(&self, delivery: &Delivery, id: &str) -> Result<(), PostError> {
         match tokio::time::timeout(self.timeout, self.post_once(delivery, id)).await {
             Ok(outcome) => outcome,
@@ -110,17 +110,17 @@ impl Poster {
 }
 
 async fn handshake(stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, PostError> {
-    // Only a matter of speed.
+    // A failure only costs speed.
     let _without = stream.set_nodelay(true);
     let (sender, connection) = http1::Builder::new().max_buf_size(ANSWER_MAX).handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
-        // The sender reports how it ends.
+        // The sender reports an error of the connection.
         let _ended = connection.await;
     });
     Ok(sender)
 }
 
-/// The request, and where it goes.
+/// Makes the request, and the host and port that it goes to.
 fn prepare(
     target: &str,
     secret: &str,

@@ -1,4 +1,4 @@
-//! One post on its way, and the outbox that it is struck off when it is over.
+//! One post on its way, and the shared outbox that records its end.
 
 use super::outbox::{Outbox, PostNumber};
 use crate::{actors::webhook::Delivery, api::http::log::Report, files::segments::LogError};
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes of a post's id.
 const ID_BYTES: usize = 16;
 
-/// A node's outbox, if its webhooks are kept. Clones share it. The node's log reports a failed write. The testnet's own log fails then,
-/// too.
+/// A node's outbox, if its webhooks are stored. Clones share it. The node's log reports a failed write. The testnet's own log fails in
+/// that case, too.
 #[derive(Clone)]
 pub struct SharedOutbox {
     outbox: Option<Arc<Mutex<Outbox>>>,
@@ -22,22 +22,22 @@ impl SharedOutbox {
         Self { outbox: outbox.map(|outbox| Arc::new(Mutex::new(outbox))), report }
     }
 
-    /// Writes down what an event fired.
+    /// Records the posts of an event.
     pub fn fired(&self, event: u64, deliveries: &[Delivery]) {
         self.told(|outbox| outbox.fired(event, deliveries));
     }
 
-    /// Writes down that all events up to this one were heard of.
+    /// Records that webhooks have heard all events up to this one.
     pub fn hears(&self, event: u64) {
         self.told(|outbox| outbox.hears(event));
     }
 
-    /// Writes down that a post is over.
+    /// Records that a post is finished.
     pub fn done(&self, number: PostNumber) {
         self.told(|outbox| outbox.done(number));
     }
 
-    /// Writes down that all posts of a webhook are over.
+    /// Records that all posts of a webhook are finished.
     pub fn forget(&self, hook: &str) {
         self.told(|outbox| outbox.forget(hook));
     }
@@ -56,7 +56,7 @@ impl SharedOutbox {
         }
     }
 
-    /// Each write is whole before a panic elsewhere.
+    /// Locks the outbox. A poisoned lock does no harm, because each write is complete.
     fn locked(&self) -> Option<MutexGuard<'_, Outbox>> {
         self.outbox.as_ref().map(|outbox| outbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -66,27 +66,27 @@ impl SharedOutbox {
 #[derive(Clone)]
 pub struct Posting {
     pub delivery: Delivery,
-    /// The same if it is posted again, and no other post's: hexadecimal.
+    /// The id in hex. A repeated post has the same id, and no other post has it.
     pub id: Arc<str>,
-    /// Its place in the outbox.
+    /// Its number in the outbox, if it is stored there.
     number: Option<PostNumber>,
     outbox: SharedOutbox,
 }
 
 impl Posting {
-    /// One that is in the outbox.
+    /// A posting that is in the outbox.
     pub fn new(delivery: Delivery, number: PostNumber, outbox: &SharedOutbox) -> Self {
         let id = id(&delivery, number);
         Self { delivery, id, number: Some(number), outbox: outbox.clone() }
     }
 
-    /// One that is not, made after an event of this number.
+    /// A posting that is not in the outbox, made after the event of this number.
     pub fn unkept(delivery: Delivery, event: u64, outbox: &SharedOutbox) -> Self {
         let id = id(&delivery, PostNumber { event, post: u32::MAX });
         Self { delivery, id, number: None, outbox: outbox.clone() }
     }
 
-    /// It was taken, refused, dropped or lost on purpose, and is not posted again.
+    /// Notes that the post was accepted, refused, dropped or lost on purpose, and is not repeated.
     pub fn over(&self) {
         if let Some(number) = self.number {
             self.outbox.done(number);
@@ -94,8 +94,8 @@ impl Posting {
     }
 }
 
-/// By the event's number, the webhook and the body: another event has another, even if a machine's crash has taken the end of
-/// the chain, and events after it get numbers that were given before.
+/// The id of a post: a hash of the event's number, the webhook and the body. With the body in it, another event has another id, even
+/// if a crash of the machine lost the end of the chain and later events get the same numbers again.
 fn id(Delivery { hook, body, .. }: &Delivery, PostNumber { event, post }: PostNumber) -> Arc<str> {
     let digest = Sha256::new()
         .chain_update(event.to_le_bytes())

@@ -1,5 +1,5 @@
-//! Webhooks on disk: a folder a node, a file a webhook, replaced as a whole, so that a change costs no more than what it
-//! changes. Readable by their owner only, since secrets are in them.
+//! Webhooks on disk: a folder for each node, and a file for each webhook that is replaced as a whole, so that a change
+//! writes one file. Only their owner can read the files, because they contain secrets.
 
 use super::outbox::{Outbox, Waiting};
 use crate::{
@@ -19,23 +19,23 @@ use std::{
     sync::Arc,
 };
 
-/// A folder that one process keeps its data in.
+/// A folder with the data of one process.
 #[derive(Clone, Debug)]
 pub struct DataDir {
     folder: PathBuf,
-    /// Locked for as long as it is open.
+    /// The lock file, locked while it is open.
     _lock: Arc<File>,
 }
 
 /// The stored webhooks of one node.
 #[derive(Debug)]
 pub struct KeptWebhooks {
-    /// The folder that keeps them.
+    /// The store of the webhooks.
     pub store: Store,
-    /// Oldest first.
+    /// The webhooks, oldest first.
     pub hooks: Vec<Webhook>,
     pub outbox: Outbox,
-    /// Posts that were not over, oldest first.
+    /// The unfinished posts, oldest first.
     pub waiting: Vec<Waiting>,
 }
 
@@ -73,10 +73,10 @@ struct Kept<W> {
 }
 
 impl DataDir {
-    /// A folder, made if it is not there.
+    /// Opens and locks a folder. Creates it if it does not exist.
     ///
     /// # Errors
-    /// It cannot be made or written to, or another process has it.
+    /// The folder cannot be created or written to, or another process uses it.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.display().to_string();
         let unusable = |path: &Path, source| StoreError::Unusable { path: path.display().to_string(), source };
@@ -98,7 +98,7 @@ impl DataDir {
     /// Reads the stored webhooks of a node.
     ///
     /// # Errors
-    /// There is a file that is not understood or damaged, or there are too many.
+    /// A file is damaged or not a webhook, or there are too many.
     pub fn webhooks(&self, node: NodeId) -> Result<KeptWebhooks, StoreError> {
         let folder = self.folder.join(format!("webhooks-{node}"));
         let path = folder.display().to_string();
@@ -109,7 +109,8 @@ impl DataDir {
             let file = entry.map_err(unusable)?.path();
             match file.extension().and_then(|kind| kind.to_str()) {
                 Some("json") => found.push(read(&file)?),
-                // One that was being written when the process ended is no webhook yet, and its id comes never again.
+                // A file that was being written when the process ended is no webhook yet, and its name would never be
+                // reused.
                 Some("new") => fs::remove_file(&file).map_err(unusable)?,
                 _ => {}
             }
@@ -125,7 +126,7 @@ impl DataDir {
     }
 }
 
-/// Writes a file that is not there yet, for its owner alone.
+/// Writes a new file that only its owner can read.
 fn write_new(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     opened.write_all(bytes)?;
@@ -142,7 +143,7 @@ impl Store {
     /// Stores a webhook, new or changed. A reader finds the old file or the new one, never a part.
     ///
     /// # Errors
-    /// It cannot be written; what was kept before is still there.
+    /// The file cannot be written. The stored webhook does not change.
     pub fn keep(&mut self, webhook: &Webhook) -> io::Result<()> {
         self.write(webhook).map_err(|why| self.named(&webhook.id, &why))
     }
@@ -154,12 +155,12 @@ impl Store {
         let new = file.with_extension("new");
         match fs::remove_file(&new) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
-            // One that was left behind may be readable by others; its successor is not.
+            // A file that was left behind may be readable by others. Its successor is not.
             Ok(()) | Err(_) => {}
         }
         let written = write_new(&new, &serde_json::to_vec_pretty(&Kept { number, webhook })?);
         if let Err(why) = written.and_then(|()| fs::rename(&new, &file)) {
-            // On a full disk each part that stays behind would take from what is left.
+            // On a full disk every partial file would use up space.
             let _not_there_or_stuck = fs::remove_file(&new);
             return Err(why);
         }

@@ -1,9 +1,9 @@
-//! The targets of webhooks: ranges of addresses, never names, since a name can be made to lead anywhere.
+//! The targets of webhooks: ranges of addresses, never names, because a name can resolve to any address.
 
 use ipnet::IpNet;
 use std::{fmt, net::IpAddr, str::FromStr};
 
-/// Addresses that webhooks may be posted to; none if there is no range.
+/// The addresses that webhooks may be posted to. Without a range there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets(Vec<AddressRange>);
 
@@ -11,7 +11,7 @@ pub struct Targets(Vec<AddressRange>);
 enum AddressRange {
     /// This machine.
     Loopback,
-    /// All addresses that anybody on the internet can reach.
+    /// All public addresses of the internet.
     Public,
     Any,
     Net(IpNet),
@@ -48,7 +48,7 @@ impl Targets {
         Self(vec![AddressRange::Loopback])
     }
 
-    /// Nothing at all.
+    /// No addresses.
     pub fn none() -> Self {
         Self(Vec::new())
     }
@@ -65,7 +65,7 @@ impl Targets {
     }
 }
 
-/// True if an address, not one of IPv4 in IPv6, is a public host's.
+/// True if an address is that of a public host. It must not be an IPv4 address mapped to IPv6.
 fn is_public(address: IpAddr) -> bool {
     let is_in = |range: &str| range.parse::<IpNet>().expect("the table holds ranges").contains(&address);
     (address.is_ipv4() || is_in("2000::/3")) && !SPECIAL.iter().any(|range| is_in(range))
@@ -74,7 +74,7 @@ fn is_public(address: IpAddr) -> bool {
 impl FromStr for Targets {
     type Err = String;
 
-    /// Ranges with commas between them; `none` for nothing.
+    /// Reads ranges that are separated by commas, or `none`.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self::none());

@@ -41,7 +41,7 @@ impl PoolModel {
         if case.known.rules().pool.eviction_compares_fee_with_nonce
             || case.known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds()
         {
-            // The model knows only the existence of these quirks: it goes on from the pool's answer.
+            // The model does not reproduce these quirks. It adopts the pool's answer.
             self.recent_ids.extend(add.transactions.iter().map(|one| one.id()));
             for one in std::mem::take(&mut told.added) {
                 self.pending.insert(one.id(), one);
@@ -304,8 +304,8 @@ impl PoolModel {
         Ok(())
     }
 
-    /// Returns the first of the hundred cheapest, the newest of equals first, that is its sender's last; else the cheapest of the last
-    /// ones of the first hundred senders.
+    /// Returns the transaction to evict. Among the hundred cheapest (the newest of equal fees first), it is the first one that is its
+    /// sender's last. If there is none, it is the cheapest among the last transactions of the first hundred senders.
     fn gives_way(&self) -> Option<(TransactionId, Arktoshi)> {
         let is_last = |place: usize, one: &SignedTransaction| {
             let sender = one.sender_address();

@@ -1,4 +1,5 @@
-//! Pushed blocks: those that a peer takes in, and the peers to which it passes them on. Source: consensus.md 3.1 to 3.3, 6.
+//! Pushed blocks: the blocks that a peer accepts, and the peers to which it relays them. Source: consensus.md 3.1 to 3.3,
+//! 6.
 
 use super::{
     Case, Known,
@@ -31,7 +32,7 @@ impl PeerModel {
         self.passing = Some(Passing { id, block, seen: (seen, seen), first: now, last: now });
     }
 
-    /// Another peer pushes a block.
+    /// Judges a block that another peer pushes.
     pub(super) fn block_pushed(&mut self, case: &mut Case<'_>, block: &Arc<Block>, sure: bool) {
         let received = case.left.take_event(|event| match event {
             Event::BlockReceived(one) if one.id == block.id => Some(()),
@@ -91,7 +92,7 @@ impl PeerModel {
         }
     }
 
-    /// The own delegate hands a block in.
+    /// Judges a block that the node's own delegate hands in.
     pub(super) fn block_forged(&mut self, case: &mut Case<'_>, block: &Arc<Block>) {
         if case.report.muted {
             // The fate of a block at a relay that deviates is not known.
@@ -131,7 +132,7 @@ impl PeerModel {
         }
     }
 
-    /// A block that was taken in is applied or refused, and then passed on.
+    /// Judges whether an accepted block is applied, and follows its relay.
     fn works_on(&mut self, case: &mut Case<'_>, block: &Arc<Block>) {
         let applied = self.takes_applied(case, block);
         let valid = is_valid(case.known, &self.tip, block);
@@ -161,8 +162,8 @@ impl PeerModel {
         link.is_some()
     }
 
-    /// A block of the running slot goes on to others. It was asked for by its hops if it is the one that is being passed
-    /// around, else all get it at once.
+    /// Judges the relay of a block of the running slot. The block that is being passed around goes on after a wait, to a
+    /// number of peers that depends on how often it was seen. Any other block goes to all peers at once.
     pub(super) fn passes_on(&mut self, case: &mut Case<'_>, block: &Arc<Block>, sure: bool) {
         let slots = case.known.tree.slots();
         let running = slots.start(slots.slot(case.step.local.seconds()));
@@ -172,7 +173,7 @@ impl PeerModel {
         let count = match (case.known.rules().gossip, passing) {
             _ if !of_running_slot || self.started == Some(false) => 0,
             (Gossip::Once, Some(passing)) if passing.seen.1 == 0 => all,
-            // The model does not judge nodes that announce blocks, or draw whom they push them to.
+            // The model does not judge nodes that announce blocks or draw the receivers of a push.
             (Gossip::Once | Gossip::Announce | Gossip::Push(_), _) => 0,
             (Gossip::Reference, None) => all,
             (Gossip::Reference, Some(passing)) => {
@@ -196,7 +197,7 @@ impl PeerModel {
         while self.pushes.front().is_some_and(|at| *at + Duration::from_secs(4) + GRACE < case.step.local) {
             self.pushes.pop_front();
         }
-        // The exact receivers of its last blocks are not judged: after two, the limits may hold back any.
+        // After two recent pushes, a missing receiver is no breach: the limits may hold back any message.
         let held = self.pushes.len() >= 2;
         if most > 0 || !to.is_empty() {
             self.pushes.push_back(case.step.local);
@@ -214,7 +215,7 @@ impl PeerModel {
         to.iter().for_each(|node| self.calls.note(case.step.local, *node, Endpoint::Block));
     }
 
-    /// The wait before a block is passed on is over.
+    /// Judges the relay of a block at the end of its wait.
     pub(super) fn passes_on_again(&mut self, case: &mut Case<'_>, id: &BlockId) {
         let timely = case.known.timely[self.id.0 as usize];
         let is_due = |at: SimTime| !timely || at <= case.step.local + GRACE;
@@ -229,7 +230,7 @@ impl PeerModel {
         self.sends_block(case, &block, range, true);
     }
 
-    /// Blocks that should have been passed on by now, and were not.
+    /// Judges the blocks whose relay is overdue.
     pub(super) fn judge_waves(&mut self, case: &mut Case<'_>) {
         let now = case.step.local;
         let late = self.waves.iter().position(|(_, at)| now > *at + GRACE);
@@ -241,7 +242,7 @@ impl PeerModel {
     }
 }
 
-/// Returns true if some node has taken the block in on this tip.
+/// Returns true if some node has applied the block on top of `tip`.
 fn is_valid(known: &Known, tip: &Arc<Link>, block: &Block) -> bool {
     known.tree.link(&block.id).is_some_and(|link| link.parent().is_some_and(|parent| parent.is(tip)))
 }

@@ -13,7 +13,8 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 
 impl PoolModel {
-    /// Highest fee first, then first come; before each come the lower nonces of its sender.
+    /// Returns the pending transactions by falling fee, then by arrival. The lower nonces of a sender precede
+    /// each of its transactions.
     fn in_order(&self) -> Vec<Arc<SignedTransaction>> {
         let mut by_fee: Vec<_> = self.pending.values().cloned().collect();
         by_fee.sort_by_key(|one| std::cmp::Reverse(one.fee()));

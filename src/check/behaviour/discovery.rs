@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, time::Duration};
 /// Round trips of a connection, and the time for all of them.
 const TRIPS: u8 = 3;
 pub(super) const CONNECTING: Duration = Duration::from_secs(2);
-/// The time to name peers.
+/// The time that a peer has to answer a request for peers.
 const NAMING: Duration = Duration::from_secs(5);
 
 impl PeerModel {
@@ -45,7 +45,7 @@ impl PeerModel {
         case.left.take_to(begins).is_some()
     }
 
-    /// Judges the connections that begin in the step, independent of the peers that named the nodes.
+    /// Records the connections that begin in the step, whichever peers named the nodes.
     pub(super) fn begins_connections(&mut self, case: &mut Case<'_>) {
         let begun = case.left.take_all_to(|to, message| matches!(message, Message::Connect { trip: 1 }).then_some(to));
         for node in begun {
@@ -54,7 +54,7 @@ impl PeerModel {
         }
     }
 
-    /// Another node connects: each of its round trips comes back.
+    /// Judges the reply to a round trip of a node that connects.
     pub(super) fn is_connected_to(&self, case: &mut Case<'_>, from: NodeId, trip: u8) {
         let back = case.left.take_to(|to, message| {
             (to == from && matches!(message, Message::Connected { trip: of } if *of == trip)).then_some(())
@@ -62,7 +62,7 @@ impl PeerModel {
         case.report.judge(&conduct::ANSWERED, back.is_some(), || format!("it did not let {from} connect, trip {trip}"));
     }
 
-    /// A round trip has come back: the next one begins, or, after the third, the question where the node stands.
+    /// Judges the step after a completed round trip: the next round trip, or after the third a status request.
     pub(super) fn goes_on_connecting(&mut self, case: &mut Case<'_>, from: NodeId, trip: u8) {
         let Some((under_way, begun)) = self.connecting.get(&from).copied() else { return };
         if under_way != trip {
@@ -112,7 +112,7 @@ impl PeerModel {
         }
     }
 
-    /// Up to eight peers are asked for theirs.
+    /// Judges the requests for peers, which go to up to eight peers. Returns true if any was sent.
     pub(super) fn asks_for_peers(&mut self, case: &mut Case<'_>) -> bool {
         let asked = case.left.take_all_to(|to, message| matches!(message, Message::PeersRequest).then_some(to));
         if asked.is_empty() {
@@ -135,7 +135,7 @@ impl PeerModel {
         true
     }
 
-    /// A step of looking for peers is over: who was asked for peers and named none is dropped, without an event.
+    /// Ends a step of discovery. Peers that were asked for peers and named none are dropped, without an event.
     pub(super) fn naming_over(&mut self, case: &mut Case<'_>) {
         if self.asked_for_peers.is_none_or(|at| case.step.local < at + NAMING) {
             return;

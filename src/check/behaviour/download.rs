@@ -16,7 +16,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl PeerModel {
-    /// Returns those of a peer's friends that may be over the limit of questions for blocks.
+    /// Returns the peers of `friendly` that may be at their limit of requests for blocks.
     pub(super) fn full_of(&self, now: SimTime, friendly: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         friendly.iter().copied().filter(|peer| self.calls.may_be_full(now, *peer, Endpoint::Blocks)).collect()
     }
@@ -78,7 +78,7 @@ impl PeerModel {
         self.sync.phase = Phase::Downloading(Download { above, friendly, chunks });
     }
 
-    /// An answer to a question for blocks.
+    /// Handles the answer to a request for blocks.
     pub(super) fn hears_chunk(&mut self, case: &mut Case<'_>, from: NodeId, inquiry: Inquiry, blocks: &[Arc<Block>]) {
         let size = self.sync.chunk as usize;
         self.sync.open.remove(&inquiry);
@@ -96,13 +96,14 @@ impl PeerModel {
         self.download_over(case);
     }
 
-    /// A chunk has failed: the node asks another peer, one that it has not asked and that was not the first choice of any chunk.
+    /// Judges the retry of a failed chunk. The node asks a peer that it has not asked yet and that was not the first choice of
+    /// any chunk.
     pub(super) fn asks_another(&mut self, case: &mut Case<'_>, index: usize) {
         let size = self.sync.chunk;
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         let firsts: BTreeSet<NodeId> = download.chunks.iter().filter_map(|chunk| chunk.first).collect();
         let begin = Height(download.above.0 + index as u32 * size);
-        // First choices that are held back may be any.
+        // A first choice that the limits hold back may be any peer.
         let vague = download.chunks.iter().filter(|chunk| chunk.first.is_none()).count();
         let peers = &self.peers;
         let chunk = &mut download.chunks[index];
@@ -136,7 +137,7 @@ impl PeerModel {
             asked.is_some() || !possible.is_empty() || over || self.peers.unsure,
             || format!("blocks above {begin} did not come, and it asked none of {candidates:?} for them"),
         );
-        // Nor is it known where one whose question was held back has gone in this step.
+        // A request that is held back may have been for a peer that this step dropped.
         let may_be_gone = |node: &NodeId| {
             case.step.events().any(|event| matches!(event, Event::PeerRemoved(gone) if gone == node))
                 && calls.may_be_full(case.step.local, *node, Endpoint::Blocks)
@@ -149,14 +150,14 @@ impl PeerModel {
         chunk.open = Some((asked, case.step.local + answer_time(case.known)));
         chunk.possible = possible;
         chunk.after = self.last_inquiry;
-        // The next download asks for single blocks as this one would.
+        // This request may belong to the next download, which asks for single blocks too.
         let may_be_next = asked.is_some() && must == 0 && size == 1;
         if may_be_next || asked.is_none() && (over || any_gone) {
             self.lose_track(case);
         }
     }
 
-    /// Once all chunks are over: those up to the first that failed are worked on.
+    /// Ends the download once all chunks are over. The node processes the chunks below the first one that failed.
     pub(super) fn download_over(&mut self, case: &mut Case<'_>) {
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         if download.chunks.iter().any(|chunk| !chunk.over) {
@@ -187,7 +188,7 @@ impl PeerModel {
         self.sync_step(case);
     }
 
-    /// Takes in what was downloaded. Whether that made the node leave its chain.
+    /// Judges how the node applies the downloaded blocks. Returns true if it rolled back.
     pub(super) fn takes_download(&mut self, case: &mut Case<'_>, blocks: &[Arc<Block>]) -> bool {
         let started = self.started;
         let mut rest = blocks.iter();
@@ -239,12 +240,12 @@ impl PeerModel {
         true
     }
 
-    /// A peer is gone: what it was asked has failed.
+    /// Fails the open requests to a peer that is gone.
     pub(super) fn chunks_fail(&mut self, case: &mut Case<'_>, node: NodeId) {
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         for chunk in &mut download.chunks {
             if matches!(chunk.open, Some((None, _))) && chunk.possible.contains(&node) {
-                // It may have been the one that a question held back is for.
+                // A request that is held back may have been for this peer.
                 return self.lose_track(case);
             }
         }
@@ -274,7 +275,7 @@ impl PeerModel {
         })
     }
 
-    /// Time may be up for answers.
+    /// Handles the requests whose time for an answer is up.
     pub(super) fn gives_up_waiting(&mut self, case: &mut Case<'_>) {
         self.probes_time_out(case);
         let over = self.sync.open.iter().filter(|(_, (_, until))| *until <= case.step.local);
@@ -300,7 +301,7 @@ impl PeerModel {
         }
     }
 
-    /// Messages the limits had held back.
+    /// Handles the messages that the limits had held back.
     pub(super) fn sends_held_back(&mut self, case: &mut Case<'_>) {
         self.sends_held_back_probes(case);
         let asked = case.left.take_all_to(|to, message| match message {
@@ -311,7 +312,7 @@ impl PeerModel {
         for (to, inquiry, above) in asked {
             self.calls.note(case.step.local, to, Endpoint::Blocks);
             if self.sync.phase == Phase::Starting {
-                // The first download, held back when the look for peers was over.
+                // The first download: the limits held it back when discovery was over.
                 self.lose_track(case);
                 self.started = None;
             }

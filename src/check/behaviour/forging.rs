@@ -21,15 +21,15 @@ use std::{sync::Arc, time::Duration};
 pub(super) struct DelegateModel {
     /// The key of the node's own delegate.
     own: Option<PublicKey>,
-    /// That key, and those of others that it forges with by a fault.
+    /// The keys that it forges with: its own, and others that a fault adds.
     keys: Vec<PublicKey>,
-    /// The slot it asked for the state of the network in, the height of the round it knew, and when.
+    /// The slot of its open question to the relay, the height of the tip that it knew, and the time of its last request.
     asked: Option<(Slot, Height, SimTime)>,
-    /// The last report by which it may forge.
+    /// The network state that allowed it to forge.
     may: Option<NetworkState>,
-    /// It may have given up waiting for what it asked for.
+    /// True if it may have stopped waiting for the relay's answer.
     gives_up: bool,
-    /// The own slot that is running, and when it was noticed that it can be used from.
+    /// The running slot, if it is the delegate's own.
     turn: Option<Turn>,
     /// The last slot looked at.
     slot: Option<Slot>,
@@ -74,8 +74,8 @@ impl DelegateModel {
         self.slot = None;
     }
 
-    /// Looks at own slots: where the tip and its round say at the beginning of a slot, and for three seconds, that it is
-    /// the delegate's, the delegate asks its relay for the state of the network.
+    /// Judges the use of own slots. If the round of the tip gives a slot to the delegate at its beginning and for three
+    /// seconds, the delegate must ask its relay for the state of the network.
     pub(super) fn time_passes(&mut self, case: &mut Case<'_>, peer: &PeerModel, honest: bool) {
         if self.keys.is_empty() {
             return;
@@ -123,7 +123,7 @@ impl DelegateModel {
             return;
         }
         match &case.step.cause {
-            // It receives the others anew.
+            // It receives the other keys again.
             Cause::Begins => *self = Self::new(self.own),
             Cause::Message(from, message) if from.node == case.step.actor.node => match message {
                 Message::Round(view) => {
@@ -151,12 +151,13 @@ impl DelegateModel {
                 case.report.breach(&conduct::MADE, || format!("it told its relay {} out of turn", name(message)));
             }
         }
-        // Nothing is heard of the relay in four seconds; which of its wake-ups tells it so is not known.
+        // The delegate gives up if the relay does not answer for four seconds. The model does not know at which wake-up.
         let late = self.asked.is_some_and(|(.., at)| case.step.local >= at + Duration::from_secs(4));
         self.gives_up |= late && matches!(case.step.cause, Cause::Wake(_));
     }
 
-    /// It asks only in its own slot, and not before the slot's third second unless slots were missed.
+    /// Judges the request for the state of the network. It comes only in an own slot, and not before the slot's third
+    /// second unless slots were missed.
     fn asks_for_state(&mut self, case: &mut Case<'_>, view: &crate::actors::message::RoundView) {
         let asks =
             case.left.take_own(Role::Peer, |message| matches!(message, Message::NetworkStateRequest).then_some(()));

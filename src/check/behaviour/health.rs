@@ -69,7 +69,7 @@ impl PeerModel {
         let rules = &known.rules().node;
         let (from, to) = (self.tip.height().0, to.map_or(self.tip.height().0, |to| to.height().0));
         let targets: Vec<u32> = match rules.rollback_target {
-            // Which is first is not said.
+            // The contract does not define which peer is the first.
             RollbackTarget::FirstPeer => self.peers.all.values().map(|peer| peer.verified.common.0).collect(),
             RollbackTarget::LargestGroup => {
                 let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
@@ -93,7 +93,7 @@ impl PeerModel {
         depth <= most.min(rules.rollback_max) && (depth >= least.min(rules.rollback_max) || to == 1)
     }
 
-    /// The node stands on `to`, lower down on its chain.
+    /// Moves the model to `to`, a lower block of its chain, and judges the messages to pool and delegate.
     pub(super) fn rolled_back(&mut self, case: &mut Case<'_>, to: &Arc<Link>) {
         self.tip = to.clone();
         let told = case.left.take_own(Role::Pool, |message| match message {
@@ -106,13 +106,14 @@ impl PeerModel {
         self.tells_round(case, to);
     }
 
-    /// After a rollback, or where none was to be done: all downloads are void, and the peers are asked where they stand.
+    /// Begins recovery, after a rollback or if there was nothing to roll back: all downloads are void, and the node pings its
+    /// peers.
     pub(super) fn recovers(&mut self, case: &mut Case<'_>) {
         self.sync.void();
         self.pings_all(case, PingFor::Recovery);
     }
 
-    /// A ping that nothing in the step asked for is the last part of a health check.
+    /// Handles pings that no rule of the step demanded. They are the last part of a health check.
     pub(super) fn rest_of_pings(&mut self, case: &mut Case<'_>) {
         let asked = case.left.sent().filter(|(_, message)| matches!(message, Message::StatusRequest));
         let asked: BTreeSet<NodeId> = asked.map(|(to, _)| to.node).collect();
@@ -133,16 +134,16 @@ impl PeerModel {
             }
             self.takes_pings(case, true);
         }
-        // There was no peer to ask, or a ping is over whose beginning was not seen, because the limits may hold all of it back.
+        // Either there was no peer to ping, or the limits held back a whole ping, so that the model did not see it begin.
         let is_full = |peer| self.may_be_pinged_enough(case.step.local, peer);
         let blind = self.peers.unsure || self.peers.numbers().all(is_full);
         if blind && case.left.has_event(|event| matches!(event, Event::HealthChecked { .. })) {
             self.pings.retain(|ping| ping.purpose != PingFor::Health);
             self.health_known(case);
         }
-        // Others are called whenever a peer names them.
+        // The node calls other nodes whenever a peer names them.
         self.begins_connections(case);
-        // One that was dropped in the same step may have been pinged as a peer before that.
+        // A peer that the step dropped may have been pinged before that.
         let called = case.left.take_all_to(|to, message| {
             (matches!(message, Message::StatusRequest) && !self.peers.has(to)).then_some(to)
         });
@@ -151,7 +152,7 @@ impl PeerModel {
             self.newcomers.insert(node, (case.step.local, false));
         }
         self.settle(case);
-        // A check of health and a first look begin with questions for peers.
+        // A health check and a first discovery begin with requests for peers.
         if doubts || self.sync.phase == Phase::Starting {
             self.asks_for_peers(case);
         }

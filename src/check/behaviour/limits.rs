@@ -1,6 +1,6 @@
-//! Limits on calls. The contract gives numbers and seconds and does not say where a second begins. So the model demands what
-//! holds wherever it begins: a caller that has called no more than the limit in the time that ends now is heard, and no more
-//! than twice as many calls are heard in such a time. Source: consensus.md 6.
+//! Limits on calls. The contract gives numbers and seconds and does not define where a second begins. So the model demands
+//! only the rules that hold for every beginning. A node hears a caller that has made no more calls than the limit in the
+//! window that ends now. In any window it hears at most twice the limit. Source: consensus.md 6.
 
 use crate::actors::{Message, NodeId, SimTime};
 use std::{
@@ -19,7 +19,7 @@ pub(super) enum Endpoint {
     CommonBlocks,
 }
 
-/// Calls of any kind in a second.
+/// The limit on calls of any kind in a second.
 const ALL_PER_SECOND: usize = 100;
 /// The longest time for which a node that breaks that limit is refused, with a little to spare.
 const REFUSED: Duration = Duration::from_millis(61_000);
@@ -27,11 +27,11 @@ const REFUSED: Duration = Duration::from_millis(61_000);
 const SURELY_REFUSED: Duration = Duration::from_millis(58_500);
 /// The precision of a node's clock.
 const GRAIN: Duration = Duration::from_millis(30);
-/// Longer than any time of a limit.
+/// Longer than the window of any limit.
 const LONGEST: Duration = Duration::from_millis(4_100);
 
 impl Endpoint {
-    /// Returns the endpoint that a message calls; `None` of an answer.
+    /// Returns the endpoint that a message calls, or `None` for an answer.
     pub(super) fn of(message: &Message) -> Option<Self> {
         Some(match message {
             Message::Block(_) => Self::Block,
@@ -58,12 +58,12 @@ impl Endpoint {
     }
 }
 
-/// Calls by who called, or was called.
+/// The recent calls, by the node that called or was called.
 #[derive(Clone, Default)]
 pub(super) struct Calls {
-    /// By the number of the node: hardly any time passes without a call of each.
+    /// By node number. A vector is dense, since nearly every node has recent calls.
     calls: Vec<VecDeque<(SimTime, Endpoint)>>,
-    /// By the number of the node, when it was last asked where it stands.
+    /// The time of the last status request or connection, by node number.
     pinged: Vec<Option<SimTime>>,
 }
 
@@ -84,7 +84,7 @@ impl Calls {
         calls.push_back((now, endpoint));
     }
 
-    /// A connection to a node begins, which no limit counts.
+    /// Records the beginning of a connection, which no limit counts.
     pub(super) fn note_connection(&mut self, now: SimTime, node: NodeId) {
         let number = node.0 as usize;
         if self.calls.len() <= number {
@@ -99,7 +99,7 @@ impl Calls {
         self.pinged.get(node.0 as usize).copied().flatten().is_some_and(|at| at >= since)
     }
 
-    /// Calls of an endpoint in the time that ends now.
+    /// Returns the number of calls of an endpoint in the window that ends now.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> usize {
         let (_, time) = endpoint.allowance();
         self.lately(now, node, time).filter(|(_, of)| *of == endpoint).count()
@@ -135,7 +135,7 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// A call comes in. Whether it must be heard.
+    /// Records a call. Returns true if the node must hear it.
     pub(super) fn call(&mut self, now: SimTime, from: NodeId, endpoint: Endpoint) -> bool {
         self.calls.note(now, from, endpoint);
         let (allowed, _) = endpoint.allowance();
@@ -145,7 +145,7 @@ impl Callers {
         }
         let is_shut_out = self.shut_out.get(&from).is_some_and(|(_, until)| now < *until);
         if calls > 2 * ALL_PER_SECOND && !is_shut_out {
-            // Wherever the second begins, more than it allows came since.
+            // Some second had more calls than the limit, wherever seconds begin.
             self.shut_out.insert(from, (now, now + SURELY_REFUSED));
         }
         let refused = self.refused.get(&from).is_some_and(|until| now < *until);
@@ -157,12 +157,12 @@ impl Callers {
         self.shut_out.get(&from).is_some_and(|(since, until)| *since < now && now < *until)
     }
 
-    /// A call was heard. Whether it may have been.
+    /// Records a call that was heard. Returns true if the limit may allow it.
     pub(super) fn heard(&mut self, now: SimTime, from: NodeId, endpoint: Endpoint) -> bool {
         self.heard.note(now, from, endpoint);
         let (allowed, time) = endpoint.allowance();
         let calls = self.heard.lately(now, from, time).filter(|(_, of)| *of == endpoint);
-        // Calls of the last moments may belong to three times.
+        // Within the precision of the clock, the oldest calls may belong to a third window.
         let within = calls.filter(|(at, _)| *at + time > now + GRAIN).count();
         within <= 2 * allowed
     }

@@ -67,7 +67,7 @@ impl PeerModel {
         }
     }
 
-    /// Another node's peer speaks.
+    /// Judges a message from another node's peer.
     fn called(&mut self, case: &mut Case<'_>, from: ActorId, message: &Message) {
         let from = from.node;
         if let Some(endpoint) = Endpoint::of(message) {
@@ -111,7 +111,7 @@ impl PeerModel {
         }
     }
 
-    /// The tip moves as the step's events say.
+    /// Moves the model to an applied block, and judges the messages to pool and delegate.
     pub(super) fn moves(&mut self, case: &mut Case<'_>, link: &Arc<Link>) {
         self.tip = link.clone();
         self.timer = match self.started {

@@ -42,11 +42,11 @@ pub(super) struct Peer {
 #[derive(Clone, Default)]
 pub(super) struct Peers {
     pub all: BTreeMap<NodeId, Peer>,
-    /// A peer may have come or gone unseen.
+    /// True if a peer may have come or gone unseen.
     pub unsure: bool,
     /// Between these instants a peer may go unseen.
     unseen: Option<(SimTime, SimTime)>,
-    /// The number of the ping of all peers with which it is known again who is there.
+    /// The number of the ping after which the model knows the set of peers again.
     known_from: Option<u32>,
 }
 
@@ -57,12 +57,12 @@ impl Peers {
         Self { all: given.iter().map(|node| (*node, peer)).collect(), ..Self::default() }
     }
 
-    /// From now on it is not known who is there.
+    /// Marks the set of peers as unknown from now on.
     pub(super) fn lose_track(&mut self) {
         (self.unsure, self.known_from) = (true, None);
     }
 
-    /// A peer may go unseen at this time at the latest.
+    /// Notes that a peer may go unseen, by `at` at the latest.
     pub(super) fn unsure_from(&mut self, at: SimTime) {
         // Or a little sooner: it may have waited for its turn.
         let from = SimTime::from_micros(at.micros().saturating_sub(10_000_000));
@@ -78,7 +78,8 @@ impl Peers {
         }
     }
 
-    /// A ping of all peers shows who they are; once it is over, it is known where they stand, too.
+    /// Takes the set of peers from a ping of all peers. Once that ping is over, the model knows their states
+    /// too.
     pub(super) fn are(&mut self, nodes: &BTreeSet<NodeId>, own: Height, ping: u32, now: SimTime) {
         self.all.retain(|node, _| nodes.contains(node));
         for node in nodes.iter().filter(|node| !self.has(**node)).copied().collect::<Vec<_>>() {
@@ -94,7 +95,7 @@ impl Peers {
         }
     }
 
-    /// Puts a number right that pings were counted by.
+    /// Lowers the numbers of the last passed pings to at most `last`.
     pub(super) fn recount(&mut self, last: u32) {
         self.all.values_mut().for_each(|peer| peer.answered = peer.answered.min(last));
     }
@@ -136,7 +137,7 @@ impl Peers {
         self.all.remove(&node).is_some()
     }
 
-    /// The median of their heights, the upper of two.
+    /// Returns the median height of the peers, the upper one of two.
     pub(super) fn network_height(&self) -> Height {
         let mut heights: Vec<Height> = self.all.values().map(|peer| peer.height).collect();
         heights.sort_unstable();

@@ -1,5 +1,5 @@
-//! Pings of all peers, what follows from who answers, and what a relay tells its delegate of that.
-//! Source: consensus.md 2.2, 3.5, 6.
+//! Pings of all peers, the consequences of answers and silence, and the relay's report to its delegate. Source: consensus.md 2.2, 3.5,
+//! 6.
 
 use super::{
     Case, Known,
@@ -74,7 +74,7 @@ impl PeerModel {
         self.peers.are(&pinged, self.tip.height(), self.pinged + 1, case.step.local);
     }
 
-    /// Returns true if a ping may be held back. Each ping of all may be counted for a peer that came since.
+    /// Returns true if a ping may be held back. Each recent ping of all peers may count, also for a peer that came since.
     pub(super) fn may_be_pinged_enough(&self, now: SimTime, node: NodeId) -> bool {
         let lately = self.pinged_at.iter().filter(|at| now < **at + Duration::from_secs(1) + GRACE).count();
         self.calls.may_be_full(now, node, Endpoint::Status)
@@ -84,7 +84,7 @@ impl PeerModel {
     /// Judges a second ping, which asks the peers that the limits had left out.
     pub(super) fn pings_again(&mut self, case: &mut Case<'_>, number: u32) {
         if self.pings.iter().all(|ping| ping.number != number) {
-            // None was asked at once, and the model did not see it begin.
+            // The limits held back the whole ping, so the model did not see it begin.
             self.pinged = self.pinged.max(number);
             self.peers.lose_track();
         }
@@ -144,7 +144,7 @@ impl PeerModel {
         let told =
             case.left.take_event(|event| matches!(event, Event::PeerRemoved(gone) if *gone == node).then_some(()));
         if told.is_none() && !case.known.timely[self.id.0 as usize] {
-            // The clock by which its time was up is not the one by which it was given.
+            // The clock has changed since the deadline was set.
             self.peers.lose_track();
         }
         case.report.judge(&conduct::DROPPED, told.is_some() || self.peers.unsure, || {
@@ -153,7 +153,7 @@ impl PeerModel {
         self.forget_peer(case, node);
     }
 
-    /// A peer goes, with all that it was asked.
+    /// Removes a peer and all open requests to it.
     pub(super) fn forget_peer(&mut self, case: &mut Case<'_>, node: NodeId) {
         self.peers.remove(node);
         self.drop_probe(node);
@@ -164,7 +164,7 @@ impl PeerModel {
         self.chunks_fail(case, node);
     }
 
-    /// A peer has passed.
+    /// Handles a node that has passed. A newcomer becomes a peer.
     pub(super) fn passes(&mut self, case: &mut Case<'_>, node: NodeId, verified: Verified) {
         self.probes.remove(&node);
         if let Some(peer) = self.peers.all.get_mut(&node) {
@@ -173,7 +173,7 @@ impl PeerModel {
         }
         let Some((asked, sure)) = self.newcomers.remove(&node) else { return };
         let told = case.left.take_event(|event| matches!(event, Event::PeerAdded(new) if *new == node).then_some(()));
-        // Where the limits had held the question back, time may have been up.
+        // If the limits had held the request back, its time may have been up.
         let held = self.held_headers.get(&node).is_some_and(|at| case.step.local < *at + Duration::from_secs(60));
         let in_time = sure && !held && case.step.local < asked + Duration::from_secs(3);
         case.report.judge(&conduct::ADDED, told.is_some() || !in_time || self.peers.unsure, || {
@@ -186,7 +186,7 @@ impl PeerModel {
         self.peers.all.insert(node, Peer { height, verified, answered, since });
     }
 
-    /// Pings that every peer has passed are over.
+    /// Ends the pings that every peer has passed.
     pub(super) fn settle(&mut self, case: &mut Case<'_>) {
         loop {
             let passed = |ping: &Ping| self.peers.all.values().all(|peer| peer.answered >= ping.number);

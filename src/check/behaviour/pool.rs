@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// The bytes of the largest payload that a forger's block leaves free.
+/// The bytes that a forger leaves free below the largest payload of a block.
 pub(super) const MARGIN: usize = 10_240;
 
 /// A model of a pool's content, as far as the messages to it determine it.
@@ -33,7 +33,7 @@ pub(super) struct PoolModel {
     pub now: SimTime,
 }
 
-/// The statements of a step's events about the pool.
+/// The changes of a pool, as the events of a step report them.
 #[derive(Clone, Default)]
 pub(super) struct Told {
     pub removed: Vec<TransactionId>,
@@ -101,7 +101,8 @@ impl PoolModel {
             Message::AddTransactions(add) => &add.tip,
             _ => return,
         };
-        // The rest of a pool after a block that does not apply is reported with it (Q4), and cannot be distinguished from a rollback.
+        // After a block that does not apply, the pool reports its remaining content (Q4). This report cannot be distinguished from
+        // the one after a rollback.
         let rebuilt = matches!(message, Message::BlockNotApplied { .. });
         self.follow(case, &mut told, tip, rebuilt);
         match message {
@@ -146,7 +147,7 @@ impl PoolModel {
         if told.replaced.is_some() {
             case.report.breach(&conduct::REPLAYED, || "the pool was made anew without a cause".to_owned());
         }
-        // The model goes on from what the pool says.
+        // The model adopts the pool's report.
         let gone = [&told.removed, &told.purged, &told.expired, &told.evicted];
         for id in gone.into_iter().flatten() {
             self.pending.shift_remove(id);
@@ -159,7 +160,7 @@ impl PoolModel {
         self.recent_ids.clear();
     }
 
-    /// The pool goes with its node's chain.
+    /// Follows the node's chain to `tip`, and expires old transactions.
     fn follow(&mut self, case: &mut Case<'_>, told: &mut Told, tip: &Arc<Link>, rebuilt: bool) {
         if !tip.is(&self.tip) {
             self.clear_recent();
@@ -176,7 +177,8 @@ impl PoolModel {
         self.pending.values().filter(move |one| one.sender_address() == *sender)
     }
 
-    /// Blocks take out what they hold, and everything of a sender who has others in them that do not fit.
+    /// Follows the chain forward. The pool drops the transactions of each block, and all of a sender whose transaction in the
+    /// block does not fit beside the pending ones.
     fn go_forward(&mut self, case: &mut Case<'_>, told: &mut Told, from: &Arc<Link>) {
         if self.pending.is_empty() {
             return;
@@ -225,7 +227,7 @@ impl PoolModel {
         }
     }
 
-    /// A milestone makes some void, with all that follow of their senders.
+    /// Drops the transactions that a milestone makes invalid, with all later ones of their senders.
     fn purge(&mut self, case: &mut Case<'_>, told: &mut Told, height: Height) {
         let context = case.known.tree.config().transaction_context(height);
         let void: Vec<_> = self.pending.values().filter(|one| one.check(&context).is_err()).cloned().collect();
@@ -237,7 +239,7 @@ impl PoolModel {
         }
     }
 
-    /// One and all that came after it of its sender.
+    /// Returns the ids of a transaction and of all later ones of its sender.
     fn with_later(&self, one: &SignedTransaction) -> Vec<TransactionId> {
         let place = self.pending.get_index_of(&one.id()).unwrap_or(usize::MAX);
         let sender = one.sender_address();
@@ -245,7 +247,7 @@ impl PoolModel {
         later.map(|other| other.id()).collect()
     }
 
-    /// A rollback empties the pool; what was taken back comes in again, the oldest first, if it fits.
+    /// Follows a rollback. The pool is emptied, and the reverted transactions that fit come in again, the oldest first.
     fn go_back(&mut self, case: &mut Case<'_>, told: &mut Told, from: &Arc<Link>, rebuilt: bool) {
         let mut reverted = Vec::new();
         let mut at = from.clone();
@@ -276,7 +278,7 @@ impl PoolModel {
         }
     }
 
-    /// Returns true if a transaction can be applied to its sender's wallet in the pool.
+    /// Checks that a transaction can be applied to its sender's wallet in the pool.
     pub(super) fn fits(&self, known: &Known, one: &SignedTransaction) -> Result<(), crate::ledger::ApplyError> {
         let applied = known.tree.applied(&self.tip);
         let sender = one.sender_address();
@@ -319,7 +321,7 @@ impl PoolModel {
     }
 }
 
-/// Takes an id out of a list. Whether it was there.
+/// Removes an id from a list. Returns true if it was there.
 pub(super) fn take(list: &mut Vec<TransactionId>, id: &TransactionId) -> bool {
     let place = list.iter().position(|one| one == id);
     place.map(|place| list.remove(place)).is_some()

@@ -12,7 +12,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl PeerModel {
-    /// An actor of the own node speaks.
+    /// Judges a message from another actor of the node.
     pub(super) fn told(&mut self, case: &mut Case<'_>, message: &Message) {
         match message {
             Message::RoundRequest => {
@@ -47,7 +47,7 @@ impl PeerModel {
             && *view.round == **known.tree.applied(&self.tip).state.round()
     }
 
-    /// Transactions go to the pool, with the tip. Whether they did.
+    /// Judges that the peer passes transactions to its pool, with the tip. Returns true if it did.
     pub(super) fn hands_in(&self, case: &mut Case<'_>, given: &Transactions, sure: bool) -> bool {
         let add = case.left.take_own(Role::Pool, |message| match message {
             Message::AddTransactions(add) => Some(add),

@@ -48,7 +48,7 @@ impl PeerModel {
                 Message::StatusRequest => &conduct::PINGED,
                 _ => continue,
             };
-            // The peers that are there decide about these.
+            // These rules depend on the set of peers.
             let by_peers =
                 [&conduct::ASKED, &conduct::SEARCHED, &conduct::PINGED].iter().any(|of| of.name == rule.name);
             if by_peers && self.peers.unsure {

@@ -34,10 +34,10 @@ pub(super) struct PeerModel {
     pub peers: Peers,
     /// Nodes it connects to: the round trip under way, and when the first one began.
     pub connecting: BTreeMap<NodeId, (u8, SimTime)>,
-    /// Nodes it has asked where they stand, when, and whether it surely still waits for that.
+    /// Nodes that it has sent a status request: the time, and true if it certainly still waits for the answer.
     pub newcomers: BTreeMap<NodeId, (SimTime, bool)>,
     pub probes: BTreeMap<NodeId, Probe>,
-    /// Questions of verifications that are over otherwise.
+    /// Open requests of verifications that have ended in another way.
     pub left_open: Vec<LeftOpen>,
     /// The highest number of a question sent so far.
     pub last_inquiry: Inquiry,
@@ -159,20 +159,20 @@ pub(super) struct Ping {
 #[derive(Clone)]
 pub(super) struct Probe {
     pub claimed: Arc<Block>,
-    /// The own tip when the peer said where it stands.
+    /// The own tip at the time of the peer's status.
     pub own: Arc<Link>,
-    /// The time from which on it asks nothing more.
+    /// The time after which it asks nothing more.
     pub ends: SimTime,
     /// The time at which the answer is overdue.
     pub until: SimTime,
     /// The question; none while the limits hold it back.
     pub inquiry: Option<Inquiry>,
-    /// The number of a question that was asked before.
+    /// The highest number of an earlier request.
     pub after: Inquiry,
     pub asks: Asks,
 }
 
-/// A question of a verification that is over otherwise.
+/// An open request of a verification that has ended in another way.
 #[derive(Clone)]
 pub(super) struct LeftOpen {
     pub node: NodeId,
@@ -182,10 +182,10 @@ pub(super) struct LeftOpen {
     pub until: SimTime,
 }
 
-/// The question to a peer.
+/// The open request of a verification.
 #[derive(Clone)]
 pub(super) enum Asks {
-    /// For blocks at these heights; none of the heights above the last can be common.
+    /// Asks for a common block at these heights. The highest common height is between `low` and `high`.
     Common {
         heights: Vec<Height>,
         low: Height,
@@ -197,22 +197,22 @@ pub(super) enum Asks {
     },
 }
 
-/// The state of a peer between its chain and the network's.
+/// The state of a peer's synchronisation with the network.
 #[derive(Clone)]
 pub(super) struct Sync {
     pub phase: Phase,
     pub chunk: u32,
     pub vain: u32,
     pub halted: u32,
-    /// Some chunk was kept for later, so that fewer may be asked for.
+    /// True if the node has retained a chunk for later, so that it may ask for fewer.
     pub kept: bool,
     /// True if the number of its downloads in vain is known.
     pub counted: bool,
     /// True if the size of its chunks is known.
     pub sized: bool,
-    /// Questions for blocks that are open while the phase is not known, and when time is up for them.
+    /// The open requests for blocks while the phase is unknown, each with its peer and its deadline.
     pub open: BTreeMap<Inquiry, (NodeId, SimTime)>,
-    /// The last time at which the model did not know the phase, or at which a question for blocks was sent since.
+    /// The last time at which the model lost track of the phase, or saw a request for blocks after that.
     pub lost: SimTime,
 }
 
@@ -250,7 +250,7 @@ impl Sync {
         self.counted = true;
     }
 
-    /// All that is under way is void.
+    /// Drops everything under way, and begins recovery.
     pub(super) fn void(&mut self) {
         self.counted &= self.phase != Phase::Unknown;
         self.phase = Phase::Recovering;
@@ -277,9 +277,9 @@ pub(super) struct Chunk {
     pub passed_over: BTreeSet<NodeId>,
     /// The number of a question that was asked before the one that is open.
     pub after: Inquiry,
-    /// The question that is open; without a number while the limits hold it back.
+    /// The open request and its deadline. Peer and number are `None` while the limits hold the request back.
     pub open: Option<(Option<(NodeId, Inquiry)>, SimTime)>,
-    /// The nodes that a question that is held back may be for.
+    /// The possible receivers of a request that is held back.
     pub possible: BTreeSet<NodeId>,
     pub came: Option<Vec<Arc<Block>>>,
     pub over: bool,

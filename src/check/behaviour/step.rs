@@ -1,4 +1,4 @@
-//! One step of an actor: what it heard, and all it did because of that.
+//! One step of an actor: its input, and all deeds that followed from it.
 
 use crate::{
     actors::{ActorId, Event, Input, Message, NodeId, Role, SimTime, Submission, Wake, message::Transactions},
@@ -59,7 +59,7 @@ pub(super) struct ActorStep {
 }
 
 impl ActorStep {
-    /// A step that begins; `did` is empty, and its memory used again.
+    /// Begins a step. `did` is an empty vector whose memory is reused.
     pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>, did: Vec<Did>) -> Self {
         let cause = match heard {
             Heard::Begins => Cause::Begins,
@@ -73,7 +73,7 @@ impl ActorStep {
                 Input::Wake(wake) => Cause::Wake(*wake),
                 Input::Message { from, message } => Cause::Message(*from, message.clone()),
                 Input::Submit { transactions, .. } => Cause::Submit(transactions.clone()),
-                // An order of those who steer the run follows no rule of the node's own.
+                // A reorganisation that the operator orders follows no rule of the node.
                 Input::Reorganise(_) => Cause::Deviates(true),
             },
         };
@@ -113,7 +113,7 @@ impl<'a> Left<'a> {
         self.did.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(did, _)| did)
     }
 
-    /// Takes the first that is wanted.
+    /// Takes the first deed for which `wanted` returns a value.
     fn take<T>(&mut self, mut wanted: impl FnMut(&'a Did) -> Option<T>) -> Option<T> {
         self.did.iter().zip(&mut self.taken).filter(|(_, taken)| !**taken).find_map(|(did, taken)| {
             let found = wanted(did)?;

@@ -12,15 +12,16 @@ use crate::{
 };
 use std::time::Duration;
 
-/// Chunks at once.
+/// The largest number of chunks that are downloaded at once.
 pub(super) const PARALLEL: u32 = 10;
 /// Downloads in vain after which a wake-up gives up.
 const VAIN: u32 = 5;
-/// A health check takes no longer: peers are asked for peers, new ones where they stand, all are pinged and verified.
+/// The longest time that a health check takes: requests for peers, status requests to new nodes, and a ping with
+/// verification of all.
 const HEALTH_TIME: Duration = Duration::from_secs(150);
 
 impl PeerModel {
-    /// From now on the model does not know what is being downloaded.
+    /// Marks the running downloads as unknown to the model.
     pub(super) fn lose_track(&mut self, case: &mut Case<'_>) {
         case.report.lost += 1;
         if let Phase::Downloading(download) = &self.sync.phase {
@@ -47,10 +48,10 @@ impl PeerModel {
         }
     }
 
-    /// The alarm of the timer. It may have been set for an earlier end.
+    /// Handles the timer's alarm, which may have been set for an earlier end.
     pub(super) fn timer_rings(&mut self, case: &mut Case<'_>) {
         if self.sync.phase == Phase::Starting {
-            // The timer runs only once it has caught up, or given up, which cannot be distinguished.
+            // The timer runs only once the node has caught up or given up. The model cannot distinguish the two.
             self.timer = Timer::Unknown;
             self.rests(case);
             self.sync.counted = false;
@@ -75,13 +76,13 @@ impl PeerModel {
         self.wakes_up(case);
     }
 
-    /// The timer stops. It may run again already, if it is not known whether the node rests.
+    /// Stops the timer. If the model does not know whether the node rests, the timer may run again already.
     fn stops_timer(&mut self) {
         let knows = !matches!(self.sync.phase, Phase::Unknown | Phase::Starting);
         self.timer = if knows { Timer::Stopped } else { Timer::Unknown };
     }
 
-    /// Sees that the chain is fresh, unless that is being done.
+    /// Begins to synchronise, unless that is under way.
     pub(super) fn wakes_up(&mut self, case: &mut Case<'_>) {
         if self.sync.phase == Phase::Idle {
             self.sync_step(case);
@@ -121,8 +122,8 @@ impl PeerModel {
         }
     }
 
-    /// A node that catches up for the first time begins when its look for peers is over; a model that has lost track
-    /// learns from what the node asks.
+    /// Handles the requests for blocks that no rule demanded. A node begins its first download when discovery is
+    /// over. A model that has lost track follows the requests of the node.
     pub(super) fn rest_of_sync(&mut self, case: &mut Case<'_>) {
         let asks = |case: &Case<'_>| {
             case.left.sent().any(|(_, message)| matches!(message, Message::BlocksRequest { headers_only: false, .. }))
@@ -140,7 +141,7 @@ impl PeerModel {
         }
     }
 
-    /// Goes where the node goes while it is not known what it downloads.
+    /// Follows the reported moves of the node while its downloads are unknown.
     fn follows_blindly(&mut self, case: &mut Case<'_>) {
         while let Some(link) = case.left.take_event(|event| match event {
             Event::BlockApplied(link) if link.parent().is_some_and(|parent| parent.is(&self.tip)) => Some(link),
@@ -173,7 +174,7 @@ impl PeerModel {
     }
 }
 
-/// Time to answer a question for blocks.
+/// Returns the time that a peer has to answer a request for blocks.
 pub(super) fn answer_time(known: &Known) -> Duration {
     Duration::from_secs(u64::from(known.rules().node.blocks_timeout_s))
 }

@@ -32,7 +32,7 @@ impl PeerModel {
         if Arc::ptr_eq(tip, self.tip.block()) {
             return self.passes_at_once(case, from, Verified::one_chain(mine, his));
         }
-        // An id beside another header than its own claims nothing that anybody knows.
+        // A status whose id does not belong to its header claims no known block.
         let is_claimed = |link: &Arc<Link>| Arc::ptr_eq(link.block(), tip) || link.block().header == tip.header;
         let link = case.known.tree.link(&tip.id).filter(is_claimed);
         let one_chain = link.as_ref().is_some_and(|link| self.tip.descends_from(link) || link.descends_from(&self.tip));
@@ -85,18 +85,18 @@ impl PeerModel {
         self.passes(case, node, verified);
     }
 
-    /// A node is no longer verified, and nothing that it was asked for that matters any more.
+    /// Ends the verification of a node, and drops its open requests.
     pub(super) fn drop_probe(&mut self, node: NodeId) {
         self.probes.remove(&node);
         self.left_open.retain(|open| open.node != node);
     }
 
-    /// A node has answered a question.
+    /// Closes the open request that a late answer belongs to.
     pub(super) fn hears_late_answer(&mut self, from: NodeId, inquiry: Inquiry) {
         self.left_open.retain(|open| open.node != from || open.inquiry != Some(inquiry));
     }
 
-    /// The next question of a verification is sent, or held back.
+    /// Judges the next request of a verification, which the limits may hold back.
     fn asks_common(&mut self, case: &mut Case<'_>, node: NodeId) {
         let asked = case.left.take_to(|to, message| match message {
             Message::CommonBlocksRequest { inquiry, ids } if to == node => Some((*inquiry, ids)),
@@ -216,7 +216,7 @@ impl PeerModel {
         true
     }
 
-    /// Questions of verifications that had been held back.
+    /// Handles the requests of verifications that the limits had held back.
     pub(super) fn sends_held_back_probes(&mut self, case: &mut Case<'_>) {
         let common = case.left.take_all_to(|to, message| match message {
             Message::CommonBlocksRequest { inquiry, ids } => Some((to, *inquiry, ids)),
@@ -242,14 +242,14 @@ impl PeerModel {
         }
     }
 
-    /// Verifications and questions to newcomers whose time is up.
+    /// Ends verifications and requests to newcomers whose time is up.
     pub(super) fn probes_time_out(&mut self, case: &mut Case<'_>) {
         let late = self.probes.iter().filter(|(_, probe)| probe.until <= case.step.local).map(|(node, _)| *node);
         for node in late.collect::<Vec<_>>() {
             self.fails(case, node);
         }
-        // A peer that has passed by a newer status is still dropped for an older question unanswered, and without an event: no
-        // ping fails by that.
+        // A peer that has passed by a newer status is still dropped if an older request stays unanswered. There is no event,
+        // since no ping fails.
         for LeftOpen { node, inquiry, .. } in
             self.left_open.extract_if(.., |open| open.until <= case.step.local).collect::<Vec<_>>()
         {

@@ -1,32 +1,31 @@
 //! The certificate of a network that stays split, or stands still: why each live node stays where it is.
 //!
-//! A copy of the run is played on, for a quarter of an hour at most, until each live node has been *held* once. A node is held at an
-//! instant at which
+//! The checker plays a copy of the run on, for at most a quarter of an hour, until each live node has been *held* once. A node is held
+//! at an instant at which
 //!
-//! 1. each of its phases has an end ahead (`check::wakers`), and the only one of its sync is that it is idle;
-//! 2. nothing of its own is open, and no message is on its way to it that says where another node stands, or brings a block;
-//! 3. its records of its peers say what is so: their chains have the block in common that the record names. Or it has no occasion
-//!    to ask them, for its chain grows, its rounds miss too few slots to doubt it, and its delegate is not active;
-//! 4. by the places where its peers really stand, it does not leave its chain (consensus.md 3.5). Or a health check of the quarter
-//!    of an hour has counted them right and found so, for peers come and go. Or its chain gives it no reason to look, for its
-//!    rounds miss too few slots;
-//! 5. it takes blocks and is not behind on its chain; or else its delegate may not forge by its numbers (consensus.md 2.2), or has
-//!    counted them right in its turn and found so.
+//! 1. each of its phases has an end ahead (`check::wakers`), and its synchronisation is idle;
+//! 2. it has no open request, and no message on its way to it reports a tip or contains a block;
+//! 3. its records of its peers are true: two chains have the block in common that the record names. Or the node has no reason to ask
+//!    its peers, since its chain grows, its rounds miss too few slots for doubt, and its delegate is not active;
+//! 4. by the real tips of its peers, it does not leave its chain (consensus.md 3.5). Or a health check within the quarter of an hour
+//!    has counted the peers correctly with this result, since peers come and go. Or its chain gives it no reason for a health check,
+//!    since its rounds miss too few slots;
+//! 5. it applies blocks and is not behind on its chain. Or its delegate may not forge by its numbers (consensus.md 2.2), or has counted
+//!    its peers correctly in its turn with this result.
 //!
-//! A node at the border of two chains may have half of its peers on each. It leaves its chain, and the lot decides whose blocks it
-//! takes then. With blocks of both it takes one for double forging (consensus.md 3.5, 3.6). It counts as held if by the places
-//! where its peers really stood, or for the block of another chain, it had to leave, and if it is at rest again on blocks that it
-//! took since.
+//! A node at the border of two chains may have half of its peers on each. It leaves its chain, and chance decides whose blocks it
+//! applies next. With blocks of both chains it mistakes one for double forging (consensus.md 3.5, 3.6). It counts as held if the real
+//! tips of its peers, or a block of the other chain, made it leave, and if it is at rest again on blocks that it has applied since.
 //!
-//! If the copy comes to one chain by such nodes, and by no others, the cause is another one: nothing holds the network, and the lot
-//! takes longer than the time that it was given.
+//! If the copy converges to one chain through such nodes alone, the cause is another one: nothing holds the network, and convergence by
+//! chance takes longer than the time that it had.
 //!
-//! Whenever a node leaves its chain for another reason, all that was seen is void. A node whose phase nothing ends, or that forges
-//! without a quorum, ends the proof. A peer counts where it stands or stood a second before, for several nodes may leave their chains
-//! in one second. A forger counts it also where it knew it then, for a verification may last longer than the race before forging
-//! (consensus.md 2.2). A node that leaves counts it also where its record has it, if the peer stood there within the minute that a
-//! verification may take. So a node that waits for what never comes, or whose numbers say that it should forge or leave, is never held,
-//! and nor is a network that is on its way to one chain.
+//! If a node leaves its chain for another reason, all earlier observations are void. The proof fails if a node has a phase without an
+//! end, or forges without a quorum. A peer counts by its present tip or by its tip a second before, since several nodes may leave their
+//! chains in one second. A forger may also count a peer by its own record, since a verification may last longer than the race before
+//! forging (consensus.md 2.2). A leaving node may also count a peer by its record, if the peer stood there within the minute that a
+//! verification may take. So these are never held: a node that waits for an event that never comes, a node whose numbers require it to
+//! forge or to leave, and a network that is converging.
 
 use super::numbers::{LOOKS, Numbers, false_record, is_parted};
 use crate::{
@@ -46,7 +45,7 @@ use std::{
     time::Duration,
 };
 
-/// Seconds for which the copy is played on at most: longer than two health checks are apart.
+/// The longest time for which the copy is played on, in seconds. It exceeds the interval between two health checks.
 const PATIENCE: u64 = 900;
 /// Blocks that a node may be behind because they are on their way.
 const ON_THE_WAY: u32 = 2;
@@ -84,12 +83,12 @@ pub(crate) fn held(stage: &InlineStage, keys: &[Option<PublicKey>]) -> Result<Sh
     Err(vigil.missing())
 }
 
-/// A copy of the run that is played on, and the nodes seen held.
+/// A copy of the run that is played on, and the nodes that have been held.
 struct Vigil<'a> {
     keys: &'a [Option<PublicKey>],
     stage: InlineStage,
     tree: Arc<BlockTree>,
-    /// The height above which a node has taken blocks since it was last seen elsewhere.
+    /// The height of each node at the start of the copy, or after its last rollback. Blocks above it are new.
     began: BTreeMap<NodeId, Height>,
     notes: Notes,
     /// Nodes whose health check counted their peers right, and found too few on other chains.
@@ -98,9 +97,9 @@ struct Vigil<'a> {
     waits: BTreeSet<NodeId>,
     /// Nodes that had to leave their chain, and did.
     leavers: BTreeSet<NodeId>,
-    /// A node left its chain that did not have to.
+    /// True if a node left its chain without having to.
     is_void: bool,
-    /// Where the nodes stood at the last looks, the last of them now.
+    /// The tips of all nodes in the last seconds. The last entry is the present one.
     looks: VecDeque<Tips>,
     /// Why a node stays, of those held so far.
     held: BTreeMap<NodeId, String>,
@@ -216,13 +215,13 @@ impl<'a> Vigil<'a> {
         Ok(())
     }
 
-    /// Where the nodes stood at the two looks around the last second.
+    /// Returns the tips of all nodes at the beginning and at the end of the last second.
     fn around(&self) -> impl Iterator<Item = &Tips> + Clone {
         self.looks.iter().rev().take(2)
     }
 
-    /// Some chain has a block of the same height or the next, by the owner of its slot, that does not follow this one: a node that
-    /// stands here and downloads it takes it for double forging. Source: consensus.md 3.6.
+    /// Returns true if some chain has a block at this height or the next, by the owner of its slot, that does not follow this one. A
+    /// node that stands here and downloads that block mistakes it for double forging. Source: consensus.md 3.6.
     fn has_rival(&self, from: &Arc<Link>) -> bool {
         let (slots, applied) = (self.tree.slots(), self.tree.applied(from));
         let is_rival = |link: &Arc<Link>| {
@@ -243,10 +242,10 @@ impl<'a> Vigil<'a> {
         Numbers::of(&self.records(node), self.tips().of(node), self.tips())
     }
 
-    /// Looks at each node that was not held yet; returns whether all were by now.
+    /// Checks each node that was not held yet. Returns true if all nodes have been held by now.
     ///
     /// # Errors
-    /// A node waits for what never comes.
+    /// A node waits for an event that never comes.
     fn look(&mut self) -> Result<bool, String> {
         let live: Vec<NodeId> = self.tips().of_live().map(|(node, _)| node).collect();
         let outlook = self.stage.outlook();
@@ -269,7 +268,7 @@ impl<'a> Vigil<'a> {
         Ok(live.iter().all(|node| self.held.contains_key(node)))
     }
 
-    /// Why a node stays that hears nothing now.
+    /// Returns the reason why a quiet node stays on its chain, or as the error why it should not.
     fn reason(&self, node: NodeId) -> Result<String, String> {
         let (tips, rules) = (self.tips(), self.tree.rules());
         let (own, records) = (tips.of(node), self.records(node));
@@ -313,7 +312,7 @@ impl<'a> Vigil<'a> {
         self.keys[node.0 as usize].is_some_and(is_member)
     }
 
-    /// The most slots that the running round of a chain or one of the two before has missed.
+    /// Returns the largest number of slots missed in one round, over the running round and the two before it.
     fn most_missed(&self, own: &Arc<Link>) -> u32 {
         let (mut at, mut rounds, mut missed, mut most) = (Some(own.clone()), 0, 0, 0);
         while let Some(link) = at
@@ -345,7 +344,7 @@ impl<'a> Vigil<'a> {
     }
 }
 
-/// The nodes that do something, or may hear something, that decides where they stand.
+/// Returns the nodes with an open task or an incoming message that may move their tip, each with the reason.
 fn restless(outlook: &Outlook<'_>) -> BTreeMap<NodeId, String> {
     let told = outlook.about_to_hear().into_iter();
     let mut restless: BTreeMap<NodeId, String> =
@@ -359,12 +358,12 @@ fn restless(outlook: &Outlook<'_>) -> BTreeMap<NodeId, String> {
     restless
 }
 
-/// Phases of a peer in which it hears nothing that decides where it stands.
+/// Returns true for a phase in which a peer awaits nothing that may move its tip.
 fn is_rest(wait: &Wait) -> bool {
     matches!(wait.phase, Phase::Idle | Phase::BetweenDiscoveries | Phase::Bundling | Phase::PassingOn)
 }
 
-/// The names of some nodes, a few of them.
+/// Returns the names of the first few nodes, and the number of the others.
 fn names(nodes: &[NodeId]) -> String {
     const FEW: usize = 4;
     let some: Vec<String> = nodes.iter().take(FEW).map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The numbers of the rules that hold a node on its chain, counted over where its peers really stand.
+//! The numbers by which the rules hold a node on its chain, counted from the real tips of its peers.
 
 use crate::{
     actors::{NodeId, peer::Verified},
@@ -7,15 +7,15 @@ use crate::{
 };
 use std::{collections::VecDeque, sync::Arc};
 
-/// Looks at the network that are kept, one a second: a verification takes a minute at most. Source: consensus.md 6.
+/// The number of seconds for which the tips of all nodes are retained: a verification takes at most a minute. Source: consensus.md 6.
 pub(super) const LOOKS: usize = 61;
 
-/// Two nodes of which each has blocks that the other has not.
+/// Returns true if each of two chains has blocks that the other lacks.
 pub(super) fn is_parted(one: &Arc<Link>, other: &Arc<Link>) -> bool {
     !one.descends_from(other) && !other.descends_from(one)
 }
 
-/// Where the peers of a node really stand.
+/// The counts of a node's peers by their real tips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub peers: u32,
@@ -77,7 +77,7 @@ impl Numbers {
         peers > 0 && peers >= rules.least_reach() && 100 * in_quorum >= rules.quorum_percent * peers
     }
 
-    /// By 2.2, its delegate forges, if some of the peers that do not count for quorum are dropped before: a verification may fail.
+    /// By 2.2, its delegate forges if some of the peers outside the quorum are dropped before: their verification may fail.
     pub(super) fn may_have_quorum(self, rules: &Rules) -> bool {
         (0..=self.peers - self.in_quorum).any(|late| Self { peers: self.peers - late, ..self }.has_quorum(rules))
     }
@@ -97,8 +97,8 @@ impl Numbers {
     }
 }
 
-/// Why the first record that counts a peer wrongly is false, if one is. A record says which block two tips at their heights had
-/// in common: the two chains still say so, unless one of the nodes has left its chain since.
+/// Returns why the first record that counts a peer wrongly is false, if there is one. A record names the highest block that two tips
+/// had in common. It stays true unless one of the nodes has left its chain since.
 pub(super) fn false_record(records: &[(NodeId, Verified)], own: &Arc<Link>, tips: &Tips) -> Option<String> {
     records.iter().find_map(|(node, record)| {
         let other = tips.of(*node);

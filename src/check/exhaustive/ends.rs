@@ -1,4 +1,4 @@
-//! Runs in which nothing can be befallen any more: each has one end, and one that comes to a state whose end is known has that end.
+//! Runs in which no further deviation is possible. Each has one end. A run that reaches a state with a known end has that end.
 
 use super::{Exhaustive, Explored, Mark, Run};
 use crate::{
@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The results of a state.
+/// The outcome of the run from a state on.
 #[derive(Clone)]
 pub(super) struct End {
     /// Slots until its liveness is decided.
@@ -117,7 +117,7 @@ impl Run {
 }
 
 impl Explored {
-    /// The schedules that come to a state are over. `schedule` is one of them.
+    /// Counts the schedules that reach a state as finished. `schedule` is one of them.
     fn count(&mut self, schedule: &[Deviation], schedules: &[u64], end: &End) {
         self.schedules.iter_mut().zip(schedules).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
         let count = schedules.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));

@@ -1,5 +1,5 @@
-//! A search so far, in a file, so that the same command goes on from there. It holds schedules: the states that they lead to are
-//! played again.
+//! The stored progress of a search, from which the same command resumes it. The file contains schedules, and their states are
+//! replayed.
 
 use super::{Bounds, Exhaustive, Explored, Shown, State};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// All that has been played, and where to go on.
+/// The results so far, and the states from which the search resumes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {
@@ -36,7 +36,7 @@ struct Row {
     schedules: u64,
 }
 
-/// A state by the schedule that speaks for it, and the numbers of those that lead there.
+/// A state: the schedule that represents it, and the numbers of schedules that lead to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Led {
@@ -53,7 +53,7 @@ pub struct Guard {
     scenario: String,
     seed: u64,
     bounds: Bounds,
-    /// The mark that the run without deviations comes to: another program may play it otherwise.
+    /// The mark at the end of the run without deviations. It differs if another program plays that run differently.
     comes_to: String,
 }
 
@@ -82,7 +82,7 @@ impl Kept {
         }
     }
 
-    /// Slots that are over.
+    /// Returns the number of finished slots.
     pub fn depth(&self) -> u32 {
         self.depth
     }
@@ -105,7 +105,7 @@ impl Guard {
 }
 
 impl Exhaustive<'_> {
-    /// Plays again what was kept, up to where the search was.
+    /// Replays the stored schedules. Returns the search at its former position.
     pub(super) fn resume(&self, kept: Kept) -> (Explored, Vec<State>) {
         let Kept { schedules, ends, messages, depth, slots, played, states, found, layer } = kept;
         let found = found.into_iter().map(|Row { invariant, cause, certified, schedule, schedules }| {

@@ -31,12 +31,12 @@ pub struct SideBySide {
     pub alike: u32,
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunBeside {
     /// The name of its rules.
     pub rules: String,
-    /// The failure, or what came nearest to one.
+    /// The failure, or the nearest thing to one.
     pub target: Target,
     pub failed: bool,
     pub ended: Ended,
@@ -45,7 +45,7 @@ pub struct RunBeside {
     pub missed: u32,
     /// The height of the winning chain at the end.
     pub height: Height,
-    /// Blocks that nodes left when they went back, over all nodes.
+    /// The number of blocks reverted by rollbacks, over all nodes.
     pub rolled_back: u64,
 }
 
@@ -164,7 +164,7 @@ impl SideBySide {
     }
 }
 
-/// A run, and its words by the number of the slot in the run.
+/// Plays a scenario. Returns the run, and its words by the number of the slot.
 fn played(
     scenario: &Scenario,
     rules: String,

@@ -1,10 +1,10 @@
 //! The chain of causes: what happened before, row by row, with what does not matter folded.
 //!
-//! 1. The slice: all steps that happened before those in which the failure showed ([`super::record::Record::slice`]). Where it
-//!    concerns no single node, these are the last steps of all nodes.
+//! 1. The slice: the steps in which the failure showed, and all steps that happened before them
+//!    ([`super::record::Record::slice`]). A failure that concerns no single node shows in the last step of each node.
 //! 2. Each event of a step in the slice is a row, or part of one: nodes that do the same with the same block share a row.
-//! 3. A row weighs what it does to chains: rollbacks, faults, blocks with a rival and refusals weigh most; blocks that
-//!    everybody takes weigh nothing.
+//! 3. The weight of a row is its effect on chains. Rollbacks, faults, blocks with a rival and refusals weigh most. Blocks
+//!    that every node accepts weigh nothing.
 //! 4. The heaviest rows are shown. The others between two of them become one row with the number of their steps and messages.
 //!
 //! ```text
@@ -39,18 +39,18 @@ pub struct Row {
     pub at: SimTime,
     pub after_seconds: f64,
     pub slot: u32,
-    /// As in a trace, `block.forged` and so on; `folded` for what is folded, `failure` for what is explained.
+    /// The kind as in a trace, such as `block.forged`; `folded` for folded rows, `failure` for the explained failure.
     pub kind: &'static str,
     /// The nodes that did it, ascending; none if it happened to the network.
     pub nodes: Vec<NodeId>,
     pub text: String,
     pub block: Option<BlockRef>,
-    /// The messages that brought it about, or that were lost.
+    /// The messages that caused it, or that were lost.
     pub arrows: Vec<Arrow>,
     /// The changes that it made.
     pub changed: Vec<Change>,
     pub numbers: Vec<Number>,
-    /// A letter for each node: on which of the rival branches it stands after this, `·` on what all have in common, `x` down.
+    /// A character for each node after this row: the letter of its rival branch, `·` on the common chain, `x` if it is down.
     pub stands: String,
     /// The rows that this row summarises.
     pub folded: Option<Folded>,
@@ -103,7 +103,7 @@ pub struct Folded {
 #[derive(Clone, Debug, Serialize)]
 pub struct Chain {
     pub rows: Vec<Row>,
-    /// Steps before the failure, those of them that the failure comes after, and messages sent before it.
+    /// The steps up to the failure, the steps of the slice, and the messages sent before the failure.
     pub steps: u64,
     pub steps_in_slice: u64,
     pub messages: u64,

@@ -5,9 +5,9 @@
 //!    of a seed of its own, which the run's seed, the instant and the number of the copy give.
 //! 3. A copy is played until it has failed in the same way or is over. The share that failed has an interval
 //!    ([`crate::statistics::interval`]).
-//! 4. Between the two neighbours whose shares differ most another instant is looked at, in the middle of what happened
-//!    between them, until nothing happened between them or there are enough instants.
-//! 5. Where the share rises most, the events between the two instants are the cause: before them it could still have gone
+//! 4. Another instant is added between the two neighbours whose shares differ most, in the middle of the events between them. This
+//!    repeats until no events are left between them or there are enough instants.
+//! 5. Where the share rises most, the events between the two instants are the cause: before them the run could still have gone
 //!    otherwise.
 //!
 //! The values that the run's seed has given once and for all stay: keys, topology, the latency of links that delay all
@@ -29,13 +29,13 @@ use std::{
     },
 };
 
-/// Instants that are looked at before it is known where the curve rises.
+/// The number of instants at which the curve begins, before it is refined.
 const FIRST: usize = 6;
 /// A rise of less than this between two instants is not looked into.
 const LEAST_RISE: f64 = 0.2;
-/// Inputs that all copies may deliver to actors.
+/// The budget of a curve: the number of inputs that all copies together deliver to actors.
 const INPUTS_MAX: u64 = 40_000_000;
-/// Copies of an instant at least, where the run is so long that the repeats are cut.
+/// The smallest number of copies of an instant, for long runs whose repeats are cut.
 const REPEATS_MIN: u64 = 8;
 /// The number of events that a jump names.
 const EVENTS: usize = 8;
@@ -130,7 +130,7 @@ impl Curve {
     }
 }
 
-/// The instants at which something happened, ascending, and that after the failure.
+/// Returns the instants of the recorded steps, ascending, and the one after the failure.
 fn times(record: &Record, asked: &Asked<'_>) -> Vec<SimTime> {
     let steps = record.steps.iter().map(|step| step.at).filter(|at| *at <= asked.target.at && *at > asked.start);
     let mut times: Vec<SimTime> = [asked.start].into_iter().chain(steps).collect();
@@ -143,10 +143,10 @@ struct Drawing<'a> {
     asked: &'a Asked<'a>,
     repeats: u64,
     times: Vec<SimTime>,
-    /// The run at its first instant. Each instant has a run of its own: copies share its blocks, and those of all instants
-    /// would be too many.
+    /// Returns the run at its first instant. Each instant of the curve has a run of its own: copies share its blocks, and the blocks of
+    /// all instants would be too many.
     anew: &'a dyn Fn() -> Option<Playing>,
-    /// By the place of the instant among all.
+    /// By the index of the instant in `times`.
     points: BTreeMap<usize, Point>,
     inputs: u64,
     stop: &'a AtomicBool,
@@ -154,7 +154,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Looks at one instant after the other; `Err` says why it had to end before.
+    /// Measures one instant after the other. `Err` gives the reason for an early end.
     fn draw(&mut self) -> Result<(), &'static str> {
         let last = self.times.len() - 1;
         let (from, to) = (self.times[0].micros(), self.times[last].micros());
@@ -176,7 +176,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// The middle of what happened between the two neighbours whose shares differ most.
+    /// Returns the index halfway between the two neighbours whose shares differ most.
     fn next(&self) -> Option<usize> {
         let neighbours = self.points.iter().zip(self.points.iter().skip(1));
         let open = neighbours.filter(|((from, _), (to, _))| *to - *from > 1);

@@ -1,11 +1,11 @@
-//! The lines of a recorded run: each way from its beginning on that it went until it went back to a snapshot, or ended.
+//! The lines of a recorded run. A line is one course from the beginning of the run until it reverted to a snapshot, or ended.
 //!
 //! ```text
 //!   beginning ──inputs──► 1 ──inputs──┤ gone back to 1 here: the first line ends
 //!                         └───inputs──────────► the end: the second line
 //! ```
 //!
-//! Playing the inputs of a line gives that line again, to the last random number, as playing them is what a snapshot is
+//! Replaying the inputs of a line gives that line again, to the last random number, since a snapshot is such a list of inputs
 //! ([`crate::sim::snapshots`]). So a line is explained like a run that never went back.
 
 use crate::{
@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// All lines of a run, in the order in which they were left.
 pub struct Lines {
     start: SimTime,
-    /// The inputs, each with the one it came after.
+    /// The inputs, each with the index of the input before it on its line.
     came: Vec<(Option<usize>, CameIn)>,
     lines: Vec<Ending>,
 }
@@ -31,7 +31,7 @@ pub struct Lines {
 struct Ending {
     last: Option<usize>,
     at: SimTime,
-    /// The snapshot that the run went to then, and where that is.
+    /// The snapshot that the run then reverted to, and its instant.
     went_to: Option<(u64, SimTime)>,
 }
 
@@ -54,7 +54,7 @@ pub struct Left {
 }
 
 impl Lines {
-    /// The lines of a run that began at an instant, from all inputs until its end. A revert to the point of the last revert leaves no
+    /// Builds the lines of a run between `start` and `end` from all its inputs. A revert that directly follows another one adds no
     /// line.
     pub fn of(inputs: Vec<CameIn>, start: SimTime, end: SimTime) -> Self {
         let mut lines = Self { start, came: Vec::new(), lines: Vec::new() };
@@ -90,10 +90,10 @@ impl Lines {
         self.lines.len()
     }
 
-    /// One of them, from 0 on.
+    /// Returns the line of an index, from 0 on.
     ///
     /// # Panics
-    /// There is none of this number.
+    /// There is no line of this index.
     pub fn line(&self, index: usize) -> Line {
         let Ending { mut last, at, .. } = self.lines[index];
         let mut inputs = Vec::new();

@@ -29,7 +29,7 @@ use std::{
 pub struct Tried {
     /// In words.
     pub change: String,
-    /// As `--set` takes it, where that can say it.
+    /// The change as an argument of `--set`, if `--set` can express it.
     pub set: Option<String>,
     /// The size of the change, from 0 to 1.
     pub distance: f64,
@@ -53,7 +53,7 @@ pub struct Nearest {
     pub tried: Vec<Tried>,
     /// The share of failures of the unchanged run, repeated from its start with the same other draws.
     pub unchanged: Option<Repeated>,
-    /// Runs it took.
+    /// The number of runs played.
     pub runs: usize,
     /// True if there were more changes to try than runs.
     pub cut_short: bool,
@@ -72,7 +72,7 @@ impl Nearest {
 struct Proposal {
     tried: Tried,
     scenario: Scenario,
-    /// A number that may be brought back to what it was: its path, where it was and where it is.
+    /// A number that may move back towards its original value: its path, its original value and its value here.
     number: Option<(String, f64, f64)>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Changes<'a> {
     pub(super) trials: Trials<'a, Scenario>,
 }
 
-/// The run of a changed scenario at its first instant. `testnet` is that of the scenario as it was.
+/// Returns the run of a changed scenario at its first instant. `testnet` belongs to the unchanged `scenario`.
 pub(super) fn playing(
     changed: &Scenario,
     scenario: &Scenario,
@@ -95,11 +95,11 @@ pub(super) fn playing(
     Playing::new(&Course::of(changed), &plan, asks_for_conduct(changed), Vec::new()).ok()
 }
 
-/// Actions that are taken away one by one at most.
+/// The largest number of actions that are removed one by one.
 const ACTIONS: usize = 16;
 
 impl Changes<'_> {
-    /// Tries them. `progress` hears how many runs of how many were played.
+    /// Tries the changes. `progress` receives the number of runs played and the total.
     pub(super) fn run(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
         let budget = self.trials.budget;
         let mut proposals = self.proposals();
@@ -123,7 +123,7 @@ impl Changes<'_> {
         Nearest { cut_short: told.cut_short || cut_short, ..told }
     }
 
-    /// The number nearest to what it was that still passes, and the runs that took.
+    /// Returns the passing value nearest to the original one, and the number of runs spent.
     fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<(Tried, Scenario)>, usize) {
         let (mut fails, mut passes, mut runs, mut best) = (was, is, 0, None);
         while (passes - fails).abs() > 1.0 && runs < budget && !self.trials.stop.load(Ordering::Relaxed) {
@@ -161,8 +161,8 @@ impl Changes<'_> {
         self.checked(Proposal { tried, scenario, number: None })
     }
 
-    /// Returns the proposal if it can be played and is another scenario. For a failure once all faults are over it gets the
-    /// time that recovery takes.
+    /// Returns the proposal if it can be played and differs from the original. For a failure of liveness the run gets the time that
+    /// recovery takes.
     fn checked(&self, mut proposal: Proposal) -> Option<Proposal> {
         if proposal.scenario == *self.scenario {
             return None;
@@ -228,7 +228,7 @@ impl Changes<'_> {
         all
     }
 
-    /// Faults that are over sooner.
+    /// Proposes earlier ends of faults.
     fn ends(&self) -> Vec<Proposal> {
         let faults = self.scenario.faults.iter().enumerate();
         let ends = faults.filter_map(|(index, fault)| match (&fault.from, &fault.until) {
@@ -259,7 +259,7 @@ impl Changes<'_> {
         extremes.filter_map(|(path, was, is)| self.number(path, was, is)).collect()
     }
 
-    /// Every rule that is on or off, the other way round.
+    /// Proposes to switch each boolean rule.
     fn switches(&self) -> Vec<Proposal> {
         let rules = Rules::from_toml(&self.scenario.rules).unwrap_or_default();
         let Ok(toml::Value::Table(table)) = toml::Value::try_from(&rules) else { return Vec::new() };
@@ -296,7 +296,7 @@ impl Changes<'_> {
     }
 }
 
-/// Takes a node off a list of a fault's.
+/// Removes a node from one of a fault's lists.
 pub(super) fn remove_node(kind: &mut FaultKind, key: &str, place: usize) {
     for (known, nodes) in kind.nodes_mut() {
         if let Nodes::List(list) = nodes

@@ -7,7 +7,7 @@ use crate::{
 };
 use serde::Serialize;
 
-/// A number that a rule was decided by.
+/// A number that decided the outcome of a rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Number {
     /// The rule, as in a scenario file, or a substitute for it.
@@ -29,7 +29,8 @@ pub struct Number {
     pub at: SimTime,
 }
 
-/// A share in per cent, cut off after a decimal: what is just below a threshold is not that.
+/// Returns a share in per cent, truncated to one decimal. Rounding could lift a share just below a threshold
+/// onto it.
 fn percent(some: u32, of: u32) -> f64 {
     (u64::from(some) * 1_000).checked_div(of.into()).unwrap_or(0) as f64 / 10.0
 }
@@ -38,7 +39,7 @@ fn compared(met: bool) -> &'static str {
     if met { "reaches" } else { "is below" }
 }
 
-/// A number without a fraction that is none.
+/// Formats a number, without decimals if it is whole.
 fn short(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
@@ -134,7 +135,7 @@ pub(super) fn numbers(
     }
 }
 
-/// Adds a number; the same one of another node is shown once for both.
+/// Adds a number, or merges it with the same number of other nodes.
 pub(super) fn add(numbers: &mut Vec<Number>, one: Number) {
     match numbers.iter_mut().find(|known| known.text == one.text && known.rule == one.rule) {
         Some(known) => {

@@ -1,4 +1,4 @@
-//! A run that can be copied at any instant, with all who watch it, and then goes on by itself.
+//! A run that can be copied at any instant, together with its watchers. The copy then continues independently.
 
 use super::{Course, Target, record::Recorder};
 use crate::{
@@ -18,15 +18,15 @@ use std::{
 
 /// A scenario's run, slot by slot as `dposlab run` plays it, and what its watchers have seen.
 pub(super) struct Playing {
-    /// `None` only while something comes in.
+    /// `None` only while an input from outside is played.
     stage: Option<InlineStage>,
     watchers: Watchers,
     ending: Ending,
     /// The inputs from outside, in order, and the number of them that have been played.
     inputs: Arc<[CameIn]>,
     came: usize,
-    /// The number of inputs that come in after as many inputs to actors as they did: those before the random numbers or the
-    /// inputs change.
+    /// The number of leading inputs that are replayed after the same number of actor inputs as in the recording: the inputs before
+    /// the first change of random numbers or inputs.
     exact: usize,
     /// Receives every input from outside.
     recorder: Option<Recorder>,
@@ -46,7 +46,7 @@ enum Ending {
     At(SimTime),
 }
 
-/// Extreme values at the ends of slots that no assertion is about.
+/// Extreme values at the ends of slots, recorded without an assertion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extremes {
     /// The deepest fork, and the end of the slot at which it was first so deep.
@@ -82,7 +82,7 @@ impl Playing {
     /// A run at its first instant. With `modelled`, each node is held against the model of an honest one.
     ///
     /// # Errors
-    /// An assertion names an invariant that there is not.
+    /// An assertion names an unknown invariant.
     pub(super) fn new(
         course: &Course<'_>,
         plan: &Plan,
@@ -111,7 +111,7 @@ impl Playing {
         })
     }
 
-    /// Has it tell the recorder, which is among its observers, when something comes in.
+    /// Makes the run notify the recorder, one of its observers, before each input from outside.
     pub(super) fn recorded_by(self, recorder: Recorder) -> Self {
         Self { recorder: Some(recorder), ..self }
     }
@@ -124,7 +124,7 @@ impl Playing {
         self.stage.as_mut().expect("nothing comes in now")
     }
 
-    /// The same run beside this one, from here on with the random numbers of another seed, if one is given.
+    /// Returns a copy of the run. From here on it draws from the streams of `seeds`, if they are given.
     pub(super) fn apart(&self, seeds: Option<SeedTree>) -> Self {
         let mut stage = InlineStage::at(&self.stage().moment());
         let watchers = self.watchers.apart();
@@ -179,7 +179,7 @@ impl Playing {
                 return None;
             }
             self.play_slot(stop);
-            // A question that is asked once all faults are over is answered then, and not again.
+            // A failure of liveness is decided once, after all faults are over.
             if target.is_answered(self) {
                 break;
             }
@@ -187,7 +187,7 @@ impl Playing {
         Some(target.has_failed(self))
     }
 
-    /// Plays to the end of the run; what it asserts of its end is judged.
+    /// Plays the run to its end, and judges the assertions about the end.
     pub(super) fn play_to_end(&mut self, stop: &AtomicBool) -> Ended {
         while self.ended.is_none() {
             self.play_slot(stop);

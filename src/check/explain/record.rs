@@ -1,5 +1,5 @@
-//! The memory of a run: each step of an actor that changed something or carried a block, with its input, the sender of
-//! that, and what the node knew of its peers.
+//! The memory of a run: each step of an actor that changed something or carried a block, with its input, the sender of that input,
+//! and the node's knowledge of its peers.
 //!
 //! A *step* is one input of one actor and all that came of it. Most steps are questions about a peer's tip and answers to
 //! them. These are only counted. The others form a graph: a step comes after the step before it on the same node, and after
@@ -34,9 +34,9 @@ pub(super) struct Record {
     pub(super) heard: u64,
     nodes: Vec<Known>,
     open: Option<RecordedStep>,
-    /// By sender, receiver and what it carries: the steps that sent it.
+    /// The steps that sent each message under way, by sender, receiver and content.
     under_way: BTreeMap<(ActorId, ActorId, Carried), Vec<usize>>,
-    /// Blocks that were lost on the way, by sender and block: when, and who did not get them.
+    /// Lost blocks, by sender and block: the time of each loss, and the receiver that missed the block.
     pub(super) lost: BTreeMap<(NodeId, BlockId), Vec<(SimTime, NodeId)>>,
 }
 
@@ -48,7 +48,7 @@ struct Known {
     peers: BTreeMap<NodeId, (BlockId, Height)>,
     /// The last report of its relay about the network.
     network: Option<Quorum>,
-    /// The step with which it came to stand on a block.
+    /// The step that moved its tip to each block.
     stood: BTreeMap<BlockId, usize>,
     forged: BTreeMap<BlockId, usize>,
 }
@@ -69,7 +69,7 @@ pub(super) struct RecordedStep {
     pub(super) events: Vec<Event>,
     /// The step before on the same node.
     pub(super) before: Option<usize>,
-    /// The tips of the node's peers, as far as it knew, and the steps that brought them there; for a decision about them.
+    /// The known tips of the node's peers, and the steps that moved them there. Recorded only for a decision about peers.
     pub(super) peers: Vec<(NodeId, BlockId, Height, Option<usize>)>,
     pub(super) quorum: Option<Quorum>,
     /// Messages sent in the run before it.
@@ -80,14 +80,14 @@ pub(super) struct RecordedStep {
 /// The cause of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// A message, of a node and of the step that sent it.
+    /// A message, with its sender and the step that sent it.
     Message { from: ActorId, sent: Option<usize> },
-    /// Clients handed these in.
+    /// The transactions that a client submitted.
     Submitted(Vec<TransactionId>),
-    /// A client that controls the run requested it: to forge a block of another branch, after the step that forged the one before; or
-    /// to leave its chain for the branch, after the step that forged the last of its blocks.
+    /// A request of a client that controls the run. The node either forges a block of another branch, after the step that forged the
+    /// block before it. Or it moves to that branch, after the step that forged its last block.
     Asked { after: Option<usize> },
-    /// It had planned to, or something of its own.
+    /// A timer of the actor, or another event of its own.
     Own,
 }
 
@@ -106,7 +106,7 @@ impl Happening {
     }
 }
 
-/// The part of a message that tells it from others.
+/// The part of a message that identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Carried {
     Block(BlockId),
@@ -151,7 +151,7 @@ impl Recorder {
         record
     }
 
-    /// Something comes in from outside: what happens next is no part of the step before.
+    /// Ends the open step, since an input from outside follows.
     pub(super) fn comes_in(&self) {
         self.lock().close();
     }
@@ -232,7 +232,7 @@ impl Record {
         self.nodes.iter().find_map(|known| known.forged.get(id)).copied()
     }
 
-    /// A block of a branch that was asked for: no actor heard anything before it was there.
+    /// Records a block of a requested branch. No input of an actor precedes it.
     fn note_asked(&mut self, now: SimTime, node: NodeId, block: &Arc<Block>) {
         self.close();
         let after = block.header.previous.and_then(|parent| self.forged_at(&parent));
@@ -343,8 +343,8 @@ impl Observer for Recorder {
 }
 
 impl Record {
-    /// Every step that happened before those of `from`, or is one of them: backwards over what was heard, over the steps
-    /// before on the same node, and over what brought peers to where a decision found them.
+    /// Marks every step that happened before the steps of `from`, or is one of them. It goes backwards over the senders of inputs,
+    /// over earlier steps on the same node, and over the steps that moved peers to the tips that a decision found.
     pub(super) fn slice(&self, from: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut within = vec![false; self.steps.len()];
         let mut open: Vec<usize> = from.into_iter().filter(|index| *index < self.steps.len()).collect();
@@ -364,7 +364,7 @@ impl Record {
         within
     }
 
-    /// The node of a peer's message that a step heard, if it was one of another node.
+    /// Returns the other node whose peer sent the input of a step, if there is one.
     pub(super) fn supplier(&self, step: &RecordedStep) -> Option<NodeId> {
         match step.cause {
             Cause::Message { from, .. } if from.node != step.actor.node && from.role == Role::Peer => Some(from.node),

@@ -15,16 +15,16 @@ use crate::{
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Lines that are looked at for a failure at most: the last ones.
+/// The largest number of lines that are searched for a failure: the last ones.
 const LINES: usize = 20;
 
 /// A recorded session.
 pub struct Session<'a> {
     pub scenario: &'a Scenario,
-    /// The plan it began with, as often as it is asked for.
+    /// Returns the plan that the session began with, at each call.
     pub plan: &'a (dyn Fn() -> Plan + Sync),
     pub lines: &'a Lines,
-    /// The line that is explained, from 1 on; where it is not given the last one that fails, or the last.
+    /// The explained line, from 1 on. `None`: the last line that fails, or else the last line.
     pub line: Option<usize>,
     /// Usernames of the delegates.
     pub delegates: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Recording {
 /// Explains a recorded live run.
 ///
 /// # Errors
-/// There is no line of this number, or an assertion names an invariant that there is not.
+/// There is no line of this number, or an assertion names an unknown invariant.
 pub fn explain_recorded(
     session: Session<'_>,
     options: &Options,
@@ -101,7 +101,7 @@ fn course<'a>(scenario: &'a Scenario, line: &Line) -> Course<'a> {
     Course { scenario, inputs: line.inputs.clone(), exact: line.inputs.len(), end: Some(line.end) }
 }
 
-/// The number of the last line in which something fails; of the last one where nothing does.
+/// Returns the number of the last line that fails, or of the last line if none does.
 fn last_that_fails(
     scenario: &Scenario,
     plan: &dyn Fn() -> Plan,

@@ -44,7 +44,7 @@ pub struct Target {
     invariants: Vec<String>,
 }
 
-/// Sorts of what is explained.
+/// The kinds of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetKind {
@@ -220,7 +220,7 @@ impl Target {
         !self.is_liveness() || run.seen().alive().is_none_or(Alive::is_decided)
     }
 
-    /// Returns true if the failure counts once all faults are over, and the run has had the time that it then gets.
+    /// Returns true if the failure is one of liveness, and the run has had its time to recover.
     pub(super) fn is_answered(&self, run: &Playing) -> bool {
         self.is_liveness() && run.seen().alive().is_some_and(Alive::is_decided)
     }
@@ -231,7 +231,7 @@ impl Target {
     }
 }
 
-/// The invariants of which each violation breaks a condition.
+/// Returns the invariants whose violation always breaks a condition.
 fn required(condition: &Condition) -> Vec<&String> {
     match condition {
         Condition::Invariants(name) => name.iter().collect(),

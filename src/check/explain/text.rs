@@ -9,17 +9,17 @@ use std::collections::BTreeSet;
 
 /// Columns of a terminal.
 const COLUMNS: usize = 100;
-/// Nodes that have a lane in the diagram at most.
+/// The largest number of nodes with a lane in the diagram.
 const LANES: usize = 16;
 /// The largest number of nodes that are listed one by one.
 const EACH: usize = 8;
 /// Columns of a bar of the curve.
 const BAR: usize = 40;
-/// Changes told at most of those that pass.
+/// The largest number of passing changes that are listed.
 const CHANGES: usize = 6;
-/// Deeds of nodes told at most.
+/// The largest number of deeds that are listed.
 const DEEDS: usize = 4;
-/// Numbers told at most.
+/// The largest number of deciding numbers that are listed.
 const NUMBERS: usize = 10;
 
 /// Nodes in words: `nodes 0 2 3`.
@@ -41,7 +41,7 @@ fn listed(all: &[NodeId]) -> Vec<String> {
     told.collect()
 }
 
-/// Per cent, without decimals that mean nothing.
+/// Formats a share in per cent, without a decimal if it is close to a whole number.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
@@ -389,7 +389,7 @@ fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
         if matches!(cells[sender], ' ' | '─') {
             cells[sender] = 'o';
         }
-        // SideBySide the letter of who gets it, on the side it comes from.
+        // The mark is beside the letter of the receiver, on the side from which the message comes.
         let at = if to > from { to * width - 1 } else { to * width + 1 };
         cells[at] = if arrow.lost {
             '×'
@@ -516,7 +516,7 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
     }
 }
 
-/// The columns of a terminal that runs side by side take.
+/// The columns of a terminal for runs side by side.
 const ROOM: usize = 110;
 /// Slots that are shown of runs side by side: the first, and the last.
 const SLOTS_SHOWN: (usize, usize) = (40, 10);

@@ -1,8 +1,8 @@
-//! The nearest run to a recorded one that does not fail: one thing less came in from outside.
+//! The nearest run to a recorded one that does not fail, with one input from outside less.
 //!
-//! Taken away is one of these: a fault that was added, one of its nodes, or its end; a fault of the scenario; a
-//! reorganisation; what a client handed in; going back to a snapshot, in place of which the line that was left is looked at.
-//! Values of the scenario stay: what came in was meant for the network as it was.
+//! One of these is removed: an added fault, one of its nodes, or its end; a fault of the scenario; a reorganisation; a
+//! client's submission; a revert to a snapshot, in place of which the abandoned line is played. Values of the scenario stay,
+//! since the inputs were meant for the network as it was.
 
 use super::{
     Course, Nearest, Tried,
@@ -21,9 +21,9 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Clients' inputs that are taken away one by one at most: the last before the failure.
+/// The largest number of submissions that are removed one by one: the last ones before the failure.
 const SUBMITTED: usize = 16;
-/// Lines looked at in place of going back, at most: the last ones.
+/// The largest number of abandoned lines that are played: the last ones.
 const LINES: usize = 8;
 /// The reason why no value of the scenario is changed.
 const UNTRIED: &str = "values of the scenario: what came in was meant for the network as it was";
@@ -33,11 +33,11 @@ const UNTRIED: &str = "values of the scenario: what came in was meant for the ne
 pub(super) struct Altered {
     inputs: Arc<[CameIn]>,
     end: SimTime,
-    /// The number of inputs that come in as they did.
+    /// The number of leading inputs that are replayed exactly as recorded.
     exact: usize,
 }
 
-/// A change of what came in.
+/// A proposed change of the inputs.
 struct Proposal {
     tried: Tried,
     altered: Altered,
@@ -63,7 +63,7 @@ impl Altered {
 }
 
 impl Without<'_> {
-    /// Tries what can be taken away. `progress` hears how many runs of how many were played.
+    /// Tries the removals. `progress` receives the number of runs played and the total.
     pub(super) fn run(&self, trials: &Trials<'_, Altered>, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
         let mut proposals = self.proposals(trials.target.at);
         let cut_short = proposals.len() > trials.budget;
@@ -105,7 +105,7 @@ impl Without<'_> {
         Proposal { tried, altered: Altered { inputs, end: self.line.end, exact } }
     }
 
-    /// Without one of the inputs.
+    /// Proposes to leave out one of the inputs.
     fn less(&self, place: usize, change: String, distance: f64) -> Proposal {
         self.altered(change, distance, place, |other, input| (other != place).then(|| input.clone()))
     }
@@ -137,7 +137,7 @@ impl Without<'_> {
         all
     }
 
-    /// A fault that was added with one of its nodes less.
+    /// Proposes an added fault with one node less.
     fn without_node(&self, place: usize, id: usize, added: &AddedFault) -> Vec<Proposal> {
         let mut all = Vec::new();
         if added.clients.is_some() {
@@ -162,7 +162,7 @@ impl Without<'_> {
         all
     }
 
-    /// Faults of the scenario, ended as the run begins: taken away they would give others their numbers.
+    /// Proposes to end each fault of the scenario as the run begins. A removal would renumber the other faults.
     fn planned(&self, plan: &Plan) -> Vec<Proposal> {
         let all = plan.faults.iter().enumerate().map(|(id, fault)| {
             let end = CameIn { at: plan.start, delivered: 0, what: Intervention::EndFault { id } };
@@ -195,7 +195,7 @@ impl Without<'_> {
         told.collect()
     }
 
-    /// Lines that were left, as they were: the run had it not gone back.
+    /// Proposes the abandoned lines: the run without its reverts.
     fn left(&self) -> Vec<Proposal> {
         let told = |Left { line, at_seconds, snapshot, .. }: Left| {
             let Line { inputs, end } = self.lines.line(line - 1);
@@ -210,7 +210,7 @@ impl Without<'_> {
     }
 }
 
-/// An input where the fault of a number is not added: later ones get the numbers before theirs.
+/// Adapts an input to the removal of a fault. Later faults move down by one number.
 fn without_fault(id: usize, is_it: bool, input: &CameIn) -> Option<CameIn> {
     let what = match &input.what {
         _ if is_it => return None,

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A branch goes on for this part of the time in which a drawn run has its faults, at least.
+/// The shortest time for which a branch continues, as a fraction of the time in which a drawn run has its faults.
 const SHORTEST: f64 = 0.5;
 /// The last fault of a branch is over before this multiple of that time.
 const LATEST: f64 = 2.0;
@@ -33,7 +33,7 @@ impl Branch {
         let window = (troubled - at).max(SHORTEST * troubled);
         let beginning = self.beginning(frame);
         let (faults, actions) = (beginning.faults.len(), beginning.actions.len());
-        // A run is held against the model of a node only if all of it was drawn to be.
+        // Only a run that was drawn for it as a whole is compared with the model of a node.
         let around = Frame { base: Some(beginning), behaviour: Modelled::Never, ..frame.clone() };
         let mut scenario = swarm::draw(&around, seed);
         if scenario.faults.len() == faults {

@@ -18,7 +18,7 @@ type Word = (&'static str, u32);
 /// The last three notable events of a node.
 pub(super) type State = [Word; 3];
 
-/// When a state was there first.
+/// The first occurrence of a state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     /// Seconds from the start of the run.
@@ -43,7 +43,7 @@ pub(super) struct Notes {
 pub struct StateNotes(Arc<Mutex<Notes>>);
 
 impl StateNotes {
-    /// The run begins.
+    /// Records the start of the run.
     pub fn begin(&self, start: SimTime) {
         self.0.lock().expect("no one panics while holding it").start = start;
     }
@@ -94,7 +94,7 @@ impl Notes {
     }
 }
 
-/// The word of an event, if it is notable: what every run has all the time is not.
+/// Returns the word of a notable event. Events that every run has all the time are not notable.
 fn word(event: &Event) -> Option<Word> {
     Some(match event {
         Event::BlockApplied(link) => ("round", link.notable().map(|notable| notable.round_end.is_some().into())?),

@@ -49,11 +49,11 @@ pub enum Extent {
     Unordered(Arc<Block>),
     /// Its header, and why not more.
     Header(String),
-    /// Id, height, previous block, timestamp and generator. The other members of the header say nothing.
+    /// Id, height, previous block, timestamp and generator. The other members of the header are placeholders.
     Place,
 }
 
-/// A value that stands where a block should, and cannot be read.
+/// A value in the place of a block that cannot be read as one.
 #[derive(Clone, Debug)]
 pub(super) struct Unreadable {
     pub origin: String,
@@ -84,20 +84,20 @@ const CONTENT: [&str; 8] = [
     "blockSignature",
 ];
 
-/// All that is shown.
+/// All blocks and transactions that are shown.
 pub struct Claims {
     config: Arc<NetworkConfig>,
     claims: Vec<BlockClaim>,
     unreadable: Vec<Unreadable>,
     /// Blocks without their transactions.
     bare: Vec<(String, Value)>,
-    /// Raw members, as text, of those that name no block, by id.
+    /// The raw members, as text, of the transactions that name no block, by id.
     transactions: BTreeMap<String, Box<str>>,
-    /// Those that name their block, by its id, as they come.
+    /// The transactions that name their block, by the block's id, in the order of arrival.
     of_blocks: BTreeMap<String, Vec<Apart>>,
-    /// Ids of those that name no block, as they come.
+    /// The ids of the transactions that name no block, in the order of arrival.
     loose: Vec<String>,
-    /// Hashes of what came: a block that is shown again is no further block.
+    /// The hashes of all blocks so far. A block that is shown again is ignored.
     seen: BTreeSet<[u8; 32]>,
 }
 
@@ -111,17 +111,17 @@ struct Apart {
 }
 
 impl Claims {
-    /// Nothing yet, of this network.
+    /// Creates an empty collection for a network.
     pub fn new(config: Arc<NetworkConfig>) -> Self {
         let (transactions, of_blocks, seen) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let (claims, unreadable, bare, loose) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { config, claims, unreadable, bare, transactions, of_blocks, loose, seen }
     }
 
-    /// Takes a text: values of JSON, one after the other. `name` is its file.
+    /// Reads a text of consecutive JSON values. `name` is its file.
     ///
     /// # Errors
-    /// It is not JSON, or holds something else than blocks and transactions: the line is named.
+    /// The text is not JSON, or has a value that is neither block nor transaction. The error names the line.
     pub fn read(&mut self, name: &str, text: &str) -> Result<(), ClaimError> {
         for (line, value) in values_of(text) {
             let origin = format!("{name}:{line}");
@@ -189,7 +189,7 @@ impl Claims {
         self.seen.insert(sha256(text.as_bytes()))
     }
 
-    /// All blocks, by height, and what should be one and cannot be read.
+    /// Returns all blocks, by height, and the values that cannot be read as blocks.
     pub(super) fn into_list(mut self) -> (Vec<BlockClaim>, Vec<Unreadable>) {
         let mut bare = mem::take(&mut self.bare);
         bare.sort_by_key(|(_, block)| block["height"].as_u64());
@@ -218,7 +218,7 @@ impl Claims {
         }
     }
 
-    /// A block may be shown again.
+    /// Adds a block, unless the same block was shown before.
     fn add(&mut self, claim: BlockClaim) {
         let mut text = format!("{} {:?} {:?} ", claim.id, claim.header, claim.violations);
         match &claim.extent {
@@ -316,7 +316,7 @@ impl Claims {
         Ok(claim)
     }
 
-    /// The transactions of the genesis block are those of the network.
+    /// Checks that the transactions of the genesis block are the network's.
     fn check_genesis_payload(&self, value: &Value, claim: &mut BlockClaim) {
         let own = &self.config.genesis.block.transactions;
         if value["transactions"] == self.config.genesis.json["transactions"] {
@@ -335,8 +335,8 @@ impl Claims {
     }
 }
 
-/// The members of a block's transactions in their order: the one that is shown, or the one that the block has hashed. `None` where
-/// neither tells.
+/// Returns the members of a block's transactions in order: the order that is shown, or the order that the block has hashed. `None`
+/// if neither is known.
 fn ordered<'a>(block: &Value, mut some: Vec<&'a Apart>) -> Option<Vec<&'a str>> {
     let sequences: BTreeSet<u64> = some.iter().filter_map(|one| one.sequence).collect();
     some.sort_by_key(|one| one.sequence);

@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-/// Slots of a scenario, from the first that is not in order on.
+/// The largest number of slots of a scenario, from the first slot on that is not in order.
 const SLOTS: u32 = 2_000;
 /// Rounds that are played on after the last of them.
 const ROUNDS_AFTER: u32 = 3;
@@ -80,7 +80,7 @@ impl Incident {
         Self { delegates, block_time_s: tree.slots().blocktime(), slots, left_out }
     }
 
-    /// The scenario as the text of a file. A round without disorder comes first, so that the network has found together.
+    /// The scenario as the text of a file. A round without disorder comes first, so that the network has converged.
     ///
     /// # Errors
     /// There is nothing to play, or no scenario can have this number of delegates or such slots.
@@ -155,7 +155,7 @@ impl Incident {
     }
 }
 
-/// The slots in which delegates do something, as spells from the first to the last between which they own no other slot.
+/// The slots in which delegates deviate, as spells. Between the first and the last slot of a spell its delegate owns no other slot.
 #[derive(Default)]
 struct Spells {
     open: BTreeMap<String, usize>,
@@ -171,7 +171,7 @@ struct Spell {
 
 impl Spells {
     fn put(&mut self, delegate: &str, slot: Slot, shown: Slot, who: Option<&str>) {
-        // A name of others ends no comment.
+        // A name from outside must not end the comment.
         let observed = who.map_or_else(|| format!("{shown}"), |who| format!("{shown} ({})", printable(who)));
         match self.open.get(delegate) {
             Some(index) => {

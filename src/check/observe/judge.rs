@@ -1,4 +1,4 @@
-//! Each block held against each rule, as far as what is shown allows.
+//! Judges each block by each rule, as far as the shown data allow.
 
 use super::{
     BlockClaim, BrokenBlock, ChainReport, ChainRule, Claims, Extent, RuleCount, RuleViolation, Seats, SeatsError,
@@ -13,8 +13,8 @@ use crate::{
 use rayon::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Judges all blocks that are shown. `tree` is of their network: it has the genesis block, or more of the chain, and takes in every
-/// block that keeps the rules. `tell` gets the number of judged blocks and the number of all after each.
+/// Judges all blocks that are shown. `tree` belongs to their network. It contains the genesis block, or more of the chain, and
+/// every block that keeps the rules is added to it. `tell` receives the number of judged blocks and the total, after each block.
 ///
 /// # Errors
 /// A list of delegates does not fit the network.
@@ -109,19 +109,19 @@ impl Verdict {
     }
 }
 
-/// A block that another one may name.
+/// A block that another one may name as its parent.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     header: &'a BlockHeader,
     trust: Trust,
 }
 
-/// The tie between a header and the id by which a block is named.
+/// The strength of the link between a header and the id of a block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trust {
-    /// The header gives another id, or two places are shown for one.
+    /// The header gives another id, or one id is shown with two places.
     Nothing,
-    /// Nothing speaks against it.
+    /// Nothing contradicts the id, and nothing confirms it.
     Place,
     /// The header gives the id.
     Header,
@@ -162,7 +162,7 @@ impl<'a> Judge<'a> {
         Self { tree, seats, known, below, tip: tree.genesis().clone(), names }
     }
 
-    /// The id that the header gives, as exceptions correct it.
+    /// Returns the id that the header gives, corrected by the network's exceptions.
     fn computed(tree: &BlockTree, claim: &BlockClaim) -> Option<BlockId> {
         match &claim.extent {
             Extent::Whole(block) | Extent::Unordered(block) => Some(block.id),
@@ -362,7 +362,7 @@ impl<'a> Judge<'a> {
                 "the state before it is not known: not every block from genesis on is shown and in order",
             );
         };
-        // A wrong id or hex beside a header that holds harms nothing above it.
+        // A wrong id or hex form beside a valid header does not affect the blocks above.
         if verdict.violations.iter().any(|violation| ![ChainRule::Id, ChainRule::Form].contains(&violation.rule)) {
             return verdict.leaves(&ChainRule::OF_STATE, "it breaks another rule");
         }
@@ -412,7 +412,7 @@ fn is_same_place(one: &BlockHeader, other: &BlockHeader) -> bool {
     place(one) == place(other)
 }
 
-/// How often each rule was judged. The genesis block is taken as the network has it, so it has a rule of its own.
+/// Counts how often each rule was judged. The genesis block is compared with the network's own, so it has a rule of its own.
 fn held(verdicts: &[Verdict], unreadable: usize) -> Vec<RuleCount> {
     let count = |rule: &ChainRule| {
         let concerns =

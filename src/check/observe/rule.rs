@@ -34,7 +34,7 @@ macro_rules! rules {
 }
 
 rules! {
-    /// The members are there, and say what members of a block can say.
+    /// All members are present, with values that a block can have.
     Form: "form", "protocol.md 3.5, 4.2";
     /// The first block is the network's.
     Genesis: "genesis", "protocol.md 5.4";
@@ -47,21 +47,21 @@ rules! {
     Reward: "reward", "consensus.md 3.4";
     /// The block before is the one that it names.
     Previous: "previous", "consensus.md 3.1";
-    /// One more than that of the block before.
+    /// The height is one more than that of the block before.
     Height: "height", "consensus.md 3.1";
-    /// It is later than that of the block before.
+    /// The slot is later than that of the block before.
     Slot: "slot", "consensus.md 3.1";
     /// The generator owns the slot.
     Turn: "turn", "consensus.md 1.4";
-    /// The bytes of the block are not too many.
+    /// The size of the block is within the limit.
     Size: "size", "protocol.md 4.3";
-    /// The number of transactions is what the header says, and not too great.
+    /// The number of transactions is the header's, and within the limit.
     Count: "count", "protocol.md 4.3";
     /// The sum of amounts is what the header says.
     Amount: "amount", "protocol.md 4.3";
     /// The sum of fees is what the header says.
     Fee: "fee", "protocol.md 4.3";
-    /// The ids of the transactions are those that the header has hashed.
+    /// The payload hash of the header is that of the transactions' ids.
     PayloadHash: "payload-hash", "protocol.md 4.3";
     /// The id of each transaction is that of its members.
     TransactionId: "transaction-id", "protocol.md 3.5";
@@ -77,7 +77,7 @@ rules! {
     TransactionForged: "transaction-forged", "consensus.md 3.3";
     /// The wallets before the block allow each transaction: nonce, balance, second signature and what its type demands.
     TransactionState: "transaction-state", "consensus.md 4.4, 4.5";
-    /// There are delegates enough for the next round.
+    /// Enough delegates are left for the next round.
     Delegates: "delegates", "consensus.md 1.2";
     /// The invariants of a step, by the checker's own code.
     Checker: "checker", "consensus.md 7.1";
@@ -103,7 +103,7 @@ impl ChainRule {
     /// The rules that need the header of a block.
     pub(super) const OF_HEADER: [Self; 4] = [Self::Id, Self::Signature, Self::Version, Self::Reward];
 
-    /// The rule that an error of a block's content is about. `None` for the line that only announces others.
+    /// The rule that an error of a block's content is about. `None` for an error that only announces others.
     pub(super) fn of_content(error: &BlockError) -> Option<Self> {
         Some(match error {
             BlockError::PreviousBlock => Self::Previous,

@@ -60,7 +60,7 @@ impl Seats {
         Ok(())
     }
 
-    /// The next delegate of a round, or of every round.
+    /// Adds the next delegate of a round, or of every round.
     pub fn add(&mut self, round: Option<u32>, key: PublicKey, username: Option<&str>) {
         round.map_or(&mut self.of_all, |round| self.by_round.entry(round).or_default()).push(key);
         if let Some(username) = username {
@@ -81,7 +81,7 @@ impl Seats {
     /// The round at a position; `None` if no list has its delegates.
     ///
     /// # Errors
-    /// They are not as many as the position has.
+    /// Their number is not that of the position.
     pub(super) fn round(
         &self,
         position: RoundPosition,

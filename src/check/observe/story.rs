@@ -40,7 +40,7 @@ pub struct SlotGap {
     pub height: Height,
     pub from: Slot,
     pub slots: u32,
-    /// The slots one by one; of more than a round's, those of one round.
+    /// The slots one by one, at most those of one round.
     pub missed: Vec<Missed>,
     /// The next forger, and its slot.
     pub next: String,
@@ -65,7 +65,7 @@ pub struct Fork {
     pub parent: String,
     /// The one of the longest chain comes first.
     pub branches: Vec<Branch>,
-    /// How it came to that, as far as the blocks tell.
+    /// The cause of the fork, as far as the blocks show it.
     pub why: String,
 }
 
@@ -89,7 +89,7 @@ pub struct Double {
     pub blocks: Vec<String>,
 }
 
-/// All of it.
+/// The gaps of the longest chain, and all forks and doubles.
 pub(super) struct Story {
     pub told_to: Option<Height>,
     pub gaps: Vec<SlotGap>,
@@ -106,7 +106,7 @@ impl Story {
         for (id, one) in sound().map(|one| (one.id, one)).chain(sound().map(|one| (one.said, one))) {
             index.entry(id).or_insert(one);
         }
-        // A block that is shown again stands for nothing new.
+        // A block that is shown again counts once.
         let blocks: Vec<&Shown<'_>> =
             sound().filter(|one| index.get(&one.id).is_some_and(|first| std::ptr::eq(*first, *one))).collect();
         let mut children: BTreeMap<BlockId, Vec<&Shown<'_>>> = BTreeMap::new();
@@ -185,8 +185,8 @@ impl Story {
 /// Blocks by the ids by which others may name them.
 type Index<'s, 'a> = BTreeMap<BlockId, &'s Shown<'a>>;
 
-/// The chain that was applied to the greatest height and the most blocks above it, or else the one of most blocks; of equal ones the
-/// one to the earliest.
+/// Returns the chain with the highest applied block and the most blocks above it. If no block was applied, it is the chain with the
+/// most blocks. Ties go to the chain with the earliest tip.
 fn longest<'s, 'a>(blocks: &[&'s Shown<'a>], index: &Index<'s, 'a>) -> Vec<&'s Shown<'a>> {
     let mut lengths: BTreeMap<BlockId, u32> = BTreeMap::new();
     // They are in the order of their heights.

@@ -1,4 +1,4 @@
-//! The members of a wallet in types of the judge's own: two accounts that are equal look the same through any
+//! The members of a wallet, in types that the checker defines itself. Two equal accounts look the same through any
 //! API. Order counts where the chain keeps one (hashes, bridgechains, ports). Source: consensus.md 4.1.
 
 use crate::{
@@ -24,7 +24,7 @@ impl<T: AsRef<[u8]>> Debug for Hex<T> {
     }
 }
 
-/// All that a wallet says, vote weights and figures of its delegate included.
+/// The content of a wallet, including the vote weight and the figures of its delegate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
     pub balance: i128,
@@ -42,7 +42,7 @@ pub(super) struct Account {
     pub business: Option<Firm>,
 }
 
-/// The keys that dispose of a multisignature wallet.
+/// The keys that control a multisignature wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owners {
     pub min: u8,
@@ -67,7 +67,7 @@ pub(super) struct Delegate {
     pub last: Option<(BlockId, u32)>,
 }
 
-/// A wallet's open locks, and the sum it says they have.
+/// A wallet's open locks, and the locked balance that the wallet states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Locks {
     pub open: BTreeMap<TransactionId, OpenLock>,
@@ -129,7 +129,7 @@ impl Account {
         }
     }
 
-    /// Coin in open locks, as the wallet says it.
+    /// Returns the coin in open locks, as the wallet states it.
     pub(super) fn locked(&self) -> i128 {
         self.htlc.as_ref().map_or(0, |htlc| htlc.sum)
     }
@@ -138,8 +138,8 @@ impl Account {
         self.delegate.as_ref().is_some_and(|delegate| delegate.resigned)
     }
 
-    /// Holds the account at an address against what it should be. A delegate's weight, ranks and figures are judged by
-    /// rules of their own and left out here.
+    /// Compares the account at an address with the expected one. Rules of their own judge a delegate's weight, rank
+    /// and figures, so these are left out here.
     ///
     /// # Errors
     /// The first attribute that differs: of which wallet, what was found, what was expected.

@@ -6,10 +6,11 @@ use super::{
 };
 use crate::protocol::{Asset, SignedTransaction};
 
-/// The signatures of the sender, as it is in the middle of the block.
+/// Checks that a transaction carries the signatures that its sender owes, by the sender's account in the middle of the
+/// block.
 ///
 /// # Errors
-/// Checks the signatures of a transaction. The error says which is missing or too much.
+/// A signature is missing or superfluous; the error names it.
 pub(super) fn authorised(
     step: &BlockStep<'_>,
     transaction: &SignedTransaction,

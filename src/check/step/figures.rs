@@ -36,8 +36,8 @@ pub(super) fn missed(step: &BlockStep<'_>, expected: &[PublicKey]) -> Result<(),
 }
 
 impl BlockStep<'_> {
-    /// The delegates whose wallets changed, and these, each with what it was before (nothing, if it is new) and is now, ascending
-    /// by key.
+    /// Returns the delegates whose wallets changed and the delegates of `keys`, ascending by key. Each has its figures before the
+    /// block (zero, if it is new) and after it.
     pub(super) fn delegates_with(&self, keys: &[PublicKey]) -> Vec<(PublicKey, Delegate, Delegate)> {
         let figures = |wallet: &Wallet| wallet.delegate.as_deref().map(Delegate::of);
         let changed = self

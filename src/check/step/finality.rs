@@ -1,14 +1,14 @@
 //! The last final block, found anew in the blocks below. Source: protocols.md finality.
 //!
-//! The ledger carries counts from block to block. Here nothing is carried but the height that was final before, below which no rule
-//! goes. Each rule is read as a question about the whole chain:
+//! The ledger carries counts from block to block. This check carries only the height that was final before, below which no rule goes. It
+//! reads each rule as a question about the whole chain:
 //!
 //! - Tron, and EOS before #2718: the highest block at or above which enough members of the round have forged.
-//! - EOS: the block with which enough members had forged again, counted downwards, saw a proposal below itself. A delegate confirms a
-//!   block if its first block at or above that one names a lower height.
+//! - EOS: the highest proposal below the block at which, counted downwards, enough members have forged. A proposal is a block that enough
+//!   delegates confirm. A delegate confirms a block if its first block at or above that one names a lower height.
 //! - Lisk: the highest block with enough precommits. A block has prevotes and precommits of its own, so they are listed by block.
 //!
-//! Not judged are EOS with #3835, where a delegate that comes back confirms twice, and what Lisk with #6594 says is agreed.
+//! The check does not judge EOS with #3835, where a returning delegate confirms twice, nor the agreed height of Lisk with #6594.
 
 use super::{BlockStep, equal};
 use crate::{
@@ -17,10 +17,11 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The blocks in which EOS looks for the confirmations of one, itself among them.
+/// The number of blocks in which EOS looks for the confirmations of a block, including the block itself.
 const COUNTED: u32 = 1_024;
 
-/// Lisk is judged at each block. The others, whose last final block may be far below, where it moves and where a round ends.
+/// Checks the last final block. Lisk is judged at each block. The other rules, whose last final block may be far below, are judged where
+/// it moves and where a round ends.
 pub(super) fn last_final(step: &BlockStep<'_>) -> Result<(), String> {
     let rule = step.tree.rules().ledger.finality;
     let (before, after) = (step.before.finality(), step.after.finality());
@@ -39,7 +40,7 @@ pub(super) fn last_final(step: &BlockStep<'_>) -> Result<(), String> {
         FinalityRule::Solidified => Below::above(step, last).forged_by(|members| members - members * 3 / 10),
         FinalityRule::LastIrreversible2718 => Below::above(step, last).forged_by(two_thirds),
         FinalityRule::LastIrreversible => Below::above(step, last).irreversible(),
-        // Without one, with one that has a fault, or with one that is not written down a second time.
+        // No rule, a rule with a fault, or a rule that is not written a second time here.
         _ => return Ok(()),
     };
     equal("height of the last final block", found, Height(expected).max(last))
@@ -73,7 +74,8 @@ impl Below {
         Self::down(step, |at, _| at > height.0)
     }
 
-    /// The blocks from the step's own down to genesis, as long as one is wanted, by its height and the members of its round.
+    /// Returns the blocks from the step's own down to genesis, for as long as `is_wanted` accepts the height and the number of members of
+    /// the round.
     fn down(step: &BlockStep<'_>, mut is_wanted: impl FnMut(u32, usize) -> bool) -> Self {
         let (mut below, mut link) = (Self::default(), step.link.clone());
         while let Some(parent) = link.parent() {
@@ -93,7 +95,7 @@ impl Below {
         below
     }
 
-    /// The highest block at or above which as many members as `quorum` wants of them have forged; 0 without one.
+    /// Returns the height of the highest block at or above which a quorum of the members has forged, or 0 without one.
     fn forged_by(&self, quorum: impl Fn(usize) -> usize) -> u32 {
         let Some(members) = self.rounds.first() else { return 0 };
         let mut seen = BTreeSet::new();
@@ -103,8 +105,9 @@ impl Below {
         self.headers.iter().find(is_enough).map_or(0, |header| header.height)
     }
 
-    /// EOS's last irreversible block, if it is one of these; else 0. Two thirds of the members forged last on a proposal as high.
-    /// Proposals rise with the chain, so it is that of the member who forged longest ago. A member counts since it is one without a break.
+    /// Returns the height of EOS's last irreversible block if it is one of these blocks, and 0 otherwise. Two thirds of the members last
+    /// forged on a proposal at least that high. Proposals rise with the chain, so it is the proposal of the member who forged longest ago.
+    /// A member counts for as long as it has been one without a break.
     fn irreversible(&self) -> u32 {
         let Some(mut members) = self.rounds.first().cloned() else { return 0 };
         let (quorum, mut round, mut seen) = (two_thirds(members.len()), 0, BTreeSet::new());
@@ -118,7 +121,7 @@ impl Below {
         last.map_or(0, |last| self.proposed(&self.headers[last + 1..]))
     }
 
-    /// The highest of these blocks that two thirds of its round confirm with blocks among these; 0 without one.
+    /// Returns the height of the highest of `headers` that two thirds of its round confirm with blocks among `headers`, or 0 without one.
     fn proposed(&self, headers: &[Header]) -> u32 {
         let mut firsts: BTreeMap<PublicKey, &Header> = BTreeMap::new();
         for header in headers {
@@ -200,7 +203,7 @@ impl Votes {
         (height - self.lowest) as usize
     }
 
-    /// Votes of blocks at these heights, ascending, are enough by the round of the last one or of one before.
+    /// Returns true if the votes of blocks at these heights, ascending, meet the quorum of the last block's round or of an earlier one's.
     fn is_enough(&self, heights: &[u32]) -> bool {
         heights.iter().enumerate().any(|(place, height)| place + 1 >= self.votes[self.place(*height)].quorum)
     }
@@ -233,8 +236,9 @@ impl Votes {
         place.map_or(0, |place| self.votes[place].height)
     }
 
-    /// Adds the precommits of one delegate's blocks, the lowest first. A block precommits what is prevoted below it, above the delegate's
-    /// last precommit, and above all that the delegate has not prevoted: its blocks name each other down to there.
+    /// Adds the precommits of one delegate's blocks, the lowest first. A block precommits the prevoted blocks below it that are above the
+    /// delegate's last precommit, and above every block that the delegate has not prevoted. The delegate's blocks name each other down to
+    /// there.
     fn precommit(&self, own: &[&Vote], precommits: &mut [Vec<u32>]) {
         let (mut last, mut unprevoted, mut named) = (0, 0, None);
         for vote in own {

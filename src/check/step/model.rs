@@ -1,6 +1,6 @@
-//! A small ledger of the judge's own: the wallets a block touches, transaction by transaction, straight from the
-//! contract's tables. It knows neither the order of preconditions nor their messages, nor indexes. It takes from the
-//! ledger what a wallet said before the block, and nothing of how a block changes that.
+//! A small second ledger: the wallets that a block touches, transaction by transaction, straight from the contract's
+//! tables. It has no order of preconditions, no messages and no indexes. It reads wallets before the block from the
+//! first ledger, and computes the changes by itself.
 
 use super::{
     BlockStep,
@@ -18,7 +18,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The judge's view of a block, halfway through.
+/// The state of the second ledger in the middle of a block.
 struct Model<'a> {
     step: &'a BlockStep<'a>,
     accounts: BTreeMap<Address, Account>,
@@ -31,12 +31,12 @@ struct Model<'a> {
     resigned: usize,
 }
 
-/// Each transaction, held against what was before it.
+/// Checks the preconditions of each transaction against the state before it.
 pub(super) fn allowed(step: &BlockStep<'_>) -> Result<(), String> {
     Model::new(step).play().map(drop)
 }
 
-/// The wallets after the block, held against the judge's.
+/// Compares the wallets after the block with those of the second ledger.
 pub(super) fn effects(step: &BlockStep<'_>) -> Result<(), String> {
     let Ok(mut model) = Model::new(step).play() else { return Ok(()) };
     let header = &step.block.header;
@@ -50,7 +50,7 @@ pub(super) fn effects(step: &BlockStep<'_>) -> Result<(), String> {
         };
         Account::of(wallet).held_against(&expected, &wallet.address)?;
     }
-    // Wallets that the judge touched and the block did not.
+    // Wallets that only the second ledger touched.
     for (address, expected) in model.accounts {
         match step.after.wallet(&address) {
             Some(wallet) => Account::of(wallet).held_against(&expected, &address)?,
@@ -137,7 +137,7 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// Version and type are in force. Source: consensus.md 4.4.
+    /// Checks that version and type are in force. Source: consensus.md 4.4.
     fn in_force(&self, transaction: &SignedTransaction) -> Result<(), String> {
         let milestone = self.milestone();
         let version = if milestone.aip11 { 2 } else { 1 };
@@ -213,7 +213,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The sender has as many votes as a wallet may have, or votes of full weight and one for this delegate.
+    /// Returns true if the sender has as many votes as a wallet may have, or has votes of full weight with one for
+    /// this delegate.
     fn is_one_too_many(&self, key: &PublicKey, sender: &Account) -> bool {
         let rule = self.step.tree.rules().ledger.votes;
         let is_second = rule.weight == VoteShare::Full && sender.votes.contains(key);

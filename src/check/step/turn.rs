@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-/// The forging order of the round before the block: places of the ranking. Written from the contract's pseudocode.
+/// Returns the forging order of the round in force before the block. Written from the contract's pseudocode.
 fn forging_order(step: &BlockStep<'_>) -> Vec<PublicKey> {
     let round = step.before.round();
     let mut order: Vec<PublicKey> = round.members.iter().map(|member| member.public_key).collect();
@@ -53,7 +53,7 @@ pub(super) fn slots_rise(step: &BlockStep<'_>) -> Result<(), String> {
     if slot > before { Ok(()) } else { Err(format!("slot {slot} does not follow slot {before} of its parent")) }
 }
 
-/// Slots in a row that a delegate owns.
+/// Returns the number of consecutive slots that a delegate owns.
 fn turn(step: &BlockStep<'_>) -> usize {
     step.tree.rules().ledger.slots_a_turn as usize
 }
@@ -93,8 +93,8 @@ pub(super) fn owner(step: &BlockStep<'_>) -> Result<(), String> {
     Err(format!("forger of slot {slot}: found {forger}, expected {}", owners.join(" or ")))
 }
 
-/// `forger.missing`: one for each empty slot, at most a round of them, none after genesis. By rule, these or the members
-/// that forged nothing in a round that is over are counted.
+/// Checks `forger.missing`: one entry for each empty slot, at most a round of them, none after genesis. Depending on the rule, missed
+/// blocks count these entries, or the members that forged nothing in a finished round.
 pub(super) fn missed(step: &BlockStep<'_>) -> Result<(), String> {
     let (first, slot) = (step.slot(step.before.timestamp().0) + 1, step.slot(step.block.header.timestamp.0));
     let mut expected = Vec::new();
@@ -140,7 +140,7 @@ pub(super) fn round_ends(step: &BlockStep<'_>) -> Result<(), String> {
     equal("number of the round", new.0, old.0 + u32::from(ends))
 }
 
-/// Heaviest first, ties by key; resigned delegates are out and have no rank.
+/// Checks ranks and members: heaviest first, ties by key. Resigned delegates have no seat and no rank.
 pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
     let state = step.after;
     if !step.ends_round() {
@@ -173,7 +173,7 @@ pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The delegates that have not resigned, heaviest first, each with its weight below zero and its key.
+/// Returns the delegates that have not resigned, heaviest first, each with its negated weight and its key.
 fn by_weight(state: &State) -> Vec<(i128, PublicKey, &DelegateAttributes)> {
     let mut ranking: Vec<_> = state
         .delegates()
@@ -189,7 +189,7 @@ fn without_figures(ranking: Vec<(i128, PublicKey, &DelegateAttributes)>) -> Vec<
     ranking.into_iter().map(|(weight, key, _)| (weight, key)).collect()
 }
 
-/// The ranking of a state, each with its weight below zero.
+/// Returns the ranking of a state, each delegate with its negated weight.
 fn heaviest(state: &State) -> Vec<(i128, PublicKey)> {
     without_figures(by_weight(state))
 }
@@ -247,7 +247,7 @@ fn elected(
     Ok(filled(members, &newest, seats))
 }
 
-/// As many members as there are seats: the first of a list, and the first others of the newest ranking.
+/// Returns a member for each seat: the first of `members`, then the first others of the newest ranking.
 fn filled(mut members: Vec<(i128, PublicKey)>, newest: &[(i128, PublicKey)], seats: usize) -> Vec<(i128, PublicKey)> {
     members.truncate(seats);
     let is_other = |one: &&(i128, PublicKey)| !members.iter().any(|(_, other)| *other == one.1);
@@ -266,7 +266,7 @@ fn keep_ranks(step: &BlockStep<'_>) -> Result<(), String> {
 }
 
 impl BlockStep<'_> {
-    /// A delegate as people call it.
+    /// Returns the displayed name of a delegate.
     pub(super) fn name(&self, key: &PublicKey) -> Name<'_> {
         Name { key: *key, state: self.after }
     }

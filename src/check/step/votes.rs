@@ -1,4 +1,4 @@
-//! Vote weights: anew at the end of a round, and by what has changed before that.
+//! Vote weights: counted anew at the end of a round, and derived from changed wallets within it.
 
 use super::{BlockStep, equal};
 use crate::{
@@ -13,8 +13,8 @@ use indexmap::IndexMap;
 /// The coin that votes for each delegate.
 type Weights = IndexMap<PublicKey, i128, IdHash>;
 
-/// A round's worth of blocks is held against what their voters had before, and its last one, as the first of all, against
-/// all voters.
+/// Checks vote weights. Within a round they are checked by the changes of voters' wallets. In the last block of a round,
+/// and in the first block after genesis, they are checked by all voters.
 pub(super) fn weights(step: &BlockStep<'_>) -> Result<(), String> {
     match step.ends_round() || step.before.height().0 == 1 {
         true => all(step),
@@ -36,7 +36,7 @@ fn all(step: &BlockStep<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The weights before the block held; so what is added to a delegate's is what its voters have more.
+/// The weights before the block were right, so a delegate's weight must grow by the gain of its voters.
 fn changed(step: &BlockStep<'_>) -> Result<(), String> {
     let (mut gains, rule) = (Weights::default(), step.tree.rules().ledger.votes);
     for (new, old) in &step.changed {

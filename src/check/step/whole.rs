@@ -1,5 +1,5 @@
-//! The whole state at the end of a round, wallet by wallet, whether anybody touched it or not; and the lists by which
-//! wallets are found. Source: consensus.md 4.1, 4.2.
+//! The whole state at the end of a round, with touched and untouched wallets, and the lists by which wallets are found.
+//! Source: consensus.md 4.1, 4.2.
 
 use super::{BlockStep, account::Account, equal};
 use crate::{
@@ -39,7 +39,8 @@ pub(super) fn untouched(step: &BlockStep<'_>) -> Result<(), String> {
     }
 }
 
-/// The lists of usernames, locks, hashes and businesses are those of the wallets, and a wallet is found by its address.
+/// Checks that the lists of usernames, locks, hashes and businesses match the wallets, and that a wallet is found by its
+/// address.
 pub(super) fn indexes(step: &BlockStep<'_>) -> Result<(), String> {
     if !step.ends_round() {
         return Ok(());
@@ -88,7 +89,7 @@ impl Held {
     }
 }
 
-/// Two lists, in whatever order.
+/// Compares two lists without regard to order.
 fn same<T: Ord + Debug>(what: &str, mut listed: Vec<T>, mut held: Vec<T>) -> Result<(), String> {
     listed.sort();
     held.sort();

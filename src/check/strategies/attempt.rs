@@ -26,7 +26,7 @@ pub enum Attempt {
         min: u8,
         whole: bool,
     },
-    /// From the last such wallet, by the first `signers` of its participants.
+    /// A transfer from the last shared wallet, signed by the first `signers` of its participants.
     SpendTogether {
         to: usize,
         amount: u64,
@@ -117,7 +117,7 @@ pub fn attempt() -> impl Strategy<Value = Attempt> {
     prop_oneof![4 => money(), 4 => voting(), 3 => locks(), 5 => businesses(), 2 => keys()]
 }
 
-/// From nothing at all to twice what an account begins with.
+/// From one arktoshi to twice the initial balance of an account.
 fn amount() -> impl Strategy<Value = u64> + Clone {
     prop_oneof![1..1_000_000_000u64, 1..=Arktoshi::coins(2_000_000).value()]
 }

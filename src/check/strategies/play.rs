@@ -35,9 +35,9 @@ pub struct Play {
 /// The result of a stage.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// In the new block.
+    /// The transactions in the new block.
     pub forged: Vec<Arc<SignedTransaction>>,
-    /// Refused by the state before its place in the block, and why.
+    /// The transactions that the state before their place in the block refused, with the reasons.
     pub refused: Vec<(Arc<SignedTransaction>, ApplyError)>,
 }
 
@@ -84,7 +84,7 @@ impl Play {
     /// Goes back, tries everything in order, and forges a block of what fits.
     ///
     /// # Errors
-    /// The block of what fitted one by one was refused: the ledger contradicts itself.
+    /// The ledger refuses a block of transactions that it accepted one by one, and so contradicts itself.
     pub fn play(&mut self, stage: &Stage) -> Result<Outcome, BlockRejected> {
         for _ in 0..stage.back {
             self.tip = self.tip.parent().filter(|parent| parent.height().0 > 1).unwrap_or_else(|| self.tip.clone());
@@ -95,7 +95,8 @@ impl Play {
         let mut scratch = before.state.clone();
         for one in &stage.tries {
             let transaction = Arc::new(self.transaction(one, &scratch));
-            // Its wallet is registered in this very block, and a block asks the state before (Q21).
+            // This block registers its wallet, and signatures are checked against the state before the block
+            // (Q21).
             if waits && scratch.vouches_for(&transaction, CRYPTO) && !before.state.vouches_for(&transaction, CRYPTO) {
                 continue;
             }
@@ -170,7 +171,7 @@ impl Play {
         self.second(one, builder.sign(keys), state)
     }
 
-    /// With the second signature that the sender's wallet asks for, or one that it does not know.
+    /// Adds the second signature that the sender's wallet requires, or one by a wrong key.
     fn second(&self, one: &Try, transaction: SignedTransaction, state: &State) -> SignedTransaction {
         let wallet = state.wallet(&transaction.sender_address());
         if one.flaw == Some(Flaw::WrongSecondKey) {
@@ -211,7 +212,7 @@ impl Play {
             .finish()
     }
 
-    /// With nonce and fee, as the flaw wants them.
+    /// Builds a transaction with its nonce and fee, which the flaw may make wrong.
     fn complete(&self, one: &Try, sender: &PublicKey, state: &State) -> TransactionBuilder {
         let wallet = state.wallet(&sender.address(state.network_byte()));
         let nonce = wallet.map_or(0, |wallet| wallet.nonce.0);

@@ -1,4 +1,4 @@
-//! Networks, what goes wrong in them, and whole simulations.
+//! Strategies for networks, for faults in them, and for whole simulations.
 //!
 //! Each part is drawn by itself and shrinks by itself: towards few nodes, a quick network without a flaw, no fault, a short fault.
 //! Faults name the first nodes only, so that those of a small network fit a greater one.
@@ -43,8 +43,8 @@ pub fn simulations(delegates: RangeInclusive<u32>, rounds: u32) -> impl Strategy
     })
 }
 
-/// A network with this number of delegates and up to two relays: half of them quick and without a flaw, the others with what real networks
-/// have of latency, loss, doubled and overtaken messages and wrong clocks.
+/// A network with this number of delegates and up to two relays: half of them fast and without a flaw, the others with the latency, loss,
+/// duplicated and overtaken messages and wrong clocks of real networks.
 pub fn networks(delegates: RangeInclusive<u32>) -> impl Strategy<Value = NetworkSection> {
     let plain = Just(NetworkModel::default());
     let model = prop_oneof![1 => plain, 1 => models()];
@@ -77,7 +77,7 @@ pub fn models() -> impl Strategy<Value = NetworkModel> {
     )
 }
 
-/// Up to `most` faults among the first `nodes` nodes, which forge. All are over within `seconds`.
+/// Up to `most` faults among the first `nodes` nodes, which forge. All are over within `over` seconds.
 ///
 /// # Panics
 /// No node, or less than 16 seconds.
@@ -85,7 +85,7 @@ pub fn faults(nodes: u32, over: u32, most: usize) -> impl Strategy<Value = Vec<F
     prop::collection::vec(timed(misfortune(nodes), over), 0..=most)
 }
 
-/// Up to `most` behaviours against the protocol, of the first `nodes` nodes, whose delegates forge. All are over within `seconds`.
+/// Up to `most` behaviours against the protocol, of the first `nodes` nodes, whose delegates forge. All are over within `over` seconds.
 ///
 /// # Panics
 /// No node, or less than 16 seconds.

@@ -7,7 +7,7 @@ use rand::{
     seq::{IndexedRandom, SliceRandom},
 };
 
-/// Draws them.
+/// The generator of clients' actions.
 pub(super) struct Actions<'a> {
     draw: &'a mut Draw,
     delegates: u32,
@@ -19,7 +19,8 @@ pub(super) struct Actions<'a> {
 }
 
 impl<'a> Actions<'a> {
-    /// Stories that begin at heights up to `last`; in one network of four, half of them where a round ends.
+    /// Draws stories that begin at heights up to `last`. In one network of four, half of the stories begin where a
+    /// round ends.
     pub(super) fn new(draw: &'a mut Draw, network: &NetworkSection, last: u32) -> Self {
         let delegates = network.delegates + network.standby;
         let boundaries = if draw.random_ratio(1, 4) { near_boundary(network, last) } else { Vec::new() };
@@ -31,7 +32,7 @@ impl<'a> Actions<'a> {
         let mut actions = Vec::new();
         while actions.len() < count {
             let story = self.story();
-            // Stories share the making of actions, of which some say more than their deed has.
+            // Stories share the code that makes actions, so an action may have parameters that its deed lacks.
             actions.extend(story.into_iter().map(Action::without_idle));
         }
         actions.sort_by_key(|action| action.height);
@@ -171,7 +172,8 @@ impl<'a> Actions<'a> {
         actions
     }
 
-    /// Locked, then claimed or taken back: in time or not, by the right one or another, with the secret or another.
+    /// A lock that is then claimed or refunded: in time or not, by the right account or another, with the right
+    /// secret or another.
     fn lock(&mut self, start: u32, one: &str, two: &str, name: &str) -> Vec<Action> {
         let lasts = self.draw.random_range(0..=10);
         let lock = self.at(start, one, Deed::Lock);
@@ -218,7 +220,7 @@ impl<'a> Actions<'a> {
             let signers = match self.draw.random_range(0..8) {
                 0..=2 => Vec::new(),
                 3..=5 => self.owners(count, min),
-                // More than must.
+                // More than needed.
                 6 => self.owners(count, count),
                 // One of them twice.
                 _ => vec![0; usize::from(min.max(2))],
@@ -281,7 +283,7 @@ impl<'a> Actions<'a> {
         actions
     }
 
-    /// Many at once at one node, by few senders, some of them cheap.
+    /// Many transactions at once at one node, from two senders, some with low fees.
     fn batch(&mut self, start: u32, one: &str, two: &str) -> Vec<Action> {
         let node = self.draw.random_range(0..self.nodes);
         let count = self.draw.random_range(3..=25);

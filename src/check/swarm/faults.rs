@@ -18,7 +18,7 @@ use crate::{
 };
 use rand::{Rng, seq::IndexedRandom};
 
-/// Errors of a block that nothing shows but a block that has them: drawn twice as often as others.
+/// Errors that only a block with them can reveal. They are drawn twice as often as others.
 const SEEN_ALONE: [InvalidBlock; 5] = [
     InvalidBlock::Reward,
     InvalidBlock::Signature,
@@ -47,7 +47,7 @@ pub(super) fn faults(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> 
     faults.collect()
 }
 
-/// Begins and ends at any time in this number of slots.
+/// Makes a fault that begins and ends at any time within `slots` slots.
 fn at_any_time(draw: &mut Draw, kind: FaultKind, slots: u32, slot_s: u32) -> Fault {
     let over = slots.saturating_mul(slot_s);
     let last_begin = (u64::from(over) * 2 / 3).max(1) as u32;
@@ -56,10 +56,11 @@ fn at_any_time(draw: &mut Draw, kind: FaultKind, slots: u32, slot_s: u32) -> Fau
     fault(kind, Trigger::Seconds(from), until)
 }
 
-/// Begins when a chain is so high, at a time or with the block itself, and lasts up to two rounds.
+/// Makes a fault that begins when a chain reaches `height`, either at the expected time or with the block itself, and lasts up to
+/// two rounds.
 fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, network: &NetworkSection) -> Fault {
     let slot_s = network.block_time_s;
-    // As long as no slot is missed.
+    // The expected time of the height, if no slot is missed.
     let seconds = (height - 1).saturating_mul(slot_s);
     let until = f64::from(seconds) + f64::from(slot_s) * f64::from(draw.random_range(2..=2 * network.delegates));
     let at_time = kind.facts().is_over_at_once() || draw.random_ratio(1, 4);
@@ -88,7 +89,7 @@ fn some(draw: &mut Draw, of: u32) -> Vec<NodeRef> {
     picked.into_iter().map(NodeRef::Number).collect()
 }
 
-/// Something that goes wrong in a network; `rounds` are those in which it may.
+/// Draws the kind of a fault, for a run with faults in `rounds` rounds.
 pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> FaultKind {
     let (nodes, delegates) = (network.nodes(), network.delegates + network.standby);
     let all = some(draw, nodes);
@@ -100,7 +101,7 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
     let foreign: Vec<Kind> = strategy::kinds().into_iter().filter(|kind| kind.is_foreign).collect();
     match draw.random_range(0..37 + foreign.len() as u32) {
         0..=3 => {
-            // An even split among them, which is the hardest to mend.
+            // Half of the partitions split the nodes evenly, which is the hardest to heal.
             let half = draw.random_bool(0.5);
             let cut = if half { nodes / 2 } else { draw.random_range(1..=nodes - 1) };
             let group = Nodes::List((0..cut).map(NodeRef::Number).collect());

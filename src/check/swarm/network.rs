@@ -1,5 +1,4 @@
-//! The network that a run plays on: who is connected, how long messages take, what becomes of them, what clocks show, and
-//! what changes with height.
+//! The network of a run: connections, latencies, the fates of messages, clock errors, and changes with height.
 
 use super::Draw;
 use crate::{
@@ -41,8 +40,8 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
     let flaws = *[0, 0, 0, 1, 1, 2, 4].choose(draw).unwrap_or(&0);
     (0..flaws).for_each(|_| flaw(draw, &mut model, nodes));
     fit(&mut model, nodes);
-    // Sent once, a block does not come beyond the forger's own peers. Where all are peers, the copies that the reference
-    // sends are nine messages of ten, and show what can be seen without them.
+    // With `Gossip::Once`, a block does not get beyond the forger's own peers. In a mesh, the copies that the reference sends are nine
+    // of ten messages, and reveal nothing new.
     let once = model.topology == Topology::Mesh && draw.random_bool(0.75);
     let gossip = if once { Gossip::Once } else { Gossip::Reference };
     let reward = draw.random_ratio(2, 3).then_some(200_000_000);
@@ -54,7 +53,7 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
     network
 }
 
-/// Takes out what a file may not say: latencies of links that are not there, and one of all links beside regions.
+/// Removes settings that a file must not have: latencies of missing links, and a latency of all links beside regions.
 fn fit(model: &mut NetworkModel, nodes: u32) {
     let links = model.topology.links(nodes, SeedTree::new(1));
     let is_there = |(a, b): &(u32, u32)| links.connects(NodeId(*a), NodeId(*b));
@@ -64,7 +63,7 @@ fn fit(model: &mut NetworkModel, nodes: u32) {
     }
 }
 
-/// One thing that a network does not do as one would like, now and then to the extreme.
+/// Adds an imperfection to a network, sometimes an extreme one.
 fn flaw(draw: &mut Draw, model: &mut NetworkModel, nodes: u32) {
     match draw.random_range(0..9) {
         0 => model.latency.distribution = distribution(draw),
@@ -148,7 +147,7 @@ fn change(draw: &mut Draw, network: &mut NetworkSection) {
     }
 }
 
-/// The longest latency of a link, in milliseconds; of one that is drawn, four deviations above its middle.
+/// Returns the longest latency of a link, in milliseconds. For a drawn latency it is four deviations above the middle.
 fn slowest_ms(model: &NetworkModel) -> f64 {
     let slowest_of = |latency: &Latency| match latency.distribution {
         Distribution::Constant { ms } => ms,
@@ -166,7 +165,7 @@ fn slowest_ms(model: &NetworkModel) -> f64 {
     f64::from(overhead) + of_links.chain(far).chain([slowest_of(&model.latency)]).fold(0.0, f64::max)
 }
 
-/// The latency of Pareto's distribution that one of 31,574 exceeds, as of a normal distribution.
+/// Returns the latency of Pareto's distribution that one in 31,574 exceeds, like four deviations of a normal distribution.
 fn tail_ms(mean_ms: f64) -> f64 {
     mean_ms * 31_574_f64.powf(5.0 / mean_ms)
 }
@@ -202,8 +201,8 @@ pub(super) fn is_whole(model: &NetworkModel) -> bool {
         && slowest_ms(model) + late < f64::min(ANSWER_MS / 2.0, CONNECTING_MS / 6.0)
 }
 
-/// Time to connect, in milliseconds, which takes three round trips: where it may take longer, nodes that lost each other never meet
-/// again. Source: consensus.md 6.
+/// The time limit of a connection, in milliseconds, which takes three round trips. If it may take longer, nodes that lost each other
+/// never connect again. Source: consensus.md 6.
 const CONNECTING_MS: f64 = 2_000.0;
 /// Time to answer a ping before forging, in milliseconds. Source: consensus.md 2.2.
 const ANSWER_MS: f64 = 1_500.0;

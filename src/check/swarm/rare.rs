@@ -1,5 +1,5 @@
-//! Conditions that the other draws never reach. They come in few runs, and out of a stream of their own, so the other runs are what they
-//! were without them.
+//! Conditions that the other draws never reach. They occur in few runs, and are drawn from a stream of their own, so the other runs are
+//! the same as without them.
 
 use super::{Draw, set};
 use crate::{
@@ -8,10 +8,11 @@ use crate::{
 };
 use rand::{Rng, seq::IndexedRandom};
 
-/// One run of this number gets one of them.
+/// One run in this number gets one to three of them.
 const RARE_OF: u32 = 8;
 
-/// Adds one of them to the scenario of a seed, or none. Its actions are at heights up to `last`. The rules change only if they are drawn.
+/// Adds one to three of them to the scenario of a seed, or none. Its actions are at heights up to `last`. The rules change only if they
+/// are drawn.
 pub(super) fn add(seed: u64, scenario: &mut Scenario, last: u32, are_rules_drawn: bool) {
     let mut draw = SeedTree::new(seed).stream("swarm/rare");
     if !draw.random_ratio(1, RARE_OF) {
@@ -28,7 +29,7 @@ pub(super) fn add(seed: u64, scenario: &mut Scenario, last: u32, are_rules_drawn
         scenario.actions.extend(actions);
     }
     if are_rules_drawn {
-        // Small shares of a pool, and transfers that no node sends on.
+        // A low limit for each sender in a pool, and fees below which no node relays a transfer.
         let share = *[1, 2, 3, 5, 8_i64].choose(&mut draw).unwrap_or(&3);
         set(&mut scenario.rules, "pool.max_transactions_per_sender", share);
         if draw.random_bool(0.7) {
@@ -54,7 +55,7 @@ impl Rare<'_> {
         Action { height, node, by: by.to_owned(), does, ..Action::default() }
     }
 
-    /// A multisignature wallet that is registered is registered again: the first of these actions that does so, or a wallet of its own.
+    /// Registers a registered multisignature wallet again: the wallet of the first registration in `others`, or else one of its own.
     fn second_registration(&mut self, others: &[Action]) -> Vec<Action> {
         let first =
             others.iter().filter(|one| one.does == Deed::Share && one.wrong.is_none()).min_by_key(|one| one.height);
@@ -78,7 +79,7 @@ impl Rare<'_> {
         actions
     }
 
-    /// One account hands in many at one node, a few at each height.
+    /// One account submits many transactions at one node, a few at each height.
     fn many_of_one_sender(&mut self) -> Vec<Action> {
         let (node, by, to) = (self.draw.random_range(0..self.nodes), self.account(), self.account());
         let count = self.draw.random_range(4..=16);

@@ -9,7 +9,7 @@ use crate::{
 use std::sync::Arc;
 
 impl Seen {
-    /// A node's delegate has made a block, or another one that the node forges for.
+    /// Judges a block that a node made, for its own delegate or for another one.
     pub(super) fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, block: &Arc<Block>) {
         self.heard.hears(block);
         self.judge_disclosure(now, node, block);
@@ -27,7 +27,8 @@ impl Seen {
         }
     }
 
-    /// Holds the height that a block names against the heights at which its forger made blocks, where a rule of finality asks.
+    /// Compares the height that a block names with the heights at which its forger made blocks, where a rule of finality
+    /// requires the claim.
     fn judge_disclosure(&mut self, now: SimTime, node: NodeId, block: &Block) {
         let rules = self.tree.rules();
         if !rules.ledger.finality.asks_forgers() {

@@ -18,16 +18,16 @@ use std::{
     time::Duration,
 };
 
-/// Blocks taken in that are remembered at most.
+/// The largest number of applied blocks in memory.
 const TAKEN: usize = 512;
 
 /// The events of a pool and its node that prove causes.
 #[derive(Clone, Default)]
 pub(super) struct Losses {
-    /// The node has taken blocks back since the pool last began anew; they held these.
+    /// True if the node has reverted blocks since the pool last began anew. `reverted` contains their transactions.
     left: bool,
     reverted: BTreeMap<TransactionId, Arc<SignedTransaction>>,
-    /// The last two instants at which the pool told something, the latest first: it follows the chain when it is asked for something.
+    /// The last two instants of the pool's events, the latest first. A pool follows the chain whenever it gets a request.
     spoke: [Option<SimTime>; 2],
     /// The last block that the node refused, and when.
     refused: Option<(SimTime, BlockId)>,
@@ -48,7 +48,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Appends what can decide what is found from now on.
+    /// Appends the memory that can decide later findings.
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { left, reverted, spoke, refused, taken, requests, arrivals, came, over, request, cheapest, added } =
             self;
@@ -66,7 +66,7 @@ impl Losses {
         added.save(out);
     }
 
-    /// The node took in a block.
+    /// Records a block that the node applied.
     pub(super) fn takes(&mut self, now: SimTime, link: &Arc<Link>) {
         if link.block().transactions.is_empty() {
             return;
@@ -77,30 +77,30 @@ impl Losses {
         self.taken.push_back((now, link.clone()));
     }
 
-    /// The pool tells something.
+    /// Records the time of an event of the pool.
     pub(super) fn speaks(&mut self, now: SimTime) {
         if self.spoke[0] != Some(now) {
             self.spoke = [Some(now), self.spoke[0]];
         }
     }
 
-    /// The node refused a block.
+    /// Records a block that the node refused.
     pub(super) fn refuses(&mut self, now: SimTime, id: BlockId) {
         self.refused = Some((now, id));
     }
 
-    /// The node took a block back.
+    /// Records a block that the node reverted.
     pub(super) fn reverts(&mut self, link: &Link) {
         self.left = true;
         self.reverted.extend(link.block().transactions.iter().map(|one| (one.id(), one.clone())));
     }
 
-    /// The transactions of the blocks that the node has taken back since the pool last began anew.
+    /// Returns the transactions of the blocks that the node has reverted since the pool last began anew.
     pub(super) fn reverted(&self) -> &BTreeMap<TransactionId, Arc<SignedTransaction>> {
         &self.reverted
     }
 
-    /// The pool made room by dropping one; it held `held`.
+    /// Records that the pool, with `held` transactions, evicted one to make room.
     pub(super) fn makes_room(&mut self, now: SimTime, held: usize, one: &SignedTransaction) {
         if self.request.is_none_or(|(at, _)| at != now) {
             (self.request, self.cheapest, self.added) = (Some((now, held)), None, 0);
@@ -109,7 +109,7 @@ impl Losses {
         self.cheapest = Some(cheapest);
     }
 
-    /// The pool added these in one request.
+    /// Records the transactions that the pool added in one request.
     pub(super) fn adds(&mut self, added: &[Arc<SignedTransaction>]) {
         (self.requests, self.added) = (self.requests + 1, added.len());
         for one in added {
@@ -123,8 +123,8 @@ impl Losses {
         self.over = self.over.filter(|_| held > limit).map(|over| over.min(held));
     }
 
-    /// The pool began anew, with these, in the order in which they came. Returns the transactions of the blocks taken back
-    /// before, if that is why.
+    /// Records that the pool began anew with `kept`, in their order of arrival. Returns the transactions of the reverted blocks, if
+    /// a rollback is the reason.
     pub(super) fn begins_anew(
         &mut self,
         kept: &[Arc<SignedTransaction>],
@@ -143,7 +143,7 @@ impl Losses {
         came_back.filter(|_| of_rollback)
     }
 
-    /// The proof that a pool of this size is too large because it began anew so.
+    /// Returns the proof that a pool of this size is too large because it began anew above its limit.
     pub(super) fn size_proof(&self, held: usize) -> Result<String, String> {
         match self.over {
             Some(over) if held <= over => {
@@ -154,7 +154,8 @@ impl Losses {
         }
     }
 
-    /// The proof that these of one kind came before the pool could see them: in one request, or with reverted blocks.
+    /// Returns the proof that transactions of one kind arrived before the pool could see each other's: in one request, or with
+    /// reverted blocks.
     pub(super) fn request_proof(&self, ids: &[TransactionId]) -> Result<String, String> {
         let requests: BTreeSet<u64> = ids.iter().filter_map(|id| self.came.get(id)?.1).collect();
         match requests.len() {
@@ -198,7 +199,8 @@ impl Seen {
             .map_err(|why| format!("{} {} of {node}: {why}", lost.kind().name(), lost.id()))
     }
 
-    /// The node has just refused a block that holds it, or another of its sender. Source: consensus.md 8 Q4.
+    /// Returns the proof that the node has just refused a block with the transaction, or with another one of its sender. Source:
+    /// consensus.md 8 Q4.
     pub(super) fn refused_proof(&self, now: SimTime, known: &Node, lost: &SignedTransaction) -> Result<String, String> {
         let none = || "no block with it, or with one of its sender, was refused in the slot before".to_owned();
         let (_, id) = known.losses.refused.filter(|(at, _)| self.is_recent(now, *at)).ok_or_else(none)?;
@@ -211,7 +213,8 @@ impl Seen {
         Ok(format!("block {} took it along and was refused", block.id))
     }
 
-    /// The node's delegate is choosing, and the transaction does not fit in its turn. Source: consensus.md 2.3, 5.5.
+    /// Returns the proof that the node's delegate is choosing, and that the transaction does not fit in its turn. Source:
+    /// consensus.md 2.3, 5.5.
     fn chosen_proof(
         &self,
         now: SimTime,
@@ -248,8 +251,8 @@ impl Seen {
     }
 }
 
-/// Since the pool last told something, its node has taken in a block with another transaction of the sender, which the pool did not
-/// hold and whose nonce the pool had given away. Source: consensus.md 5.6.
+/// Returns the proof that, since the pool's last event, its node has applied a block with another transaction of the sender. The
+/// pool did not hold that transaction, and had given its nonce to another one. Source: consensus.md 5.6.
 fn taken_proof(losses: &Losses, gone: &[Arc<SignedTransaction>], lost: &SignedTransaction) -> Result<String, String> {
     let sender: Address = lost.sender_address();
     let own = || gone.iter().filter(|one| one.sender_address() == sender);

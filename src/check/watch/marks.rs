@@ -1,5 +1,5 @@
 //! The memory of a watch that affects its later findings: an exhaustive search merges two runs with equal marks. Every field is named,
-//! so that a new one has to be thought of here.
+//! so that a new one does not compile until it is considered here.
 
 use super::{Finding, Node, Seen};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use std::time::Duration;
 
 impl Seen {
-    /// Appends it, at the beginning of a slot.
+    /// Appends this memory, at the beginning of a slot.
     pub(in crate::check) fn mark(&self, now: SimTime, out: &mut Saver) {
         let Self {
             tree,
@@ -86,7 +86,7 @@ impl Node {
 }
 
 impl Finding {
-    /// Appends what makes it one with others.
+    /// Appends the signature, by which findings count as one.
     fn mark(&self, out: &mut Saver) {
         let signature = self.signature();
         signature.invariant.to_owned().save(out);

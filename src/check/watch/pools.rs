@@ -18,9 +18,9 @@ use std::{
 impl Seen {
     pub(super) fn pool_added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
         let known = &mut self.nodes[node.0 as usize];
-        // One that was added and gave way within one request is reported as given way first and as added after that.
+        // A transaction that was added and evicted within one request is first reported as evicted, and then as added.
         let evicted = std::mem::take(&mut known.evicted);
-        // A pool that begins anew tells of all that it takes up again as added.
+        // A pool that begins anew reports all transactions that it retains as added.
         let new = added.iter().filter(|one| !known.pending.contains_key(&one.id())).map(|one| one.id()).collect();
         let stays = added.iter().filter(|one| !evicted.contains(&one.id()));
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
@@ -39,7 +39,7 @@ impl Seen {
         }
     }
 
-    /// One gave way in a full pool.
+    /// Records a transaction that a full pool evicted.
     pub(super) fn pool_evicted(&mut self, now: SimTime, node: NodeId, one: &Arc<SignedTransaction>) {
         self.sometimes.count(conduct::FULL);
         let known = &mut self.nodes[node.0 as usize];
@@ -50,7 +50,7 @@ impl Seen {
 
     pub(super) fn pool_rejected(&mut self, now: SimTime, node: NodeId, rejected: &[PoolRejection]) {
         let evicted = std::mem::take(&mut self.nodes[node.0 as usize].evicted);
-        // Which of those that were refused made room is not told: the dearest may have.
+        // The events do not show for which refused transaction room was made. It may have been the one with the highest fee.
         let refused = rejected.iter().filter(|rejection| matches!(rejection.error, PoolError::Apply(_)));
         let dearest = refused.map(|rejection| rejection.transaction.fee()).max();
         for rejection in rejected {
@@ -77,7 +77,7 @@ impl Seen {
         known.removed.push(*id);
     }
 
-    /// An event of a pool comes.
+    /// Records the time of a pool's event.
     pub(super) fn pool_speaks(&mut self, now: SimTime, node: NodeId) {
         self.nodes[node.0 as usize].losses.speaks(now);
     }
@@ -107,8 +107,8 @@ impl Seen {
         self.judge_gone(now, node, &gone, beside, (&conduct::KEPT, cause), prove);
     }
 
-    /// Judges transactions that are gone: could one of them still be forged? The finding has a certificate if the loss of
-    /// each of these is proved.
+    /// Reports a finding if one of the transactions that are gone could still be forged. The finding has a certificate if the loss of each
+    /// such transaction is proved.
     fn judge_gone(
         &mut self,
         now: SimTime,
@@ -137,14 +137,14 @@ impl Seen {
             fits && !expired && tree.block_of(&tip, &one.id()).is_none() && !self.was_a_misfit(now, known, gone, one)
         };
         let proofs = gone.iter().filter(is_lost).map(|lost| (lost, prove(self, lost)));
-        // One that is not proved counts before all that are.
+        // An unproved loss takes precedence over proved ones.
         let Some((lost, certificate)) = proofs.min_by_key(|(_, certificate)| certificate.is_shown()) else { return };
         let what = format!("{} {} left the pool though it could still be forged", lost.kind().name(), lost.id());
         self.find_proved(conduct, (cause, certificate), now, Some(node), Some(&tip), what);
     }
 
-    /// Returns true if a transaction did not fit behind its sender's other pending ones on a block below the tip that the node took at the
-    /// instant at which the pool dropped it. The pool follows block by block, so it may drop it there.
+    /// Returns true if a transaction did not fit behind its sender's other pending ones after a block below the tip, which the node
+    /// applied at the instant of the drop. The pool follows block by block, so it may drop the transaction there.
     fn was_a_misfit(
         &self,
         now: SimTime,
@@ -207,13 +207,13 @@ impl Seen {
 
 /// The room in a pool that has begun anew.
 struct Room {
-    /// No dearer one has given way, where the pool is full and its transactions compete.
+    /// The highest fee at which a transaction had to give way. `None` if the pool is not full or its transactions do not compete.
     dearest: Option<Arktoshi>,
 }
 
 impl Room {
-    /// The room beside these transactions, of all that could be pending. Only a sender's last one gives way. So one had to if each sender
-    /// with pending ones had a last one that was no cheaper: that which is pending, or one that has given way.
+    /// Computes the room beside `kept`, of `all` that could be pending. Only a sender's last transaction gives way. So a transaction had
+    /// to give way if each sender with pending ones had a last one that was no cheaper, either still pending or already gone.
     fn of<'a>(
         tree: &BlockTree,
         kept: &BTreeMap<TransactionId, Arc<SignedTransaction>>,
@@ -283,7 +283,7 @@ fn broken_pool(
         for kind in ONE_OF_A_KIND {
             let of_kind = own.iter().filter(|one| one.kind() == kind);
             let alike: Vec<TransactionId> = of_kind.map(|one| one.id()).collect();
-            // A rollback that empties no pool brings one back beside another one that came later, each in its time.
+            // A rollback that does not empty the pool brings a transaction back beside a later one. Each was allowed at its time.
             let came_back = !tree.rules().pool.rollback_empties_pool && alike.iter().all(|one| !new.contains(one));
             if alike.len() > 1 && !came_back {
                 let what = format!("it holds {} of type {} of {sender}", alike.len(), kind.name());

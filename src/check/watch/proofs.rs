@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-/// Tips left that are remembered at most.
+/// The largest number of abandoned tips in memory.
 const LEFT: usize = 16;
 /// The largest number of seen blocks in memory, beside those that a node accepted.
 const HEARD: usize = 256;
@@ -35,7 +35,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// It took in a block on top of `before`.
+    /// Records a block that the node applied on top of `before`.
     pub(super) fn takes(&mut self, now: SimTime, tree: &BlockTree, before: &Arc<Link>, link: &Arc<Link>) {
         self.taken = Some(now);
         if link.round_end().is_some() || reward_above(tree, before) != reward_above(tree, link) {
@@ -43,7 +43,7 @@ impl Facts {
         }
     }
 
-    /// It left its chain, or a tip.
+    /// Records a tip that the node left.
     pub(super) fn leaves(&mut self, now: SimTime, tip: &Arc<Link>) {
         if self.left.len() == LEFT {
             self.left.pop_front();
@@ -51,7 +51,7 @@ impl Facts {
         self.left.push_back((now, tip.clone()));
     }
 
-    /// Appends what can decide what is found from now on: a tip that was left longer than a slot ago proves nothing any more.
+    /// Appends the memory that can decide later findings. A tip that was left longer than a slot ago proves nothing any more.
     pub(super) fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
         // The accepted blocks and the health of a node are used in the same instant only.
         let Self { left, taken: _, health: _ } = self;
@@ -59,7 +59,7 @@ impl Facts {
         left.save(out);
     }
 
-    /// A health check is over.
+    /// Records the result of a health check.
     pub(super) fn checks(&mut self, now: SimTime, peers: u32, forked: u32) {
         self.health = Some((now, peers, forked));
     }
@@ -78,12 +78,12 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// A node has accepted a block that no node had before.
+    /// Records an accepted block that no node had before.
     pub(super) fn takes(&mut self, link: &Arc<Link>) {
         self.taken.entry(link.height()).or_default().push(link.clone());
     }
 
-    /// A block has come to a node.
+    /// Records a block that came to a node.
     pub(super) fn hears(&mut self, block: &Arc<Block>) {
         if self.came.len() >= HEARD && !self.came.contains_key(&block.id) {
             self.came.shift_remove_index(0);
@@ -91,7 +91,7 @@ impl Heard {
         self.came.insert(block.id, block.clone());
     }
 
-    /// Appends the blocks. In which order they came decides which are forgotten, once there are many.
+    /// Appends the blocks. Once there are many, their order of arrival decides which are forgotten.
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { taken, came } = self;
         taken.save(out);
@@ -145,7 +145,7 @@ impl Seen {
         }
     }
 
-    /// The block that makes a rollback for double forging right. Source: consensus.md 3.6.
+    /// Returns the block that justifies a rollback for double forging. Source: consensus.md 3.6.
     fn rival_of(&self, from: &Arc<Link>) -> Result<String, String> {
         let (slots, applied) = (self.tree.slots(), self.tree.applied(from));
         let is_rival = |block: &&Arc<Block>| {
@@ -168,13 +168,13 @@ impl Seen {
         }
     }
 
-    /// The most blocks that a rollback may take off a chain.
+    /// Returns the largest number of blocks that a rollback may revert.
     fn deepest(&self, from: &Link) -> u32 {
         let above_genesis = from.height().0.saturating_sub(Height::GENESIS.0);
         self.tree.rules().node.rollback_max.min(above_genesis)
     }
 
-    /// A depth that the rules may draw. Source: consensus.md 3.5.
+    /// Returns the proof that the rules may draw the depth of a rollback. Source: consensus.md 3.5.
     fn drawn_depth(&self, node: NodeId, from: &Link, to: &Link) -> Result<String, String> {
         let (rules, depth) = (&self.tree.rules().node, from.height().0 - to.height().0);
         let (least, most) = (rules.random_rollback_min, rules.random_rollback_max.max(rules.random_rollback_min));
@@ -185,7 +185,8 @@ impl Seen {
         }
     }
 
-    /// A health check found the node forked, and the rollback ends where it should. Source: consensus.md 3.5, 8 Q17.
+    /// Returns the proof that a health check found the node forked, and that the rollback ends where it should. Source:
+    /// consensus.md 3.5, 8 Q17.
     fn health_proof(&self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>) -> Result<String, String> {
         let rules = &self.tree.rules().node;
         if !self.tree.rules().is_of_the_reference() {
@@ -258,7 +259,7 @@ impl Seen {
         }
     }
 
-    /// The block holds a hash that its chain has registered, or one hash twice.
+    /// Returns true if the block contains a hash that its chain has registered, or one hash twice.
     fn holds_registered(&self, node: &Node, block: &Block) -> bool {
         let (applied, mut own) = (self.tree.applied(&node.tip), BTreeSet::new());
         block.transactions.iter().any(|one| match one.asset() {
@@ -273,8 +274,8 @@ impl Seen {
         node.facts.left.iter().rev().filter(move |(at, _)| now.since(*at) <= slot).map(|(_, tip)| tip)
     }
 
-    /// The block ends a round after which too few delegates are left. The last block with resignations, this one or one below it,
-    /// respects the milestone that was in force there.
+    /// Returns the proof that the block ends a round after which too few delegates are left. The last block with resignations,
+    /// this one or one below it, respects the milestone that was in force there.
     fn too_few(
         &self,
         node: &Node,

@@ -29,11 +29,11 @@ use std::{
     time::Duration,
 };
 
-/// The file in the folder of findings that keeps a search.
+/// The name of the file that keeps a search, in the folder of findings.
 const FILE: &str = "exhaustive.json";
-/// Bytes it can have: a row for each state of a slot.
+/// The largest size of that file in bytes. It has a row for each state of a slot.
 const FILE_LIMIT: u64 = 1 << 30;
-/// Delegates of the network, if nothing else says how many.
+/// The default number of delegates.
 const DELEGATES: u32 = 4;
 
 /// The bounds of an exhaustive search.
@@ -68,7 +68,7 @@ pub struct Asked {
     apart: bool,
 }
 
-/// A word as files say it.
+/// Parses a word in the spelling of scenario files.
 fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|error| error.to_string())
 }
@@ -81,7 +81,7 @@ fn lateness(text: &str) -> Result<Span, String> {
     }
 }
 
-/// A value as files say it.
+/// Formats a value in the spelling of scenario files.
 fn said(value: impl Serialize) -> String {
     let value = serde_json::to_value(value).expect("it has a JSON");
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -108,7 +108,7 @@ impl Asked {
     }
 }
 
-/// The form of the file.
+/// The content of the file that keeps a search.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {
@@ -165,7 +165,7 @@ impl Check {
         }
     }
 
-    /// The scenario, or that of a network in which nothing happens.
+    /// The given scenario, or that of a network without faults and clients.
     fn explored_scenario(&self) -> Result<Scenario, Failure> {
         let mut scenario = match &self.scenario {
             Some(file) => {
@@ -199,7 +199,7 @@ impl Check {
         Ok(scenario)
     }
 
-    /// Plays all schedules. Returns why that ended before, where what was played could not be kept.
+    /// Plays all schedules. Also returns the failure that ended the search early, if its file could not be written.
     fn explore_all(&self, search: &Exhaustive<'_>, stop: &AtomicBool) -> Result<(Explored, Option<Failure>), Failure> {
         let guard = Guard::of(search);
         let kept = self.load_kept(&guard)?;
@@ -226,7 +226,7 @@ impl Check {
         Ok((explored, failed))
     }
 
-    /// A search that is over has nothing to go on with.
+    /// Deletes the file of a finished search, which has nothing to resume.
     fn forget_kept(&self) -> Result<(), Failure> {
         let path = self.out.join(FILE);
         match fs::remove_file(&path) {
@@ -255,7 +255,7 @@ impl Check {
         }
     }
 
-    /// Writes a scenario for each finding: small, as far as the budget goes.
+    /// Writes a scenario for each finding, minimised within the budget.
     fn write_shown(
         &self,
         explored: &Explored,
@@ -270,7 +270,7 @@ impl Check {
             let scenario = search.scenario_of(&shown.schedule);
             let finding = search.replay(&shown.schedule).into_iter().find(|finding| finding.signature() == *signature);
             let finding = finding.expect("a schedule shows again what it has shown");
-            // When the user no longer waits, the file is still played once.
+            // After an interrupt, the file is still played once.
             let (stop, budget) = if stop.load(Ordering::Relaxed) { (&waits, 0) } else { (stop, self.budget) };
             let minimiser = Minimiser { networks: &networks, budget, stop, base: Some(search.scenario) };
             let minimal = minimiser.minimise(&scenario, &finding, |tried, _| bar.set_position(tried as u64));
@@ -282,7 +282,7 @@ impl Check {
     }
 }
 
-/// Under another name first: a process that ends leaves the file before, or this one.
+/// Writes the file under another name first, so that a process that ends leaves either the earlier file or this one.
 fn write_kept(folder: &Path, form: &Form) -> Result<(), Failure> {
     let (path, fresh) = (folder.join(FILE), folder.join(format!("{FILE}.new")));
     let text = serde_json::to_vec(form).expect("it has a JSON");

@@ -33,7 +33,7 @@ impl Check {
         format!("{what}; {}", Self::rules_in_words(search))
     }
 
-    /// The way in which runs are drawn, as far as it decides how often a cause comes.
+    /// Describes how runs are drawn, as far as that decides the rate of a cause.
     pub(super) fn drawn(&self, search: &Search) -> String {
         let sizes = [("delegates", self.delegates), ("rounds", self.rounds)];
         let sizes = sizes.into_iter().filter_map(|(what, value)| Some(format!("; {what} {}", value?)));
@@ -42,7 +42,7 @@ impl Check {
             Modelled::Always => "; each held against the model",
             Modelled::Drawn => "; one of four quick and without flaws",
         };
-        // A file may be called in several ways.
+        // One file can have several paths.
         let name =
             self.scenario.as_ref().and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned());
         let what = name.unwrap_or_else(|| "networks as drawn".to_owned());
@@ -164,14 +164,14 @@ impl Check {
         text
     }
 
-    /// Runs that this process was to play, unless a time alone was given, or its folder holds others, too.
+    /// The number of runs for this process to play. `None` if only a time is given, or if the folder also holds other runs.
     pub(super) fn asked_of_part(&self, search: &Search, summary: &Summary) -> Option<u64> {
         let is_all = search.asks_for(&summary.done);
         let asked = self.runs_asked().filter(|_| is_all).map(|_| search.runs_of_part());
         asked.filter(|asked| summary.runs() <= *asked)
     }
 
-    /// Runs that were asked for, unless a time alone was.
+    /// The number of requested runs, or `None` if only a time is given.
     pub(super) fn runs_asked(&self) -> Option<u64> {
         self.runs.or(self.time.is_none().then_some(RUNS))
     }
@@ -256,7 +256,7 @@ impl Check {
 }
 
 impl Searched {
-    /// Findings whose file shows them no more, and that no run showed.
+    /// The findings that neither their file nor any run shows now.
     fn mended(&self) -> impl Iterator<Item = &Replayed> {
         let is_gone = |one: &&Replayed| {
             matches!(one.outcome, FileOutcome::Gone) && !self.summary.found.contains_key(&one.signature)
@@ -264,7 +264,7 @@ impl Searched {
         self.replayed.iter().filter(is_gone)
     }
 
-    /// The builds whose runs showed a finding, with their counts.
+    /// The counts of each other build whose runs showed a finding.
     fn played_by_others<'s>(&'s self, signature: &'s Signature) -> impl Iterator<Item = Count> + 's {
         let (database, place) = self.kept.as_ref().map(|(database, place)| (database, place)).unzip();
         let frame = place.and_then(|place| database?.frames.get(&place.frame));
@@ -280,7 +280,7 @@ impl Searched {
         usize::from(self.summary.found.contains_key(signature)) + self.played_by_others(signature).count()
     }
 
-    /// How often other builds showed it.
+    /// The counts of the other builds that showed a finding, in words.
     fn earlier_in_words(&self, signature: &Signature) -> String {
         let counts =
             self.played_by_others(signature).map(|Count { so, of }| format!("; {so} of {of} runs of another build"));
@@ -288,7 +288,7 @@ impl Searched {
     }
 }
 
-/// A share with as many digits as it takes to see rare ones.
+/// Formats a share in percent. A share below 0.1 % gets more digits.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
@@ -297,12 +297,12 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Runs in which each node was held against the model of an honest one.
+/// The number of runs that compared each node with the model of an honest one.
 fn modelled(search: &Search, summary: &Summary) -> u64 {
     search.frame.modelled_among(&summary.done)
 }
 
-/// Runs in which something of this name would have been found.
+/// The number of runs that judge this invariant.
 fn runs_that_judge(search: &Search, summary: &Summary, invariant: &str) -> u64 {
     if is_modelled(invariant) { modelled(search, summary) } else { summary.runs() }
 }

@@ -1,5 +1,5 @@
-//! The blocks of a node, by its public API: over HTTP/1.1, at a stated pace, within limits of time and size, and nowhere else than
-//! where it was asked to go.
+//! The blocks of a node, from its public API: over HTTP/1.1, at a stated pace, within limits of time and size, and without following
+//! redirects.
 
 use super::network_of;
 use crate::{
@@ -20,17 +20,17 @@ use tokio::{
     time::{Interval, MissedTickBehavior, interval, timeout},
 };
 
-/// Bytes of an answer.
+/// The largest size of an answer in bytes.
 const ANSWER_MAX: usize = 16 << 20;
-/// Blocks or transactions of a page, as many as the reference serves.
+/// The number of blocks or transactions on a page: the most that the reference serves.
 const PAGE: u32 = 100;
-/// Blocks to ask for without `--from`.
+/// The number of blocks to fetch without `--from`.
 const NEWEST: u32 = 1_000;
-/// Blocks of one observation.
+/// The largest number of blocks in one observation.
 const BLOCKS_MAX: u32 = 100_000;
-/// The height of a chain: that of a block each second for 68 years.
+/// The largest height of a chain: that of a block each second for 68 years.
 const HEIGHT_MAX: u32 = u32::MAX / 2;
-/// Transactions of a block: more than any milestone allows.
+/// The largest number of transactions in a block: more than any milestone allows.
 const TRANSACTIONS_MAX: u64 = 10_000;
 const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
@@ -99,19 +99,19 @@ pub struct Node {
     runtime: Runtime,
     host: String,
     port: u16,
-    /// Before `/blocks` and others.
+    /// The path before `/blocks` and the other routes.
     base: String,
     turns: Interval,
     timeout: Duration,
-    /// Bytes of answers that may still come.
+    /// The number of bytes that further answers may have in all.
     left: usize,
 }
 
 impl Node {
-    /// The node of an address: of its own, or of its API.
+    /// The node at an address, which may end in `/api`.
     ///
     /// # Errors
-    /// It is none of plain HTTP.
+    /// It is not an address of plain HTTP.
     pub fn at(url: &str, pace: &RequestPace) -> Result<Self, FetchError> {
         let uri: Uri = url.parse().map_err(|_| FetchError::NotHttp)?;
         match uri.scheme_str() {
@@ -138,19 +138,20 @@ impl Node {
         })
     }
 
-    /// The network that it tells.
+    /// Fetches the network of the node.
     ///
     /// # Errors
-    /// It tells none.
+    /// The node does not answer, or its answer describes no network.
     pub fn network(&mut self) -> Result<NetworkConfig, FetchError> {
         Ok(network_of(&self.get("/node/configuration/crypto")?)?)
     }
 
-    /// Asks for the blocks from a height to a height, their transactions, and, where they do not begin with genesis and no list is
-    /// given, the delegates of their rounds. Returns the height of a block that was there and is gone; those from it on are not shown.
+    /// Fetches the blocks of a range of heights with their transactions. If the range does not begin with genesis and no list of
+    /// delegates is given, it also fetches the delegates of the rounds. Returns the height of a block that disappeared meanwhile: the
+    /// blocks from this one on are missing.
     ///
     /// # Errors
-    /// An answer does not come, or is not one to the question.
+    /// An answer does not come, or does not fit the request.
     pub fn show(
         &mut self,
         tree: &BlockTree,
@@ -202,7 +203,7 @@ impl Node {
         Ok(from..=to)
     }
 
-    /// The blocks of a page that are asked for: each height once, the lowest first.
+    /// The requested blocks of a page: each height once, the lowest first.
     fn page(&mut self, path: &str, heights: &RangeInclusive<u32>, page: u32) -> Result<Vec<Value>, FetchError> {
         let list = self.list(path)?;
         let (first, mut blocks) = ((page - 1) * PAGE + 1, Vec::new());
@@ -229,7 +230,7 @@ impl Node {
 
     fn show_transactions(&mut self, block: &Value, claims: &mut Claims) -> Result<(), FetchError> {
         let count = block["numberOfTransactions"].as_u64().or(block["transactions"].as_u64()).unwrap_or_default();
-        // The judge reports an id that is none.
+        // The judge reports an invalid id.
         let id = block["id"].as_str().and_then(|id| id.parse::<BlockId>().ok());
         let Some(id) = id.filter(|_| count > 0 && block["height"] != Height::GENESIS.0) else { return Ok(()) };
         if count > TRANSACTIONS_MAX {
@@ -259,7 +260,7 @@ impl Node {
         Ok(())
     }
 
-    /// Some nodes tell nothing of old rounds. Then the turns in them are not judged.
+    /// Fetches the delegates of each round. Some nodes have no answer for old rounds, whose turns are then not judged.
     fn show_delegates(
         &mut self,
         tree: &BlockTree,
@@ -317,7 +318,7 @@ impl Node {
     }
 }
 
-/// One request over a connection of its own. `left` bytes may come.
+/// Sends one request over a connection of its own. The answer may have `left` bytes.
 async fn ask(stream: TcpStream, host: &str, path: &str, left: usize) -> Result<Bytes, Trouble> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let driven = tokio::spawn(async move {

@@ -6,7 +6,7 @@ use crate::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Lines of one kind; `--json` has all.
+/// The largest number of lines of one kind. `--json` prints all.
 const LINES: usize = 40;
 
 /// A bar over blocks, on a terminal only.

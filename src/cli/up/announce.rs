@@ -25,7 +25,7 @@ use std::{
 pub struct Announcer {
     printer: Printer,
     json: bool,
-    /// No line a block.
+    /// Blocks are counted and not printed.
     quiet: bool,
     node: NodeId,
     tree: Arc<BlockTree>,
@@ -41,7 +41,7 @@ struct OfScenario {
     description: String,
     notes: Vec<String>,
     rounds: u32,
-    /// The height of the last of them.
+    /// The height of the last round's last block.
     last: Height,
 }
 
@@ -52,13 +52,13 @@ impl Announcer {
         Self { printer, json, quiet: false, node, tree, blocks: Arc::default(), scenario: None, early }
     }
 
-    /// Counts blocks, and prints them if it is not quiet.
+    /// Sets whether blocks are only counted and not printed.
     #[must_use]
     pub fn quiet(self, quiet: bool) -> Self {
         Self { quiet, ..self }
     }
 
-    /// Tells of the scenario as well, and when its last round is over.
+    /// Also announces the scenario and the end of its last round.
     #[must_use]
     pub fn of_scenario(self, file: &Path, scenario: &Scenario, seeds: SeedTree, was_modelled: bool) -> Self {
         let mut notes = scenario.notes(Some(seeds));
@@ -75,7 +75,7 @@ impl Announcer {
         Self { scenario: Some(Arc::new(of)), ..self }
     }
 
-    /// The network is up: all a developer needs to use it, and the same for programs.
+    /// Announces that the network is up, with all that a developer needs to use it. Returns the same as JSON for programs.
     pub fn ready(
         &self,
         network: &UpNetwork,
@@ -95,7 +95,7 @@ impl Announcer {
         ready
     }
 
-    /// Prints a line, once the network is up.
+    /// Prints a line, or retains it until the network is up.
     fn tell(&self, line: String) {
         match &mut *self.early.lock().expect("no one panics while holding it") {
             Some(early) => early.push(line),
@@ -139,7 +139,7 @@ impl Announcer {
         self.printer.line(lines.join("\n"));
     }
 
-    /// The network has stopped at this instant; `None` if it broke off.
+    /// Announces that the network has stopped at this instant, or that it broke off if `at` is `None`.
     pub fn stopped(&self, at: Option<SimTime>) {
         let blocks = self.blocks.load(Ordering::Relaxed);
         let at = at.map(|at| at.seconds());
@@ -375,7 +375,7 @@ fn pace_in_words(pace: Pace) -> String {
     }
 }
 
-/// Whole coins with thousands separated, and what is left after the point.
+/// Formats an amount in coins: thousands are separated, and a fraction follows the point.
 fn coins(arktoshi: u64) -> String {
     let digits = (arktoshi / 100_000_000).to_string();
     let mut grouped = String::new();

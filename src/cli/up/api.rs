@@ -113,7 +113,7 @@ pub struct ApiOptions {
     webhook_timeout: u32,
 }
 
-/// Coins, with up to eight digits after the point.
+/// Parses an amount in coins, with up to eight digits after the point.
 fn parse_coins(text: &str) -> Result<Arktoshi, String> {
     let wrong = || format!("'{text}' is no amount: give coins such as 10 or 0.5, up to 1000000");
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
@@ -135,14 +135,14 @@ enum LabMode {
     Token,
 }
 
-/// Ports that are ours, one for each node that is served.
+/// The ports that this process listens on, one for each served node.
 pub struct Ports(Vec<Listener>);
 
 /// The served nodes, ready to receive events.
 pub struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
-    /// The settings of webhooks that are no node's of these.
+    /// The settings of webhooks on networks beside the testnet.
     apart: WebhookSettings,
     settings: Settings,
     board: LabBoard,
@@ -161,10 +161,10 @@ struct ServedNode {
 }
 
 impl ApiOptions {
-    /// Takes the ports, before anything else costs time; port 0 takes any free ones.
+    /// Listens on the ports, before anything else costs time. Port 0 takes any free ones.
     ///
     /// # Errors
-    /// One of them cannot be had.
+    /// A port is in use or not allowed, or there are too few of them above `first`.
     pub fn listen(&self, host: IpAddr, first: u16) -> Result<Ports, Failure> {
         let last = u32::from(first) + u32::from(self.api_nodes) - 1;
         if first > 0 && last > u32::from(u16::MAX) {
@@ -182,7 +182,7 @@ impl ApiOptions {
     /// The clients that `/lab` answers.
     ///
     /// # Errors
-    /// The token cannot be read, is none, or is given without being used.
+    /// The token cannot be read, is invalid, or is given without being used.
     fn lab(&self) -> Result<LabAccess, Failure> {
         match (self.lab, &self.lab_token) {
             (LabMode::Off, None) => Ok(LabAccess::Off),
@@ -208,7 +208,7 @@ impl ApiOptions {
         }
     }
 
-    /// The nodes to serve, with the observers that tell them what happens. The first node's log is also printed.
+    /// Returns the nodes to serve, with the observers that report events to them. The first node's log is also printed.
     ///
     /// # Errors
     /// The network has fewer nodes, or stored webhooks cannot be read.
@@ -226,7 +226,7 @@ impl ApiOptions {
             return Err(Failure::usage(format!("--api-nodes {asked}: the network has {there} nodes")));
         }
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
-        // All listen on the same address.
+        // All listeners have the same address.
         let apart = match listeners.first() {
             Some(listener) => self.webhook_reach(listener),
             None => WebhookSettings::default(),
@@ -280,7 +280,7 @@ impl ApiOptions {
         WebhookSettings { data, report, chaos: Some(chaos.clone()), ..self.webhook_reach(listener) }
     }
 
-    /// Where webhooks may be posted, and for how long.
+    /// The allowed targets of webhooks and the time limit of a post.
     fn webhook_reach(&self, listener: &Listener) -> WebhookSettings {
         let is_private = listener.local_address().ip().is_loopback();
         let default = || if is_private { Targets::loopback() } else { Targets::none() };
@@ -292,7 +292,7 @@ impl ApiOptions {
     }
 }
 
-/// Writes lines of a node's log, at the instant it has come to.
+/// Returns a function that writes a line to a node's log, at the node's current instant.
 fn report(view: &View, log: &LogWriter) -> Report {
     let (log, view) = (log.clone(), view.clone());
     Arc::new(move |line| log.write(view.now(), "INFO", line.to_owned()))
@@ -307,7 +307,7 @@ pub struct WebhooksBeside {
 }
 
 impl ServedNodes {
-    /// Hosts the webhooks of networks beside this one, with the settings of these.
+    /// Returns the host for webhooks of networks beside this one, with the settings of the testnet.
     pub fn webhooks_beside(&self) -> WebhooksBeside {
         WebhooksBeside { hosts: self.thread.hosts(), settings: self.apart.clone() }
     }
@@ -317,12 +317,12 @@ impl ServedNodes {
         self.nodes.iter().map(|node| node.listener.local_address()).collect()
     }
 
-    /// The past of the run that they show, which is about to begin.
+    /// The past of the run, which is about to begin.
     pub fn past(&self) -> Past<Observed> {
         self.views.past().clone()
     }
 
-    /// Makes the servers, which pay from these accounts; the threads of the webhooks stay behind, to be stopped after them.
+    /// Makes the servers, which pay from `funds`. Also returns the thread of the webhooks, to be stopped after the servers.
     pub fn start(
         self,
         live: &LiveHandle,
@@ -362,7 +362,7 @@ impl ServedNodes {
     }
 }
 
-/// Has the API write snapshots of a session.
+/// Returns the function with which the API writes snapshots of a session.
 pub fn write_state(session: Session) -> WriteState {
     Arc::new(move |info, history| {
         state::write(&session, info, history).map_err(|why| match why {
@@ -372,7 +372,7 @@ pub fn write_state(session: Session) -> WriteState {
     })
 }
 
-/// Tells the API what a session has recorded so far.
+/// Returns the function with which the API reads the recording of a session so far.
 pub fn recording(kept: KeptSession) -> Recording {
     Arc::new(move |now, delivered| {
         let so_far = kept.so_far(now, delivered).map_err(|why| ApiError::Conflict(why.to_string()))?;
@@ -385,7 +385,7 @@ pub fn recording(kept: KeptSession) -> Recording {
     })
 }
 
-/// Answers on the API's own threads until `stopped` says so: the simulation never waits for a client.
+/// Serves on the API's own threads until `stopped` is true. The simulation never waits for a client.
 ///
 /// # Errors
 /// A server cannot run.
@@ -396,7 +396,7 @@ pub fn serve(servers: Vec<Server>, stopped: &watch::Receiver<bool>) -> Result<()
         let serving = servers.into_iter().map(|server| {
             let mut stopped = stopped.clone();
             tokio::spawn(server.serve(async move {
-                // An error means the sender is gone, which is as good a reason to stop.
+                // An error means that the sender is gone, and the server stops as well.
                 let _stop = stopped.wait_for(|stopped| *stopped).await;
             }))
         });

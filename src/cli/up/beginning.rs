@@ -1,4 +1,4 @@
-//! The beginning of a testnet: by the options, or where a snapshot was taken.
+//! The beginning of a testnet: from the options, or from a snapshot.
 
 use super::{
     Start, Up,
@@ -23,10 +23,10 @@ use std::{
 /// The network, and the run that it begins.
 pub struct Beginning {
     pub network: UpNetwork,
-    /// Signatures were to be modelled.
+    /// True if the scenario asks for modelled signatures.
     pub was_modelled: bool,
     pub plan: Plan,
-    /// The same, for files.
+    /// The description of the same run for files.
     pub session: Session,
     /// The moment from which the run goes on, if that is not its first instant.
     pub arrived: Option<Arrived>,
@@ -36,7 +36,7 @@ impl Beginning {
     /// A beginning at a snapshot. The observers in `watching` see all earlier events.
     ///
     /// # Errors
-    /// The file is none of a snapshot, is damaged, or its network is not there any more.
+    /// The file is not a snapshot, is damaged, or its network no longer exists.
     pub fn from_file(file: &Path, watching: Vec<Box<dyn Observer>>) -> Result<Self, Failure> {
         let wrong = |why| Failure::usage(format!("--from {why}"));
         let state = StateFile::open(file).map_err(wrong)?;
@@ -49,7 +49,7 @@ impl Beginning {
 }
 
 impl Up {
-    /// By the options.
+    /// The beginning that the options describe.
     ///
     /// # Errors
     /// A file cannot be read or understood, or options do not fit together.
@@ -61,7 +61,7 @@ impl Up {
         Ok(Beginning { network, was_modelled, plan, session, arrived: None })
     }
 
-    /// The network of the options, and whether signatures were to be modelled on it.
+    /// The network of the options, and true if its scenario asks for modelled signatures.
     fn network(&self) -> Result<(UpNetwork, bool), Failure> {
         let secrets = self.secrets.as_deref().map(Secrets::load).transpose()?;
         let scenario = match &self.scenario {
@@ -91,7 +91,7 @@ impl Up {
         })
     }
 
-    /// The network begins in the slot asked for, or in the one after `tip` if that is later.
+    /// Returns a plan that begins in the requested slot, or in the slot after `tip` if that is later.
     fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Plan {
         let slots = network.tree.slots();
         let slot = match self.start {

@@ -24,9 +24,9 @@ use std::{
 };
 use tokio::runtime::Handle;
 
-/// Networks whose keys and genesis are at hand: tests mostly ask for the same one.
+/// The number of networks whose keys and genesis are cached: tests mostly ask for the same one.
 const REMEMBERED: usize = 8;
-/// Nodes of a chain.
+/// The largest number of nodes of a chain.
 const NODES_MAX: u32 = 300;
 
 /// The maker of chains.
@@ -35,13 +35,13 @@ struct Maker {
     runtime: Handle,
     /// Hosts their webhooks.
     webhooks: WebhooksBeside,
-    /// The seed of the testnet beside them, the default of a chain.
+    /// The seed of the testnet, which is the default of a chain.
     seed: u64,
-    /// Its beginning, for the files that a loaded network came from.
+    /// The beginning of the testnet. It names the files of a loaded network.
     session: Session,
     scenario: Scenario,
     testnet: Testnet,
-    /// Seeds and scenarios with their networks, the last used last.
+    /// The cached networks with their seeds and scenarios, the last used one last.
     remembered: Mutex<VecDeque<(u64, String, Testnet)>>,
 }
 
@@ -85,7 +85,7 @@ impl Maker {
         }
     }
 
-    /// The files that the testnet's own scenario names: a wish may leave them, and name no others.
+    /// The files that the testnet's own scenario names. A wish may keep these names and use no others.
     fn files(&self) -> Vec<&str> {
         let named = self.scenario.workloads.iter().filter_map(|workload| match &workload.kind {
             WorkloadKind::Chain(chain) => Some(&*chain.file),
@@ -94,7 +94,7 @@ impl Maker {
         named.collect()
     }
 
-    /// The keys and the genesis of a network; those of the testnet itself, if that is what is asked for.
+    /// The keys and the genesis of a network. For the testnet's own scenario and seed, those of the testnet.
     fn testnet(&self, seed: u64, scenario: &Scenario) -> Testnet {
         let is_loaded = self.testnet.accounts.is_empty();
         if *scenario == self.scenario && (seed == self.seed || is_loaded) {

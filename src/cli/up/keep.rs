@@ -1,4 +1,4 @@
-//! A testnet that is kept in a folder, and goes on from there.
+//! A testnet that is stored in a folder and continues from there.
 
 use super::beginning::Beginning;
 use crate::{
@@ -45,11 +45,11 @@ pub struct Keep {
 pub struct Kept {
     path: PathBuf,
     pub writer: FolderWriter,
-    /// The place of the log before which all came in before this process; `None` if it began the testnet.
+    /// The position in the log up to which earlier processes wrote it. `None` if this process began the testnet.
     earlier: Option<LogPlace>,
-    /// The pace that a client set before.
+    /// The pace that a client of an earlier process set.
     pub pace: Option<Pace>,
-    /// The events that no webhook has heard of, and the numbers of all.
+    /// The events that were not yet posted to webhooks, and the numbers of all events.
     pub heard: Rehearing,
     digest: TraceDigest,
     every: u32,
@@ -61,7 +61,7 @@ impl Keep {
     /// Claims the folder, which no other process may have.
     ///
     /// # Errors
-    /// It cannot be used, another process has it, or it holds what is neither a file nor a folder.
+    /// The folder cannot be used, another process has it, or it holds something that is neither a file nor a folder.
     pub fn claim(&self) -> Result<Option<DataDir>, Failure> {
         let data = self.data_dir.as_deref().map(DataDir::open).transpose();
         let data = data.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
@@ -126,7 +126,7 @@ impl Keep {
 }
 
 impl Kept {
-    /// Takes checkpoints of the testnet, which goes on now.
+    /// Returns the writer of checkpoints for the running testnet.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -137,16 +137,16 @@ impl Kept {
         checkpoints.map_err(|why| Failure::usage(format!("--data-dir {}: {why}", self.path.display())))
     }
 
-    /// The session, which goes on after what is in the folder; `None` if it begins in this process.
+    /// The session that continues the one in the folder. `None` if the session begins in this process.
     pub fn session(&self, session: &Session) -> Option<KeptSession> {
         let until = self.earlier?;
         Some(KeptSession::after(session, self.writer.inputs(), until, self.digest.clone()))
     }
 
-    /// Says, once the testnet has stopped, whether all of it is in the folder.
+    /// Checks, once the testnet has stopped, that all of it is in the folder.
     ///
     /// # Errors
-    /// It is not.
+    /// Something could not be written.
     pub fn outcome(&self) -> Result<(), Failure> {
         let written = self.writer.outcome();
         written.map_err(|why| {
@@ -158,7 +158,7 @@ impl Kept {
     }
 }
 
-/// The observers of a testnet beside its moment.
+/// The observers whose state a checkpoint holds beside the moment.
 fn beside(digest: &TraceDigest, heard: &Rehearing) -> Beside {
     let (numbers, going_on) = (heard.numbers(), heard.clone());
     Beside {
@@ -168,7 +168,7 @@ fn beside(digest: &TraceDigest, heard: &Rehearing) -> Beside {
     }
 }
 
-/// A folder that cannot be written to now, such as one on a full disk.
+/// The failure of a folder that cannot be written to, such as one on a full disk.
 fn unwritten(why: FolderError) -> Failure {
     Failure::broken(format!("--data-dir {why}"))
 }

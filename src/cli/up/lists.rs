@@ -1,4 +1,4 @@
-//! The lists of what has settled of a testnet in a folder.
+//! The lists of a testnet's settled blocks and transactions, in its folder.
 
 use super::progress::Progress;
 use crate::{
@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc};
 /// The number of blocks from which progress is reported without a terminal on standard error: some seconds of work.
 const MANY_BLOCKS: u64 = 100_000;
 
-/// Opens the lists of the testnet in a folder, and tells how far it is where they are made again.
+/// Opens the lists of the testnet in a folder. Reports progress if they are rebuilt.
 ///
 /// # Errors
 /// They cannot be read or written.

@@ -1,4 +1,4 @@
-//! The network `dposlab up` runs: what a scenario says, generated from a seed, or loaded from a folder.
+//! The network that `dposlab up` runs: generated from a scenario and a seed, or loaded from a folder.
 
 use super::progress::Progress;
 use crate::{
@@ -43,9 +43,9 @@ pub struct Secrets {
     secrets: Vec<String>,
 }
 
-/// The scenario of `up` if no file is given: `delegates` delegates on the default network. Where blocks go straight to everybody, so do
-/// transactions, and they are taken in the order of their nonces: what one node accepted, the next forger knows. Nodes that lost each
-/// other meet again, so a partition ends when its fault does.
+/// The scenario of `up` if no file is given: `delegates` delegates on the default network. With [`Gossip::Once`], transactions also go
+/// straight to all nodes and are accepted in the order of their nonces, so the next forger knows each accepted transaction. Nodes
+/// reconnect to peers that they lost, so a partition ends when its fault does.
 ///
 /// # Errors
 /// A value does not fit.
@@ -59,8 +59,8 @@ pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenari
     Scenario::parse_with(&text, Path::new("dposlab up"), set)
 }
 
-/// The scenario as it can run live and be recorded: clients sign really, so everybody does, and files that are read when
-/// it is played are found from anywhere. Says whether signatures were to be modelled.
+/// Changes a scenario so that it can run live and be recorded. All signatures are real, because clients sign really. Paths of files
+/// that are read during the run are absolute. Also returns true if the scenario asked for modelled signatures.
 pub fn made_live(mut scenario: Scenario) -> (Scenario, bool) {
     let was_modelled = scenario.crypto == CryptoMode::Modelled;
     if was_modelled {
@@ -87,7 +87,7 @@ impl Secrets {
         Self::parse(&text, file)
     }
 
-    /// [`Secrets::load`] of what was read; `file` is named in errors.
+    /// Parses the text of such a file. Errors name `file`.
     ///
     /// # Errors
     /// As [`Secrets::load`].
@@ -107,7 +107,7 @@ impl Secrets {
         Ok(Self { secrets })
     }
 
-    /// The number of nodes: one for each delegate that forges; or a single one, on which none does.
+    /// The number of nodes: one for each forging delegate, or one node without a delegate.
     pub fn nodes(&self) -> u32 {
         u32::try_from(self.secrets.len()).unwrap_or(u32::MAX).max(1)
     }
@@ -124,11 +124,11 @@ impl UpNetwork {
         Ok(Self { scenario, testnet, tree, seeds })
     }
 
-    /// The network of a folder, with the delegates of a file of passphrases, which is named in errors.
+    /// The network of a folder, with the delegates of a file of passphrases. Errors name `file`.
     ///
     /// # Errors
-    /// A file cannot be read or understood, a passphrase is no delegate's, or the scenario asks for what a loaded network
-    /// has not.
+    /// A file cannot be read or understood, a passphrase belongs to no delegate, or the scenario asks for something that a loaded
+    /// network does not have.
     pub fn load(
         dir: &Path,
         secrets: Secrets,
@@ -140,7 +140,7 @@ impl UpNetwork {
         Self::of(config, dir, secrets, file, scenario, seeds)
     }
 
-    /// [`UpNetwork::load`] of what was read; `dir` is named in errors.
+    /// As [`UpNetwork::load`], with a configuration that is already read. Errors name `dir`.
     ///
     /// # Errors
     /// As [`UpNetwork::load`].
@@ -180,7 +180,7 @@ impl UpNetwork {
         Ok(Self { scenario, testnet: Testnet::loaded(config, delegates), tree, seeds })
     }
 
-    /// Puts the blocks of a file on top of genesis, and answers the last. Standard error tells how far it is.
+    /// Imports the blocks of a file on top of genesis and returns the last. Reports its progress on standard error.
     ///
     /// # Errors
     /// The file cannot be read, or holds a block that cannot follow: the line and the reason are named.
@@ -189,7 +189,7 @@ impl UpNetwork {
         let unreadable = |why| Failure::usage(format!("--chain {name}: cannot be read: {why}"));
         let bytes = fs::metadata(file).map_or(0, |found| found.len());
         let mut broken = None;
-        // Some lines in memory at a time: a chain may be larger than the memory.
+        // Only some lines are in memory at a time: a chain may be larger than the memory.
         let lines = files::Lines::open(file).map_err(unreadable)?.map_while(|line| match line {
             Ok(line) => Some(line),
             Err(why) => {
@@ -209,7 +209,7 @@ impl UpNetwork {
         }
     }
 
-    /// A run of the scenario that begins on a chain, with a slot after its end.
+    /// The plan of a run that begins on the chain of `tip`, in a slot after that block.
     pub fn plan(&self, tip: Arc<Link>, first: Slot) -> Plan {
         self.scenario.plan_on(&self.testnet, self.tree.clone(), tip, first, self.seeds)
     }

@@ -1,5 +1,5 @@
-//! Open files: enough for all connections, and some that clients cannot take from the testnet. Without them a kept testnet could
-//! not open the next file of its log, and would end because of its clients.
+//! The limit of open files: enough for all connections, and a reserve that clients cannot exhaust. Without the reserve, clients
+//! could end a testnet with a folder, because it could not open the next file of its log.
 
 use crate::cli::output::aside;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -7,8 +7,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Files beside the connections. An idle testnet with a folder has 31 open; posts of webhooks, new segments and lists take more.
 const OWN: u64 = 128;
 
-/// The connections that each of `servers` servers may have. Raises the limit of this process to what they need, as far as the system
-/// lets it. If that does not suffice, fewer are allowed, and standard error tells so.
+/// The number of connections that each of `servers` servers may have. Raises the limit of this process as far as they need it and the
+/// system allows it. If that does not suffice, returns fewer and reports it on standard error.
 pub fn connections_that_fit(asked: u32, servers: u16) -> u32 {
     let wanted = u64::from(asked) * u64::from(servers) + OWN;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -28,7 +28,7 @@ pub fn connections_that_fit(asked: u32, servers: u16) -> u32 {
     fitting
 }
 
-/// Half of the files at most are kept from the connections, and one connection is always allowed.
+/// The number of connections per server. At most half of the files are reserved, and one connection is always allowed.
 fn fitting(allowed: u64, asked: u32, servers: u16) -> u32 {
     let left = allowed - OWN.min(allowed / 2);
     u32::try_from(left / u64::from(servers)).unwrap_or(u32::MAX).clamp(1, asked)

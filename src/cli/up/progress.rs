@@ -3,12 +3,12 @@
 use crate::{cli::output::aside, protocol::Height};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The progress of some work. The bar is gone when it is dropped.
+/// The progress of some work. Dropping it removes the bar.
 pub struct Progress {
     total: u64,
-    /// Less work than this prints no lines: it takes a few seconds at most.
+    /// The least total for which lines are printed. Less work takes a few seconds at most.
     long: u64,
-    /// Printed so far.
+    /// The number of tenths printed so far.
     tenths: u64,
     bar: ProgressBar,
 }
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// The percentage to print a line of now; `None` if there is none to print.
+    /// The percentage to print now, or `None` if no line is due.
     fn next_line(&mut self, done: u64) -> Option<u64> {
         let tenths = (done * 10).checked_div(self.total).unwrap_or_default().min(10);
         let is_new = self.total >= self.long && tenths > self.tenths;

@@ -1,4 +1,4 @@
-//! The file by which scripts know that a testnet is ready, and how to use it.
+//! The file that tells scripts that a testnet is ready, and how to use it.
 
 use crate::{
     cli::Failure,
@@ -14,16 +14,16 @@ use std::{
 /// A file that is there from the moment the API answers until the testnet stops.
 pub struct ReadyFile {
     path: PathBuf,
-    /// The file that is written before it takes the name, and the text once it is written.
+    /// The file that is written first and then renamed to `path`.
     partial: PathBuf,
     written: Option<String>,
 }
 
 impl ReadyFile {
-    /// Takes the place, so that no reader believes a file that an earlier testnet has left there.
+    /// Claims the path. Removes a file that an earlier testnet has left there, so that no reader believes it.
     ///
     /// # Errors
-    /// There is something else than a ready file, or nothing can be written there.
+    /// The path holds something else than a ready file, or cannot be written to.
     pub fn claim(path: &Path) -> Result<Self, Failure> {
         let wrong = |why: String| Failure::usage(format!("--ready-file {}: {why}", path.display()));
         let path = std::path::absolute(path).map_err(|why| wrong(why.to_string()))?;
@@ -46,7 +46,7 @@ impl ReadyFile {
         Ok(Self { path, partial, written: None })
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes the file, whole or not at all.
     ///
     /// # Errors
     /// It cannot be written.
@@ -61,7 +61,7 @@ impl ReadyFile {
     fn remove(&self) -> io::Result<()> {
         match &self.written {
             None => fs::remove_file(&self.partial),
-            // Another testnet may have taken the place.
+            // The file may belong to another testnet by now.
             Some(written) if fs::read_to_string(&self.path)? == *written => fs::remove_file(&self.path),
             Some(_) => Ok(()),
         }
@@ -70,7 +70,7 @@ impl ReadyFile {
 
 impl Drop for ReadyFile {
     fn drop(&mut self) {
-        // Another program has removed it, which is as good.
+        // An error is fine: another program has already removed the file.
         let _gone_already = self.remove();
     }
 }

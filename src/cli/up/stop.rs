@@ -8,8 +8,8 @@
 //!                                      └──► there is no run yet ──► the process ends at once
 //! ```
 //!
-//! A chain that is imported, or a folder that is played again, may take minutes before there is a run. By then no client has seen
-//! anything of it, so there is nothing to end in order.
+//! Importing a chain or replaying a folder may take minutes before there is a run. Until then no client has seen anything of the
+//! run, so there is nothing to end in order.
 
 use crate::{
     cli::{
@@ -30,22 +30,22 @@ use std::{
 /// The longest time that a testnet may take to stop.
 const STOP_SECONDS: u32 = 3;
 
-/// The causes that end a testnet. Listened for from the beginning of the process.
+/// The causes that end a testnet. The process listens for them from its beginning.
 pub struct Interrupts {
     run: Arc<Mutex<Told>>,
 }
 
-/// The channel that tells of the end of the process.
+/// The receiver of a request to stop.
 enum Told {
-    /// No testnet yet: the process ends.
+    /// There is no testnet yet, and the process ends.
     Beginning,
-    /// A run that stops.
+    /// The run to stop.
     Run(LiveHandle),
 }
 
 impl Interrupts {
-    /// Listens. Until [`Interrupts::stop`] names a run, whatever comes ends the process. All of it is done by a thread that
-    /// does nothing else: whatever a client has made busy must not keep the process alive.
+    /// Listens for the causes in a thread of its own: work for a client must not keep the process alive. Until [`Interrupts::stop`]
+    /// names a run, each cause ends the process.
     ///
     /// # Errors
     /// The system takes no handler.
@@ -71,11 +71,11 @@ impl Interrupts {
         Ok(Self { run })
     }
 
-    /// From now on stops this run at the first of them. The second signal, or three seconds, end the process wherever it is.
-    /// Belongs on the runtime of the run.
+    /// Stops this run at the first cause from now on. A second signal, or three more seconds, end the process wherever it is.
+    /// Must be called on the runtime of the run.
     pub fn stop(self, handle: LiveHandle, printer: Printer) {
         *lock(&self.run) = Told::Run(handle.clone());
-        // A disk that is full is no reader that has gone, and only the printer hears of it.
+        // A full disk does not close standard output, so only the printer notices it.
         tokio::spawn(async move {
             printer.closed().await;
             handle.stop();
@@ -95,7 +95,7 @@ enum Came {
 }
 
 impl Came {
-    /// Ends the process, with what a shell says of one that a signal has ended.
+    /// Ends the process. After a signal, the exit code is the one that a shell reports for it.
     fn end_at_once(self) -> ! {
         match self {
             Self::Signal => {
@@ -108,7 +108,7 @@ impl Came {
 }
 
 struct Listener {
-    /// A byte comes with each signal.
+    /// Receives a byte for each signal.
     signals: UnixStream,
     parent: Option<Parent>,
 }
@@ -117,7 +117,7 @@ impl Listener {
     /// Waits for a signal, for the end of the parent, or for the end of the reader of standard output, even while nothing is printed.
     fn wait(&self) -> io::Result<Came> {
         let output = io::stdout();
-        // Without any flag errors and hang-ups are reported; a file has neither.
+        // Without any flag, `poll` reports only errors and hang-ups. A file has neither.
         let mut watched = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&output, PollFlags::empty())];
         watched.extend(self.parent.as_ref().map(|parent| PollFd::new(parent, PollFlags::IN)));
         uninterrupted(&mut watched, None)?;
@@ -127,7 +127,7 @@ impl Listener {
 
 /// Ends the process when it has not ended by itself in time, or at the next signal.
 fn end_in_time(mut signals: UnixStream) {
-    // One that is there already belongs to the first: programs that start others hand signals on to them.
+    // A signal that has already arrived belongs to the first one: programs that start others pass signals on to them.
     let mut first = [0; 64];
     let is_there = signals.set_nonblocking(true).and_then(|()| signals.read(&mut first));
     let _none_if_the_reader_has_gone = is_there;

@@ -120,7 +120,7 @@ impl Records {
         (self.number, self.at)
     }
 
-    /// Goes on with the log after the record that was read last, and says how many bytes of a torn one were cut off.
+    /// Opens the log for appending after the record that was read last. Returns the number of bytes of a torn record that were cut off.
     ///
     /// # Errors
     /// The last segment cannot be written to, or records were left unread.
@@ -214,7 +214,7 @@ pub fn segment_bytes(folder: &Path, number: u32) -> Result<u64, LogError> {
 /// # Errors
 /// One cannot be deleted.
 pub fn remove(folder: &Path) -> Result<(), LogError> {
-    // The last one first, so that what is left is a log.
+    // The last one is deleted first, so that the remaining files are always a log.
     for number in numbers(folder)?.into_iter().rev() {
         let file = segment(folder, number);
         fs::remove_file(&file).map_err(|source| LogError::Io { file, source })?;
@@ -240,7 +240,7 @@ pub(super) fn numbers(folder: &Path) -> Result<Vec<u32>, LogError> {
     Ok(numbers)
 }
 
-/// A segment behind its first bytes, and how many bytes it has. The last one may lack some of the first.
+/// A segment, read up to the end of its first bytes, and its size in bytes. The last segment may lack some of the first bytes.
 fn open_segment(folder: &Path, number: u32, last: u32) -> Result<(BufReader<File>, u64), LogError> {
     let path = segment(folder, number);
     let io = |source| LogError::Io { file: path.clone(), source };

@@ -48,7 +48,8 @@ pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &impl Look, votes: 
     }
 }
 
-/// A wallet of one vote has cast it; of votes of full weight a delegate has one.
+/// Returns true if the wallet may not vote for `key` again. It has cast its only vote, or, with votes of full weight, has voted for this
+/// delegate.
 fn has_voted(key: &PublicKey, sender: &Wallet, votes: VoteRule) -> bool {
     match (votes.most, votes.weight) {
         (1, _) => sender.vote.is_some(),

@@ -52,8 +52,8 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
     state.index_lock(id, owner);
 }
 
-/// The recipient gets the coin, and with it goes its vote weight; by a quirk it goes to the delegates that the claim's
-/// sender votes for instead, if those are given.
+/// Credits the recipient with the coin and its vote weight. By a quirk the weight goes to `weighs_for` instead, the delegates that the
+/// claim's sender votes for, if those are given.
 pub(super) fn claim(id: &TransactionId, weighs_for: Option<VotedDelegates>, votes: VoteRule, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
         if let Some(wallet) = state.wallet(&owner) {
@@ -77,7 +77,7 @@ pub(super) fn refund(id: &TransactionId, state: &mut State) {
     }
 }
 
-/// Takes a lock off its owner.
+/// Removes a lock from its owner's wallet.
 fn open(id: &TransactionId, state: &mut State) -> Option<(Address, Lock)> {
     let owner = state.forget_lock(id)?;
     let htlc = state.wallet_mut(owner).htlc_mut();

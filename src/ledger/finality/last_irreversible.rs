@@ -22,7 +22,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Blocks that are counted at most.
+/// The largest number of blocks whose confirmations are counted.
 const COUNTED: usize = 1_024;
 
 /// The blocks that a block confirms.
@@ -66,7 +66,7 @@ impl Default for LastIrreversible {
 }
 
 impl LastIrreversible {
-    /// A state whose blocks confirm others.
+    /// The state after genesis for a way of counting.
     pub(super) fn of(counting: Counting) -> Self {
         Self { counting, ..Self::default() }
     }
@@ -126,8 +126,8 @@ impl LastIrreversible {
         self.implied = round.members.iter().map(|member| of(member.public_key)).collect();
     }
 
-    /// How many blocks below itself a block confirms. One that would confirm what its forger has on this chain already confirms
-    /// what is above that only: EOS refuses it.
+    /// The number of blocks below itself that a block confirms. A block that would confirm blocks again, up to its forger's last one on
+    /// this chain, confirms only those above: EOS rejects such a block.
     fn confirmed_before(&self, block: &Block) -> u32 {
         let own = self.forged.get(&block.header.generator).copied().unwrap_or(Height::GENESIS);
         if block.header.forged_before < Height::GENESIS {

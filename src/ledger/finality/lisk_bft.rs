@@ -34,7 +34,7 @@ pub struct LiskBft {
     /// The highest block that each delegate has precommitted.
     precommitted: BTreeMap<PublicKey, Height>,
     prevoted: Height,
-    /// The same before the block's own votes, which its header would say.
+    /// The highest prevoted height before the block's own votes, which Lisk's header would state.
     said: Height,
     last_final: Height,
 }
@@ -84,7 +84,7 @@ impl LiskBft {
         self.takes(block, members, round.position.first, round.position.last());
     }
 
-    /// Takes in a block of a round of these active delegates, which begins and ends at these heights: others may forge in it.
+    /// Updates the state by a block of a round with these active delegates and these first and last heights. Others may forge in it, too.
     pub(super) fn takes(
         &mut self,
         block: &Block,
@@ -93,7 +93,7 @@ impl LiskBft {
         last: Height,
     ) {
         let (height, forger) = (block.header.height, block.header.generator);
-        // A header that says less than this chain shows would contradict it: Lisk refuses it, and here it cannot vote twice.
+        // A header that claims less than this chain shows contradicts it. Lisk rejects such a block; here it cannot vote twice.
         let shown = self.blocks.iter().rev().find(|(_, voted)| voted.forger == forger).map(|(height, _)| *height);
         let before = block.header.forged_before.max(shown.unwrap_or_default());
         self.said = self.prevoted;
@@ -142,7 +142,7 @@ impl LiskBft {
         }
     }
 
-    /// The highest block below one of this height that its forger has not prevoted.
+    /// The highest height that the forger of the block at `height` has not prevoted.
     fn not_prevoted(&self, height: Height) -> Height {
         let forger = self.blocks[&height].forger;
         let mut at = height;

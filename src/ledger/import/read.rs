@@ -8,9 +8,9 @@ use serde_json::Value;
 pub enum Read {
     /// A block with its transactions in it.
     Block(Box<ReadBlock>),
-    /// A block without, or a transaction.
+    /// A block without its transactions, or a transaction.
     Apart(Value),
-    /// Not JSON, and with it the rest of the line.
+    /// Invalid JSON. The rest of the line is not read.
     Broken(serde_json::Error),
 }
 
@@ -24,7 +24,7 @@ pub struct ReadBlock {
     pub block: Option<Result<Block, ImportReason>>,
 }
 
-/// The values of a line in their order. Pages are taken apart.
+/// The values of a line in their order. Pages and lists are flattened.
 pub fn read_line(text: &str, config: &NetworkConfig) -> Vec<Read> {
     let read = |value| match value {
         Ok(block @ Value::Object(_)) if block["transactions"].is_array() => {
@@ -36,8 +36,8 @@ pub fn read_line(text: &str, config: &NetworkConfig) -> Vec<Read> {
     values_of(text).into_iter().map(|(_, value)| read(value)).collect()
 }
 
-/// The blocks and transactions of a text, each with its line, from 1: pages and lists are taken apart. It ends with what is not
-/// JSON.
+/// The blocks and transactions of a text, each with its line, counted from 1. Pages and lists are flattened. The first invalid JSON
+/// ends the list with its error.
 pub fn values_of(text: &str) -> Vec<(usize, serde_json::Result<Value>)> {
     let (mut values, mut line, mut counted) = (Vec::new(), 1, 0);
     let mut stream = serde_json::Deserializer::from_str(text).into_iter();

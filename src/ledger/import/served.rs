@@ -1,11 +1,11 @@
 //! Blocks and transactions as the API serves them: apart, in any order, in either shape. Source: api.md 4.1.
 //!
-//! 1. Each block and each transaction is kept by its id.
-//! 2. A transaction in the API's own shape names its block. One in the raw shape does not: the blocks take those in the order
+//! 1. Each transaction is stored by its id, and each block by its height.
+//! 2. A transaction in the API's own shape names its block. One in the raw shape does not: the blocks take these in the order
 //!    of the file, or in the reverse order, because lists begin with the newest.
 //! 3. A block's payloadHash is that of the ids of its transactions, in their order. It shows whether they are the right ones.
 //!
-//! All of it is in memory until the file has been read, as text.
+//! Everything stays in memory, as text, until the file has been read.
 
 use super::{BATCH_LINES, ImportError, ImportReason, put_block, read::read_block};
 use crate::{
@@ -22,13 +22,13 @@ use std::{
 /// The content of a file so far.
 #[derive(Default)]
 pub struct Served {
-    /// By height, with its line: the raw members as text, which takes a third of what values take.
+    /// The raw members of each block as text, by height and with the line. Text takes a third of the memory of values.
     blocks: BTreeMap<u32, (usize, Box<str>)>,
     /// The raw members of each transaction as text, by id.
     transactions: BTreeMap<String, Box<str>>,
-    /// Ids by the id of their block, as they come.
+    /// The ids of transactions by the id of their block, in the order of the file.
     of_blocks: BTreeMap<String, Vec<String>>,
-    /// Ids of those that do not say so, as they come.
+    /// The ids of transactions that name no block, in the order of the file.
     loose: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl Served {
         }
     }
 
-    /// Puts all blocks on top of `tip`, each with its transactions, and tells the height after some hundred each.
+    /// Puts all blocks on top of `tip`, each with its transactions. Reports the height every few hundred blocks.
     ///
     /// # Errors
     /// As [`super::import`].
@@ -120,7 +120,7 @@ impl Served {
         Chosen { line, block, ids }
     }
 
-    /// The raw members of a block's transaction, which are those of its id.
+    /// The raw members of a block's transaction, checked to give its id.
     fn read(&self, tree: &BlockTree, block: &Value, id: &String) -> Result<Value, ImportReason> {
         let height = height_of(block);
         let json = serde_json::from_str(&self.transactions[id]).expect("it was written from a value");
@@ -132,7 +132,7 @@ impl Served {
         }
     }
 
-    /// The ids of those whose block is not told, each once, without those of genesis.
+    /// The ids of transactions that name no block, each once, without those of genesis.
     fn loose_in_order(&self, tree: &BlockTree) -> VecDeque<String> {
         let genesis = tree.genesis().block().transactions.iter().map(|transaction| transaction.id().to_string());
         let mut seen: BTreeSet<String> = genesis.chain(self.of_blocks.values().flatten().cloned()).collect();
@@ -155,8 +155,8 @@ fn height_of(block: &Value) -> Height {
     Height(block["height"].as_u64().unwrap_or_default() as u32)
 }
 
-/// The ids of a block's transactions in their order: those that say they are of it, or the next ones of the others, from
-/// either end. Fails with how many are wanted and how many there are.
+/// The ids of a block's transactions in their order: those that name the block, or the next ones without a block, from
+/// either end of `loose`. Fails with the number of transactions of the block and the number found.
 pub fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> Result<Vec<String>, (usize, usize)> {
     let wanted = block["numberOfTransactions"].as_u64().unwrap_or_default() as usize;
     if wanted == 0 {
@@ -178,7 +178,7 @@ pub fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> R
     Ok(last)
 }
 
-/// The ids of a block's transactions in the order that its payloadHash tells, which is the given one or its reverse; else `None`.
+/// The ids of a block's transactions in the order that matches its payloadHash: the given one or its reverse. `None` if neither does.
 pub fn in_order(block: &Value, mut ids: Vec<String>) -> Option<Vec<String>> {
     let fits = |ids: &[String]| {
         let ids: Option<Vec<TransactionId>> = ids.iter().map(|id| id.parse().ok()).collect();
@@ -192,7 +192,7 @@ pub fn in_order(block: &Value, mut ids: Vec<String>) -> Option<Vec<String>> {
     fits(&ids).then_some(ids)
 }
 
-/// A block's raw members, out of the shape of the API where it has that.
+/// A block's raw members, converted from the shape of the API if it has that.
 pub fn raw_block(block: Value) -> Value {
     if block.get("previousBlock").is_some() {
         return block;
@@ -206,7 +206,7 @@ pub fn raw_block(block: Value) -> Value {
     })
 }
 
-/// A transaction's raw members, out of the shape of the API.
+/// A transaction's raw members, converted from the shape of the API.
 pub fn raw_transaction(shown: Value) -> Value {
     const SAME: [&str; 12] = [
         "id",

@@ -1,9 +1,9 @@
-//! The meaning of a chain, where it is a choice.
+//! The configurable rules of the meaning of a chain.
 
 use crate::ledger::{election::ElectionRule, finality::FinalityRule, votes::VoteRule};
 use serde::{Deserialize, Serialize};
 
-/// The meaning of a chain, where it is a choice. Nodes that differ in one of these do not share a state: each set of rules
+/// The configurable rules of the meaning of a chain. Nodes that differ in one of these do not share a state: each set of rules
 /// has a block tree of its own. Source: consensus.md 1, 4 and 8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -11,12 +11,12 @@ pub struct LedgerRules {
     /// A lock must outlast a round; off in the reference's test environment, where it must only not be over when it is made.
     /// Source: consensus.md 4.5 type 8, and recorded.
     pub minimum_lock_expiration: bool,
-    /// Q1: the coin of a claimed lock weighs on the delegate that the *claim's sender* votes for, not on the one of
-    /// the lock's recipient, who gets it. The reference does so until the node restarts; off, the weights are those a
+    /// Q1: the coin of a claimed lock counts for the delegate that the *claim's sender* votes for, not for the delegate of
+    /// the lock's recipient, who receives the coin. The reference does so until the node restarts. Off, the weights are those that a
     /// node computes when it starts.
     pub claim_weighs_for_claimant: bool,
-    /// Q21: of the signatures that a multisignature registration must carry, one for each key, only the first `min`
-    /// valid ones are looked at. Off, each of them must hold.
+    /// Q21: a multisignature registration must carry one signature for each key, but only the first `min` valid ones are
+    /// checked. Off, each of them must hold.
     pub registration_checks_only_min: bool,
     /// Q21: a block's multisignature transactions are checked with the wallets before the block, so a wallet cannot spend in the block
     /// that registers it. Off, it can.
@@ -91,7 +91,7 @@ impl LedgerRules {
         }
     }
 
-    /// The same: what consensus.md 8 marks as a bug of the ledger is what chains rest on.
+    /// The same as [`LedgerRules::reference`]: chains rely on the quirks of the ledger that consensus.md 8 marks as bugs.
     pub fn corrected() -> Self {
         Self::reference()
     }

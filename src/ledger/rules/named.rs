@@ -8,7 +8,8 @@ pub struct Named {
     pub rules: fn() -> Rules,
 }
 
-/// All of them; docs/protocols.md describes each. The protocols differ from `corrected` in what their rules say, and in nothing else.
+/// The reference, its corrected form and the protocols that they are compared with. docs/protocols.md describes each. Apart from their
+/// own rules, the protocols are as `corrected`.
 pub const NAMED: [Named; 8] = [
     Named { name: "reference", rules: Rules::reference },
     Named { name: "corrected", rules: Rules::corrected },

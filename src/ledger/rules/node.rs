@@ -12,7 +12,7 @@ pub struct NodeRules {
     /// Q10: a pushed block is remembered before its slot is checked, so that one dropped as too early counts as known when it is pushed
     /// again. Off: only an accepted block is remembered.
     pub ping_before_slot_check: bool,
-    /// Q11: verifying a forked peer looks at the first block of the next round too, and holds it against this round's
+    /// Q11: verifying a forked peer also checks the first block of the next round, against this round's
     /// delegates. Off: it ends with the round.
     pub verify_next_round_block: bool,
     /// Q17: a health check that asks for a rollback of no block causes one of random depth. Off: none.
@@ -28,8 +28,8 @@ pub struct NodeRules {
     /// A delegate forges on its relay's new tip if that has changed between the relay's two answers, even if the round has changed too.
     /// Off: it asks again. Source: consensus.md 2.1 step E, 2.4.
     pub forges_on_another_tip: bool,
-    /// A node that has looked where its peers stand, and does not leave its chain, downloads nothing then, however much more of that chain
-    /// they have. Off: it downloads that at once. Source: consensus.md 3.1 step 3, 3.5.
+    /// After a health check that does not make it leave its chain, a node downloads nothing, however many more blocks of that chain its
+    /// peers have. Off: it downloads these at once. Source: consensus.md 3.1 step 3, 3.5.
     pub stays_behind: bool,
     /// Q18: a node reports `block.forged` when the delegate has made a block, even if its relay refuses it. Off: when the relay has
     /// accepted it.
@@ -47,7 +47,7 @@ pub struct NodeRules {
     /// Wake-ups without a block, each of six failed downloads, up to the one that checks the network's health.
     /// Source: consensus.md 3.5.
     pub wake_ups_to_health_check: u32,
-    /// A node that accepts no block for so long wakes up and asks for some, in seconds. Source: consensus.md 3.5.
+    /// Time without an accepted block after which a node wakes up and asks for some, in seconds. Source: consensus.md 3.5.
     pub wake_up_s: u32,
     /// Least depth of a random rollback, in blocks. Source: consensus.md 3.5.
     pub random_rollback_min: u32,
@@ -55,8 +55,8 @@ pub struct NodeRules {
     pub random_rollback_max: u32,
     /// Greatest depth of any rollback, in blocks. Source: consensus.md 3.5.
     pub rollback_max: u32,
-    /// A node keeps blocks of other branches that are pushed to it, and goes to a chain of them as soon as that is stronger. It passes
-    /// them on. Off, as in the reference: it refuses them, and downloads such a chain once a health check finds it.
+    /// A node retains blocks of other branches that are pushed to it, relays them, and moves to a chain of them as soon as that is
+    /// stronger. Off, as in the reference: it rejects them, and downloads such a chain once a health check finds it.
     pub keeps_branches: bool,
     /// Peers ask each other for more peers. Off: a node talks to those it was given and to those that call it.
     /// Source: consensus.md 6.
@@ -88,11 +88,11 @@ pub struct NodeRules {
     pub least_seconds_left: u32,
     /// Time into a slot for which the block of the slot before is waited for, in seconds. Source: consensus.md 2.1.
     pub settling_s: u32,
-    /// The headers of a delegate that starts again claim that it has forged nothing before (lisk-sdk #4727, #5490). Off: they name the
-    /// height up to which it has. It matters where a rule of finality asks.
+    /// The headers of a delegate that restarts claim that it has forged nothing before (lisk-sdk #4727, #5490). Off: they state the
+    /// height up to which it has forged. This matters only where a rule of finality reads it.
     pub forgets_forged: bool,
-    /// Time between two polls of a relay by its delegate, in milliseconds, up to [`FORGING_POLL_LIMIT_MS`]: the delegate
-    /// notices up to so long later that it may forge. 0 is at once. Source: consensus.md 2.1 step B.
+    /// Time between two polls of a relay by its delegate, in milliseconds, up to [`FORGING_POLL_LIMIT_MS`]. It is also the greatest delay
+    /// until the delegate notices that it may forge. With 0 it notices at once. Source: consensus.md 2.1 step B.
     pub forging_poll_ms: u32,
 }
 
@@ -123,19 +123,19 @@ pub enum ForkChoiceRule {
     Ark4432,
     /// Solar: a majority of the delegates.
     Solar,
-    /// The same, and of two halves one yields.
+    /// As Solar, but if two halves are equal, one of them yields.
     SolarTieBroken,
     /// The longest chain, or the one with the higher agreed block by the rule of finality. Delegates forge without a quorum.
     LongestChain,
 }
 
 impl ForkChoiceRule {
-    /// A delegate forges with as many peers as [`Rules::least_reach`](super::Rules::least_reach) says, and not with fewer.
+    /// Returns true if a delegate needs at least [`Rules::least_reach`](super::Rules::least_reach) peers to forge.
     pub fn asks_for_reach(self) -> bool {
         matches!(self, Self::Reference | Self::Ark4432)
     }
 
-    /// A node goes to a stronger chain, however many of its peers are on that one.
+    /// Returns true if a node moves to a stronger chain, however many of its peers are on that chain.
     pub fn goes_to_the_stronger(self) -> bool {
         self == Self::LongestChain
     }

@@ -1,4 +1,4 @@
-//! A set of rules with some of them changed, by name, as a file has them.
+//! Overriding rules of a set by name, as files do.
 
 use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Gossip, Rules, Shuffle, named};
 use crate::ledger::votes::MOST_VOTES;
@@ -18,8 +18,8 @@ impl Rules {
     /// The set of rules of a table that names none.
     pub const DEFAULT_BASE: &str = "reference";
 
-    /// Rules as a file has them. `base` is a name of [`all`](super::all), or `"reference"` where a table has none. The other keys differ
-    /// from it.
+    /// Reads rules in the form of a file. `base` is a name of [`all`](super::all), or `"reference"` where a table has none. The other keys
+    /// override its rules.
     ///
     /// ```
     /// use dposlab::ledger::Rules;
@@ -48,7 +48,7 @@ impl Rules {
         base.overridden(table)
     }
 
-    /// The set of a name of [`all`](super::all).
+    /// The set of rules with a name of [`all`](super::all).
     ///
     /// # Errors
     /// Any other name.
@@ -57,8 +57,8 @@ impl Rules {
         named.map(|named| (named.rules)()).ok_or_else(|| no_such_base(&Value::from(name)))
     }
 
-    /// These rules with those of a table in place of their own. A rule within a group is named by a table in the table
-    /// or by a dotted name: `pool = { recent_ids = 0 }` or `"pool.recent_ids" = 0`. The key `base` is passed over.
+    /// These rules, overridden by those of a table. A rule within a group is named by a table in the table
+    /// or by a dotted name: `pool = { recent_ids = 0 }` or `"pool.recent_ids" = 0`. The key `base` is ignored.
     ///
     /// # Errors
     /// As [`Rules::from_toml`].
@@ -119,7 +119,7 @@ impl Rules {
     }
 }
 
-/// The part of a reader's message that says what is allowed.
+/// The part of a deserializer's message that states the allowed values.
 fn allowed(message: &str) -> String {
     let message = message.trim().replace('\n', " ");
     let allowed = message.split_once(", expected ").map_or(message.as_str(), |(_, allowed)| allowed);

@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoolRules {
-    /// Pending transactions at most, at least 1.
+    /// The largest number of pending transactions, at least 1.
     pub max_transactions: usize,
-    /// Pending transactions of one sender at most.
+    /// The largest number of pending transactions of one sender.
     pub max_transactions_per_sender: usize,
     /// Senders without that limit.
     pub allowed_senders: Vec<PublicKey>,
-    /// Transactions in one request at most, at least 1.
+    /// The largest number of transactions in one request, at least 1.
     pub max_transactions_per_request: usize,
     /// Blocks after which a version-1 transaction expires.
     pub max_transaction_age: u32,
     /// `None`, in a file `false`: the fee must equal the static fee.
     #[serde(with = "or_off")]
     pub dynamic_fees: Option<DynamicFees>,
-    /// Q2: whether a delegate may resign is asked of the chain's delegates alone, so two pending resignations both
-    /// pass where one fits, and the forger builds a block that its own relay refuses. Off, the forger counts those
+    /// Q2: the check of a resignation counts only the chain's delegates, so two pending resignations both
+    /// pass where one fits, and the forger builds a block that its own relay rejects. Off, the forger counts those
     /// it has chosen already.
     pub resignations_counted_on_chain: bool,
     /// Q3: while the forger chooses, it sees the registered hashes of delegates only, so a pending hash that another
@@ -33,17 +33,17 @@ pub struct PoolRules {
     /// Q12: while a refund is pending, any other one is refused with `ERR_UNKNOWN` and the text of a `TypeError`.
     /// Off, only a second refund of the same lock is refused, with `ERR_PENDING`.
     pub refund_rule_reads_wrong_field: bool,
-    /// Q13: in a full pool none of whose 100 cheapest transactions is its sender's last, the one to give way is sought
+    /// Q13: if none of a full pool's 100 cheapest transactions is its sender's last, the one to evict is found
     /// by comparing fees with nonces. Off, it is the cheapest that is its sender's last.
     pub eviction_compares_fee_with_nonce: bool,
-    /// Q14: ids remembered since the last block, refused ones too, whose transactions are refused when they come again;
-    /// 0 remembers none.
+    /// Q14: the number of ids retained since the last block, those of rejected transactions included. A transaction whose id
+    /// is retained is rejected when it comes again. 0 retains none.
     pub recent_ids: usize,
     /// Q15: all transactions of a request are checked before any is added, so two in one request pass where one is
     /// allowed for a sender. Off, each is added before the next is checked.
     pub checks_precede_adding: bool,
-    /// Q16: a transaction that is too large ends its request: those behind it are neither taken nor refused. Off, they
-    /// are looked at.
+    /// Q16: a transaction that is too large ends its request: those behind it are neither accepted nor rejected. Off, they
+    /// are checked.
     pub too_large_ends_request: bool,
     /// Q19: dynamic fees are charged for half the bytes. Off, for all of them.
     pub fees_count_half_size: bool,
@@ -53,23 +53,23 @@ pub struct PoolRules {
     /// Q23: the forger does not see the coin that a refund earlier in the same block gives back, and drops a
     /// transaction that spends it. Off, it sees it, as those who check the block do.
     pub refunded_coin_hidden_from_forger: bool,
-    /// Q25: a transaction that gives way to a dearer one goes without an event, and what a milestone purges is
-    /// announced as a whole. Off, each removal is announced by id.
+    /// Q25: an eviction for a transaction with a higher fee has no event, and a transaction that a milestone purges is
+    /// reported as a whole. Off, each removal is reported by id.
     pub uneven_removal_events: bool,
-    /// Q26: a peer's message with one refused transaction, be it a duplicate, is not sent on. Off, what is new in it
-    /// is.
+    /// Q26: a peer's message with one rejected transaction, even a duplicate, is not relayed. Off, its new transactions
+    /// are.
     pub refusal_stops_relay: bool,
-    /// A rollback leaves a pool the transactions of the reverted blocks, beyond its limit, and drops all that were pending. Off, these
-    /// stay as far as they fit, and above the limit the cheapest give way. Source: consensus.md 5.7.
+    /// After a rollback a pool contains only the transactions of the reverted blocks, even beyond its limit. Off, the pending ones
+    /// stay as far as they fit, and above the limit the cheapest are evicted. Source: consensus.md 5.7.
     pub rollback_empties_pool: bool,
-    /// A block with a transaction of a sender that does not fit what this one has pending takes all of that along. Off, what still fits
-    /// stays. Source: consensus.md 5.6.
+    /// If a transaction of a block does not fit its sender's pending ones, all of these leave the pool. Off, those that still fit
+    /// stay. Source: consensus.md 5.6.
     pub rival_empties_sender: bool,
     /// A full pool makes room for a transaction before it checks that against its sender's wallet. Off, it checks first.
     /// Source: consensus.md 5.4.
     pub makes_room_first: bool,
-    /// A forger drops each transaction that does not fit after those that it has chosen before. Off, one waits for a later block that
-    /// fits on the chain alone or after all that is chosen, and so does what its sender has after it. Source: consensus.md 2.3.
+    /// A forger drops each transaction that does not fit after those that it has chosen before. Off, one that fits on the chain alone or
+    /// after all chosen ones waits for a later block, and so do its sender's later ones. Source: consensus.md 2.3.
     pub forging_drops_misfits: bool,
     /// A transfer that expires at the next height is still pending (5.6) and is chosen for a block that it makes invalid
     /// (3.4), by one forger after the other, so the chain stands still. Not among the quirks of section 8: it follows
@@ -83,7 +83,7 @@ pub struct PoolRules {
 pub struct DynamicFees {
     /// Least fee to enter the pool, in arktoshi a byte.
     pub min_fee_pool: u64,
-    /// Least fee to be sent on, in arktoshi a byte.
+    /// Least fee to be relayed, in arktoshi a byte.
     pub min_fee_broadcast: u64,
 }
 
@@ -118,7 +118,7 @@ impl PoolRules {
         }
     }
 
-    /// With the reference's bugs mended.
+    /// The reference's policy without its bugs.
     pub fn corrected() -> Self {
         Self {
             resignations_counted_on_chain: false,

@@ -14,7 +14,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The one that the reader has.
+/// Saves no bytes. Loading returns the reader's tree.
 impl Shared for BlockTree {
     fn save_shared(_: &Arc<Self>, _: &mut Saver) {}
 
@@ -83,7 +83,7 @@ impl Shared for SignedTransaction {
     }
 }
 
-/// By its public key: no secret is written down.
+/// Saves only the public key, never the secret.
 impl Saved for KeyPair {
     fn save(&self, out: &mut Saver) {
         self.public().save(out);

@@ -28,7 +28,7 @@ macro_rules! numbers {
 }
 numbers!(u16, u32, u64, usize);
 
-/// A number that is counted and decides nothing.
+/// A mere count, which no decision depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted(pub u64);
 
@@ -236,7 +236,7 @@ impl Saved for Duration {
     }
 }
 
-/// Seed, stream, and how many words were drawn.
+/// Saves the seed, the stream, and the number of words drawn.
 impl Saved for ChaCha8Rng {
     fn save(&self, out: &mut Saver) {
         out.raw(&self.get_seed());

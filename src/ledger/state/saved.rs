@@ -114,7 +114,7 @@ fn load_map<K: Saved + Ord + Clone, V: Saved + Clone>(from: &mut Loader) -> Resu
     from.list::<(K, V), _>()
 }
 
-/// Wallets, with those put in that come: new ones in the order in which the chain named them.
+/// Loads wallets into a map. New ones come in the order in which the chain named them.
 fn load_wallets(mut wallets: Wallets, from: &mut Loader) -> Result<Wallets, LoadError> {
     for _ in 0..from.length()? {
         let wallet = Wallet::load(from)?;
@@ -142,7 +142,8 @@ saved!(struct Business { name, website, vat, repository, resigned, bridgechains 
 saved!(struct Bridgechain { name, seed_nodes, genesis_hash, repository, asset_repository, ports, resigned });
 shared!(Attributes, DelegateAttributes, MultiSignature, Htlc, Business, Vec<LaterVote>, Vec<Vec<u8>>);
 
-/// The byte before a list of several votes. In its place stands 0 for no vote and 1 for one, as before there were several.
+/// The byte before a list of several votes. Without a list, 0 for no vote or 1 for one stands there, as in the format before several
+/// votes existed.
 const SEVERAL: u8 = 2;
 
 impl Saved for Attributes {

@@ -1,4 +1,4 @@
-//! Blocks that were applied before, applied again: at a start, and for a state that has left memory.
+//! Applying blocks again that were applied before: at a start, and for a state that has left memory.
 //!
 //! A state that only the next block needs is not copied but changed in place. Copying costs far more than applying where there are
 //! many wallets: each wallet that a block changes has a path of nodes above it.
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, mem, sync::Arc};
 
-/// The reason why a block cannot be put into the tree again, so that it was not there.
+/// The reason why a block cannot be put into the tree again, so it cannot have been there.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAgain {
     #[error("the block before {0} is missing")]
@@ -23,7 +23,7 @@ pub enum NotAgain {
 }
 
 impl BlockTree {
-    /// Puts a block that was in the tree before there again: applies it, and looks at nothing else.
+    /// Puts a block into the tree that was in it before. Applies it without further checks.
     ///
     /// # Errors
     /// It cannot be applied, or its parent is missing.
@@ -35,8 +35,8 @@ impl BlockTree {
         }
     }
 
-    /// Puts blocks that were in the tree before there again, parents before children. Those up to a state that is known ahead
-    /// are not applied; the others are, as by [`BlockTree::extend_again`].
+    /// Puts blocks into the tree that were in it before, parents before children. Blocks up to the state `ahead` are not applied. The
+    /// others are, as by [`BlockTree::extend_again`].
     ///
     /// # Errors
     /// The index of the first that cannot be put there, and the reason.
@@ -61,7 +61,7 @@ impl BlockTree {
                 return Ok(self.put(&parent, block, applied, notable.clone()));
             }
             let applied = self.applied(&parent);
-            // It would leave memory before the last of the blocks is there.
+            // The parent's state would leave memory anyway before the last block is there.
             let is_old = parent.height().0.saturating_add(STATES_KEPT) < highest;
             if *left == 0 && is_old && !self.keeps_state(parent.height()) {
                 parent.applied.store(None);
@@ -85,7 +85,7 @@ impl BlockTree {
                 break applied;
             }
             if at.height() == Height::GENESIS {
-                // As it was read again.
+                // A genesis link that was read from the store has no state of its own.
                 break self.genesis_applied();
             }
             if let Some(base) = base.as_ref().filter(|base| base.is_of(&at)) {

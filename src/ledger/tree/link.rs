@@ -24,7 +24,7 @@ pub struct Link {
     pub(super) below: Below,
     pub(super) applied: ArcSwapOption<Applied>,
     pub(super) notable: Option<Arc<Notable>>,
-    /// The first block that followed this one, as it was first handed in: all other nodes ask for the same.
+    /// The first block that followed this one, in the allocation that came first: all other nodes ask for the same one.
     pub(super) child: OnceLock<(Arc<Block>, Weak<Link>)>,
     /// Transactions on the chain up to and with this block.
     pub(super) transactions: u64,
@@ -65,7 +65,7 @@ impl Link {
         self.height
     }
 
-    /// The block before; `None` for genesis. A settled one is read.
+    /// The block before; `None` for genesis. Reads a settled block from its store.
     pub fn parent(&self) -> Option<Arc<Link>> {
         match &self.below {
             Below::Nothing => None,
@@ -77,7 +77,7 @@ impl Link {
         }
     }
 
-    /// A settled block, as it is read again: what lies below it is where it was.
+    /// A link for a settled block that was read from its store. The blocks below it stay in the store.
     pub fn settled(
         block: Arc<Block>,
         notable: Option<Arc<Notable>>,
@@ -99,8 +99,8 @@ impl Link {
         })
     }
 
-    /// Returns true if this is the same block. Within one tree it is mostly the same link, or one of another height, which is
-    /// quick to see.
+    /// Returns true if this is the same block. Within one tree it is usually the same link, or a block of another height, which both are
+    /// quick to detect.
     #[inline]
     pub fn is(self: &Arc<Self>, other: &Arc<Link>) -> bool {
         Arc::ptr_eq(self, other) || (self.height == other.height && self.block.id == other.block.id)
@@ -131,7 +131,7 @@ impl Link {
         self.transactions
     }
 
-    /// The block of this chain at a height, in logarithmic time; `None` above this block. A settled one is read.
+    /// The block of this chain at a height, in logarithmic time; `None` above this block. Reads a settled block from its store.
     pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<Arc<Link>> {
         Some(self.reached(height)?.unwrap_or_else(|settled| read(&*settled, height)))
     }
@@ -149,7 +149,7 @@ impl Link {
         }
     }
 
-    /// The block of this chain at a height, or who has it; `None` above this block.
+    /// The block of this chain at a height, or the store that has it; `None` above this block.
     fn reached(self: &Arc<Self>, height: Height) -> Option<Result<Arc<Link>, Arc<dyn Settled>>> {
         if height.0 == 0 || height > self.height() {
             return None;
@@ -171,7 +171,7 @@ impl Link {
         }
     }
 
-    /// The next link on the way from a seam down to a height, or who has what lies there.
+    /// The next link on the way from a seam down to a height, or the store that has the blocks there.
     pub(super) fn across_towards(&self, height: Height) -> Result<Arc<Link>, Arc<dyn Settled>> {
         let Below::Seam(across) = &self.below else {
             unreachable!("only genesis has no parent, and its height is the least")
@@ -251,7 +251,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// A million links drop one after the other, not one inside the other.
+/// Drops a long chain of links iteratively, because recursion would overflow the stack.
 impl Drop for Link {
     fn drop(&mut self) {
         let mut orphans = Vec::new();
@@ -265,7 +265,7 @@ impl Drop for Link {
 }
 
 impl Below {
-    /// Hands over the links.
+    /// Moves the links below to `orphans`.
     fn leave(&mut self, orphans: &mut Vec<Arc<Link>>) {
         match mem::replace(self, Self::Nothing) {
             Self::Nothing => {}

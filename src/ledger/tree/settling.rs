@@ -1,4 +1,4 @@
-//! Blocks that settle: where a tree is cut, and how it answers for what lies below the cut.
+//! Settling blocks: where a tree is cut, and how it reads the blocks below the cut.
 
 use super::{
     BlockTree,
@@ -32,7 +32,7 @@ impl BlockTree {
         self.span
     }
 
-    /// The highest block that may settle: the last one below a seam that lies so deep below each of these tips and is on
+    /// The highest block that may settle: the last one below a seam that is at least `depth` below each of these tips and on
     /// the chain of each. `None` while there is none above the cut.
     pub fn settles_at<'t>(&self, tips: impl IntoIterator<Item = &'t Arc<Link>>, depth: u32) -> Option<Arc<Link>> {
         let mut tips: Vec<&Arc<Link>> = tips.into_iter().collect();
@@ -45,7 +45,7 @@ impl BlockTree {
             tips.iter().all(|tip| tip.descends_from(&link))
         };
         let (cut, mut high) = (self.cut().0 / self.span, lowest.height().0.saturating_sub(depth) / self.span);
-        // As a rule all agree at the first look.
+        // Usually all chains agree at the first try.
         if high > cut && agree(high) {
             return self.links.get(&at(high).id()).map(|link| link.clone());
         }
@@ -62,8 +62,8 @@ impl BlockTree {
         self.links.get(&found.id()).map(|link| link.clone())
     }
 
-    /// Lets go of all blocks up to the height of `top`, on all forks, but for genesis: from now on they are read. All nodes'
-    /// chains go through `top`, which `settled` has, with all below it, and which lies below a seam.
+    /// Drops all blocks up to the height of `top`, on all forks, but for genesis: from now on they are read from the store. All nodes'
+    /// chains go through `top`, which is the last block below a seam. `settled` has `top` and all blocks below it.
     ///
     /// # Panics
     /// `top` lies below no seam, or `settled` lacks it.
@@ -93,7 +93,7 @@ impl BlockTree {
             let before = across.load_full();
             let Across::Chain { parent, jump } = &*before else { continue };
             if parent.is(top) {
-                // Its state is where all later ones are computed from.
+                // All later states are computed from this one.
                 let applied = self.applied(&seam);
                 seam.applied.store(Some(applied));
                 cut(&seam);
@@ -118,7 +118,7 @@ impl BlockTree {
         self.base.load_full()
     }
 
-    /// Takes what has settled as settled, in a tree that has seen none of it: `settled` has the block of the base, with all
+    /// Begins with settled blocks in a tree that has seen none of them: `settled` has the block of the base, and all blocks
     /// below it. The blocks above it can follow.
     ///
     /// # Panics
@@ -149,9 +149,9 @@ impl BlockTree {
         }
     }
 
-    /// The run went back, to chains that end in `tips` and are in memory down to the height above `cut`: `settled` has those below.
-    /// Their blocks that had settled can be found again. Blocks on top of what has not settled any more go: should they come again,
-    /// their chains are whole.
+    /// Reverses settling after the run went back to chains that end in `tips` and are in memory down to the height above `cut`. `settled`
+    /// has the blocks below. Blocks of these chains that had settled can be found again. Blocks on top of others that are no longer
+    /// settled are removed: if they come again, their chains are whole.
     pub fn unsettle<'t>(&self, cut: Height, settled: &Arc<dyn Settled>, tips: impl Iterator<Item = &'t Arc<Link>>) {
         let had_settled = self.cut();
         self.settled.store(Some(Arc::new(settled.clone())));
@@ -172,7 +172,7 @@ impl BlockTree {
         }
     }
 
-    /// Returns false for a block on top of one that has settled no more: a reader has it still from before the run went back.
+    /// Returns false for a block on top of one that is no longer settled: a reader still has it from before the run went back.
     #[inline]
     pub(super) fn is_whole(&self, link: &Arc<Link>) -> bool {
         !matches!(link.below, Below::Seam(_)) || link.lowest_in_memory() <= self.cut().next()
@@ -195,7 +195,7 @@ impl BlockTree {
         if let Some(applied) = link.applied.load_full() {
             return applied.state.round().clone();
         }
-        // The state of an older block is far to compute, and the round stands in the block that began it.
+        // The state of an older block takes long to compute, and the block that began the round has the round.
         let before = Height(self.schedule.at(link.height().next()).first.0.saturating_sub(1));
         let began = link.ancestor(before).filter(|began| began.height() > Height::GENESIS);
         match began.as_ref().map(|began| began.round_end()) {

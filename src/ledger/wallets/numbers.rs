@@ -4,8 +4,8 @@ use crate::protocol::{Address, hashing::IdHash};
 use dashmap::DashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Addresses by the order in which they were first asked for. The number of an address does not depend on a chain: forks and other
-/// readers ahead of it share the numbers. They only save each state a map of its own.
+/// Numbers of addresses, in the order in which they were first requested. The number of an address does not depend on a chain: forks and
+/// other readers ahead of it share the numbers. With them a state needs no map of its own.
 #[derive(Debug, Default)]
 pub struct Numbers {
     known: DashMap<Address, u32, IdHash>,

@@ -37,8 +37,8 @@ impl BlockHeader {
         out
     }
 
-    /// The format is decided by the milestone, not by the id: the first block after the switch has 32 bytes. An id of
-    /// the other format (or none) cannot stand there; what is put then makes the signature fail.
+    /// The milestone decides the format, not the id: the first block after the switch has 32 bytes. An id of
+    /// the other format (or none) cannot be written there. The zeros written instead make the signature fail.
     fn put_previous(&self, milestones: &Milestones, out: &mut Vec<u8>) {
         match (full_previous(milestones, self.height), self.previous) {
             (false, Some(BlockId::Numeric(number))) => out.extend(number.to_be_bytes()),
@@ -48,7 +48,7 @@ impl BlockHeader {
         }
     }
 
-    /// The header at the start of some bytes, and how many bytes it takes.
+    /// The header at the start of `bytes`, and its length in bytes.
     pub fn from_bytes(bytes: &[u8], milestones: &Milestones) -> Result<(Self, usize), BlockDecodeError> {
         let mut reader = Reader { bytes, at: 0 };
         let version = reader.u32("version")?;
@@ -172,7 +172,7 @@ impl Block {
         let (header, at) = BlockHeader::from_bytes(bytes, context.milestones)?;
         let id = header.corrected_id(context);
         if context.exceptions.wrong_transaction_order.contains_key(&id) {
-            // The indexes are of another order than the bytes.
+            // The indexes follow another order than the bytes.
             return Ok(Self::from_bytes(bytes, context)?.excerpt(indexes));
         }
         let mut reader = Reader { bytes, at };
@@ -196,7 +196,7 @@ impl Block {
         Ok(BlockExcerpt { id, header, transactions })
     }
 
-    /// With the id the header computes to, as exceptions correct it, and the order of transactions as they do.
+    /// Makes a block whose id is computed from the header. Exceptions correct the id and the order of the transactions.
     pub fn assemble(
         header: BlockHeader,
         mut transactions: Vec<Arc<SignedTransaction>>,
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         Arktoshi::new(found).ok_or(BlockDecodeError::Amount { field, found })
     }
 
-    /// A signature whose second byte says how long it is.
+    /// A signature whose second byte is its length.
     fn der(&mut self) -> Result<&'a [u8], BlockDecodeError> {
         self.require("blockSignature", 2)?;
         self.take("blockSignature", usize::from(self.bytes[self.at + 1]) + 2)

@@ -36,7 +36,7 @@ pub enum BlockError {
         /// Some of them carry `signatures`, so the sender's wallet may yet vouch for them.
         contains_multi_signatures: bool,
     },
-    /// Its text are the wire bytes in hex.
+    /// The message is the wire bytes in hex.
     #[error("=> {}", hex::encode(.0.bytes()))]
     NotVerified(Arc<SignedTransaction>),
     #[error("Invalid number of transactions")]
@@ -63,7 +63,7 @@ const FUTURE_SECONDS: i64 = 3600;
 const PAST_SECONDS: i64 = 21_600;
 
 impl Block {
-    /// Everything that is wrong with the block at a time; nothing is wrong with a listed exception.
+    /// Returns all errors of the block at a time. A listed exception has none.
     pub fn verify(&self, context: &BlockContext<'_>, slots: &Slots, now: Slot) -> Result<(), Vec<BlockError>> {
         let content = self.check_content(context);
         let mut errors = content.to_vec();
@@ -74,7 +74,7 @@ impl Block {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Everything that is wrong whatever the time, in the reference's order. Computed once for a block, in the first
+    /// Returns all errors that do not depend on the time, in the reference's order. Computed once for a block, for the first
     /// network that asks: blocks are shared, and one process verifies a block for one network.
     pub fn check_content(&self, context: &BlockContext<'_>) -> &Arc<[BlockError]> {
         if !context.crypto.remembers() && self.content.get().is_some() {

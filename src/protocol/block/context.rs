@@ -1,4 +1,4 @@
-//! In which network a block is read and verified.
+//! The network for which a block is read and verified.
 
 use crate::protocol::{
     Height, Milestone, Milestones, TransactionId,
@@ -8,7 +8,7 @@ use crate::protocol::{
 };
 use std::collections::BTreeSet;
 
-/// In which network a block is read and verified. Cheap: references only.
+/// The network for which a block is read and verified. Cheap to copy: references only.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockContext<'a> {
     /// The network's address byte.
@@ -23,7 +23,7 @@ pub struct BlockContext<'a> {
 }
 
 impl<'a> BlockContext<'a> {
-    /// Without exceptions and strict.
+    /// A strict context without exceptions.
     pub fn new(
         network: u8,
         milestones: &'a Milestones,

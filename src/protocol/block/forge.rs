@@ -1,4 +1,4 @@
-//! Making a block that holds.
+//! Making a valid block.
 
 use super::{Block, BlockHeader, BlockId, bytes::payload_hash};
 use crate::protocol::{Arktoshi, Height, KeyPair, Milestones, SignedTransaction, Timestamp, crypto::ecdsa};
@@ -17,12 +17,12 @@ pub struct BlockDraft {
 }
 
 impl Block {
-    /// A block of these transactions, signed. The sums saturate; a block whose sums do cannot be verified.
+    /// A signed block of these transactions. The sums saturate; a block with a saturated sum fails verification.
     pub fn forge(draft: BlockDraft, keys: &KeyPair, milestones: &Milestones) -> Self {
         Self::forge_after(draft, Height(0), keys, milestones)
     }
 
-    /// [`Block::forge`], where the generator says how high it has forged before.
+    /// A block like that of [`Block::forge`], whose generator claims the height up to which it has forged before.
     pub fn forge_after(draft: BlockDraft, forged_before: Height, keys: &KeyPair, milestones: &Milestones) -> Self {
         let BlockDraft { timestamp, height, previous, reward, version, transactions } = draft;
         let ids: Vec<_> = transactions.iter().map(|transaction| transaction.id()).collect();

@@ -3,7 +3,7 @@
 use crate::protocol::keys::{KeyError, hex_array, shorten, string_form};
 use std::{fmt, str::FromStr};
 
-/// Numeric before the `idFullSha256` milestone, 32 bytes from it on. `Display` as in JSON: decimal or hex.
+/// A block id: numeric before the `idFullSha256` milestone, 32 bytes from it on. `Display` as in JSON: decimal or hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockId {
     Numeric(u64),

@@ -50,8 +50,8 @@ impl Block {
         json
     }
 
-    /// The block a JSON object describes; transactions may be objects or wire bytes in hex. A wrong id is replaced,
-    /// except at height 1, where it is taken as given.
+    /// The block that a JSON object describes; transactions may be objects or wire bytes in hex. A wrong id is replaced,
+    /// except at height 1, where the given id is kept.
     pub fn from_json(json: &Value, context: &BlockContext<'_>) -> Result<Self, BlockDecodeError> {
         let (given, header) = Self::header_from_json(json)?;
         let (said, found) = (header.number_of_transactions as usize, listed(json).len());
@@ -67,7 +67,7 @@ impl Block {
         Ok(block)
     }
 
-    /// The id that a JSON object of a block says, and its header.
+    /// The id that a JSON object of a block states, and its header.
     ///
     /// # Errors
     /// The member that is missing or wrong.
@@ -79,10 +79,10 @@ impl Block {
         Ok((given, reader.header()?))
     }
 
-    /// The transactions in a JSON object of a block of this height, whatever number of them it says.
+    /// The transactions in a JSON object of a block of this height, whatever its `numberOfTransactions`.
     ///
     /// # Errors
-    /// The first that is none.
+    /// The first item that is no transaction.
     pub fn transactions_from_json(
         json: &Value,
         height: Height,
@@ -154,7 +154,7 @@ impl Reader<'_> {
         number.ok_or_else(|| self.wrong(key, "a whole number, as number or decimal text, up to 9223372036854775807"))
     }
 
-    /// Null and "" are no id, which verification then judges.
+    /// `None` for null and "". Verification judges a missing id later.
     fn id(&self, key: &str) -> Result<Option<BlockId>, BlockDecodeError> {
         match self.object.get(key) {
             Some(Value::Null) => Ok(None),

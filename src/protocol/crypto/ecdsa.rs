@@ -24,13 +24,13 @@ pub fn sign(hash: &[u8; 32], keys: &KeyPair) -> Vec<u8> {
     signature.serialize_der().to_vec()
 }
 
-/// Returns true if a signature holds. One that cannot be read does not; see [`check`] to tell the two apart.
+/// Returns true if a signature is valid. An unreadable one is not; see [`check`] to tell the two apart.
 pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey, crypto: CryptoMode) -> bool {
     check(hash, signature, public, crypto).unwrap_or(false)
 }
 
-/// Returns true if a signature holds. False also for a key off the curve, a high S, and numbers that are padded, negative or
-/// followed by bytes; an error only if the DER structure itself does not hold together.
+/// Returns true if a signature is valid. Returns false also for a key off the curve, a high S, and numbers that are padded, negative or
+/// followed by bytes. Fails only if the DER structure itself is inconsistent.
 pub fn check(hash: &[u8; 32], signature: &[u8], public: &PublicKey, crypto: CryptoMode) -> Result<bool, DerError> {
     let (r, s) = split(signature)?;
     if crypto.is_modelled() {
@@ -51,7 +51,7 @@ fn modelled(model: &[u8; 32]) -> Vec<u8> {
     [0x30, 68].into_iter().chain(number.iter().copied()).chain(number.iter().copied()).collect()
 }
 
-/// Checks that the bytes have the structure of a DER signature. [`check`] demands this before it answers.
+/// Checks that the bytes have the structure of a DER signature. [`check`] fails without it.
 pub fn check_structure(signature: &[u8]) -> Result<(), DerError> {
     split(signature).map(|_| ())
 }

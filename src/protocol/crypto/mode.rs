@@ -1,6 +1,6 @@
 //! The treatment of signatures: real ones, real ones that every node verifies again, or modelled ones.
 //!
-//! A modelled signature is a digest of the signer's public key and what is signed, so anybody could make it and checking
+//! A modelled signature is a digest of the signer's public key and the signed digest, so anyone could make it and checking
 //! it costs a hash. It has the form of a real one, and everything but signatures and the ids that depend on them stays
 //! the same. A network has one treatment ([`NetworkConfig::crypto`](crate::protocol::NetworkConfig)), and keys sign by
 //! the one they were made for ([`KeyPair`](crate::protocol::KeyPair)).
@@ -24,7 +24,7 @@ pub enum CryptoMode {
 }
 
 impl CryptoMode {
-    /// Returns true if the remembered verdict on a signature counts.
+    /// Returns true if the cached result of verifying a signature is used.
     pub(in crate::protocol) fn remembers(self) -> bool {
         self != Self::EveryNode
     }

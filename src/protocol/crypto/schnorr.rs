@@ -4,7 +4,7 @@ use super::{CryptoMode, mode};
 use crate::protocol::{KeyPair, PublicKey};
 pub use schnorr2019::Item;
 
-/// Signs a digest: `R.x ‖ s`, 64 bytes, the same every time.
+/// Signs a digest deterministically: `R.x ‖ s`, 64 bytes.
 pub fn sign(hash: &[u8; 32], keys: &KeyPair) -> [u8; 64] {
     if keys.crypto().is_modelled() {
         let model = mode::model(hash, keys.public().as_bytes());
@@ -16,7 +16,7 @@ pub fn sign(hash: &[u8; 32], keys: &KeyPair) -> [u8; 64] {
     schnorr2019::sign(hash, &keys.private().to_secret())
 }
 
-/// Returns true if a signature holds; false too for another length, numbers out of range and keys off the curve.
+/// Returns true if a signature is valid. Returns false also for another length, numbers out of range and keys off the curve.
 pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey, crypto: CryptoMode) -> bool {
     if crypto.is_modelled() {
         return mode::is_schnorr_model(hash, signature, public);
@@ -24,7 +24,7 @@ pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey, crypto: Cry
     schnorr2019::verify(hash, signature, public.as_bytes())
 }
 
-/// Returns true if all signatures hold: the same answer as asking one by one, in less than half the time for a full block.
+/// Returns true if all signatures are valid. The result is that of single checks, in less than half the time for a full block.
 pub fn verify_batch(items: &[Item], crypto: CryptoMode) -> bool {
     if crypto.is_modelled() {
         let is_model =

@@ -4,7 +4,7 @@ use super::{KeyPair, PublicKey};
 use crate::protocol::crypto::{CryptoMode, ecdsa, sha256};
 use serde::{Deserialize, Serialize};
 
-/// A text with the key that vouches for it and its signature (DER in hex).
+/// A text with the key that signed it and the signature (DER in hex).
 ///
 /// ```
 /// use dposlab::protocol::{KeyPair, crypto::CryptoMode::Real, keys::SignedMessage};
@@ -28,7 +28,7 @@ impl SignedMessage {
         Self { public_key: *keys.public(), signature, message: message.to_owned() }
     }
 
-    /// Returns true if the signature holds; false if it is not even hex or DER.
+    /// Returns true if the signature is valid. Returns false also if it is not hex or DER.
     pub fn verify(&self, crypto: CryptoMode) -> bool {
         let hash = sha256(self.message.as_bytes());
         super::decode_hex(&self.signature)

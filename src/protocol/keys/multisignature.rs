@@ -1,4 +1,4 @@
-//! The key a multisignature wallet is known by. Source: protocol.md 1.1.
+//! The public key that identifies a multisignature wallet. Source: protocol.md 1.1.
 
 use super::{KeyPair, PublicKey};
 use crate::protocol::crypto::CryptoMode;

@@ -32,13 +32,13 @@ pub fn hex_array<const N: usize>(what: &'static str, text: &str) -> Result<[u8; 
     }
 }
 
-/// Bytes of any number from hex digits, or nothing for an odd number of them or another character.
+/// Decodes any number of bytes from hex digits. Returns `None` for an odd number of digits or another character.
 pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let mut bytes = vec![0; text.len() / 2];
     decode_into(text.as_bytes(), &mut bytes).then_some(bytes)
 }
 
-/// Fills a buffer from twice as many hex digits; false for another number of them or another character.
+/// Fills a buffer from twice as many hex digits. Returns false for another number of digits or another character.
 pub(in crate::protocol) fn decode_hex_into(text: &str, bytes: &mut [u8]) -> bool {
     decode_into(text.as_bytes(), bytes)
 }
@@ -47,7 +47,7 @@ fn decode_into(digits: &[u8], bytes: &mut [u8]) -> bool {
     if digits.len() != 2 * bytes.len() {
         return false;
     }
-    // Values past 15 mark what is no digit; collecting them keeps the loop free of branches.
+    // Values past 15 mark bytes that are no digit; collecting them keeps the loop free of branches.
     let mut seen = 0;
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
@@ -80,7 +80,7 @@ pub(in crate::protocol) fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -
     Ok(())
 }
 
-/// At most 80 characters of what came, for a message.
+/// The first 80 characters of an input, for a message.
 pub(in crate::protocol) fn shorten(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),

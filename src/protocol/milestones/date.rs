@@ -1,9 +1,9 @@
-//! The epoch, in every form in which the reference's library of dates reads it. Source: protocol.md 5.5.
+//! Parsing the epoch, in every form that the reference's library of dates accepts. Source: protocol.md 5.5.
 
 use crate::protocol::coercion;
 use serde_json::Value;
 
-/// The instant that a value names \[ms since 1970\], or nothing. A time without a zone is UTC.
+/// The instant that a value names \[ms since 1970\]; `None` if it names none. A time without a zone is UTC.
 pub(super) fn unix_ms(value: &Value) -> Option<i64> {
     let ms = match value {
         Value::Null | Value::Object(_) => return None,
@@ -18,10 +18,10 @@ pub(super) fn unix_ms(value: &Value) -> Option<i64> {
     ms.filter(|ms| ms.abs() < MOST_MS)
 }
 
-/// The end of the year 9999: what comes after it has no form in the API.
+/// The end of the year 9999: later instants have no form in the API.
 const MOST_MS: i64 = 253_402_300_800_000;
 
-/// Year, month, day, hour, minute, second and thousandths one after the other, all but the year optional, with or without
+/// Parses year, month, day, hour, minute, second and thousandths in this order. All but the year are optional, and so are
 /// the usual signs between them. A part may be larger than the calendar allows: the 32nd of March is the first of April.
 fn without_zone(text: &str) -> Option<i64> {
     let mut rest = Rest(text);
@@ -46,7 +46,7 @@ fn without_zone(text: &str) -> Option<i64> {
     is_done.then_some(days * 86_400_000 + hour * 3_600_000 + minute * 60_000 + second * 1_000 + ms)
 }
 
-/// A date of ISO 8601, perhaps with a time and a zone, or one of an e-mail.
+/// Parses a date of ISO 8601, with or without time and zone, or a date of an e-mail.
 fn with_zone(text: &str) -> Option<i64> {
     iso(text).or_else(|| {
         let date = jiff::fmt::rfc2822::parse(text).ok()?;
@@ -57,7 +57,7 @@ fn with_zone(text: &str) -> Option<i64> {
 fn iso(text: &str) -> Option<i64> {
     let mut rest = Rest(text);
     let year = match rest.sign() {
-        // There is no year 0 before another year 0.
+        // The year -000000 does not exist.
         Some(sign) => Some(sign * rest.digits(6, 6)?).filter(|year| sign > 0 || *year != 0)?,
         None => rest.digits(4, 4)?,
     };
@@ -102,7 +102,7 @@ fn iso(text: &str) -> Option<i64> {
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
-    /// As many digits as come, within these numbers.
+    /// Reads a number of `least` to `most` digits, as many as there are.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let count = self.0.bytes().take(most).take_while(u8::is_ascii_digit).count();
         let (digits, rest) = self.0.split_at(count);

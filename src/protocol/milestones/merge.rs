@@ -1,14 +1,14 @@
-//! Each milestone laid over its predecessor: objects member by member, everything else replaced.
+//! Merging each milestone over its predecessor: objects member by member, everything else replaced.
 
 use super::MilestoneError;
 use crate::protocol::{Height, coercion};
 use serde_json::Value;
 
-/// A list of milestones, read as far as their order goes.
+/// A list of milestones, sorted and merged, but not yet read further.
 pub(super) struct Merged {
     /// Heights ascending, each once, the first 1; every object holds all members set so far.
     pub list: Vec<(Height, Value)>,
-    /// The heights that are numbers: only at these does the reference tell of a new milestone.
+    /// The heights that are numbers: only at these does the reference announce a new milestone.
     pub announced: Vec<Height>,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn merged(list: &Value) -> Result<Merged, MilestoneError> {
     let mut merged = Merged { list: Vec::new(), announced: Vec::new() };
     for (height, object) in sorted {
         lay_over(&mut current, object);
-        // Between two heights it is in force from the upper one on, and beyond the largest never.
+        // A fractional height takes effect at the next whole one. One beyond the largest height never does.
         if height > f64::from(u32::MAX) {
             break;
         }

@@ -1,4 +1,4 @@
-//! A merged milestone object into its typed form.
+//! Reading a merged milestone object into its typed form.
 
 use super::{BlockRules, Milestone, MilestoneError, StaticFees, date, merge::shown};
 use crate::protocol::{Arktoshi, Height, coercion, transaction::Kind};
@@ -33,7 +33,7 @@ pub(super) fn milestone((height, json): (Height, Value)) -> Result<Milestone, Mi
     })
 }
 
-/// More would make no sense and only long shuffles.
+/// The largest number of delegates. More would make no sense and only cause long shuffles.
 const MAX_DELEGATES: u32 = 1_000_000;
 /// Source: protocol.md 3.7, payments.
 const DEFAULT_MULTI_PAYMENT_LIMIT: usize = 500;
@@ -46,7 +46,7 @@ pub(super) fn epoch((height, json): &(Height, Value)) -> Result<i64, MilestoneEr
     date::unix_ms(found).ok_or_else(|| read.wrong("epoch", found, allowed()))
 }
 
-/// The largest count that the value lets through as a limit: none at all if it is below 0 or no number.
+/// The largest count that the value allows as a limit: `None` if it is below 0 or no number.
 fn at_most(limit: Option<&Value>) -> Option<u32> {
     let limit = coercion::number(limit);
     // Rust's cast drops the fraction and stops at the ends, as a comparison with a count does.
@@ -73,7 +73,7 @@ impl Reader<'_> {
         if is_allowed { Ok(number as u32) } else { Err(self.wrong(key, found, allowed())) }
     }
 
-    /// The version of a block is compared without being turned into a number: no block has one that is a text.
+    /// The reference compares a block's version without conversion to a number, so a version given as text would match no block.
     fn version(&self) -> Result<u32, MilestoneError> {
         let key = "block.version";
         match self.get(key) {
@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A limit on blocks. One that is missing or no number limits nothing; one below 0 lets no block through.
+    /// A limit on blocks. There is no limit if it is missing or no number. A limit below 0 is an error: it would allow no block.
     fn limit(&self, key: &str) -> Result<usize, MilestoneError> {
         let found = self.get(key);
         match at_most(found) {

@@ -1,4 +1,4 @@
-//! Old blocks and transactions that break the rules and stand nevertheless. Source: protocol.md 5.4.
+//! Old blocks and transactions that break the rules and are part of the chain nevertheless. Source: protocol.md 5.4.
 
 use crate::protocol::{BlockId, PublicKey, TransactionId, coercion};
 use serde_json::Value;
@@ -18,13 +18,13 @@ pub struct Exceptions {
     pub transactions: BTreeSet<TransactionId>,
     /// A block of a numeric id in `blocks` is an exception only with exactly these transactions, in any order.
     pub blocks_transactions: BTreeMap<BlockId, Vec<TransactionId>>,
-    /// From the id a block computes to, to the one it has.
+    /// Maps the computed id of a block to the id it has.
     pub outlook_table: BTreeMap<BlockId, BlockId>,
-    /// From the id a transaction computes to, to the one it has.
+    /// Maps the computed id of a transaction to the id it has.
     pub transaction_id_fix_table: BTreeMap<TransactionId, TransactionId>,
     /// The right order of a block's transactions, where the stored one is wrong.
     pub wrong_transaction_order: BTreeMap<BlockId, Vec<TransactionId>>,
-    /// Balances below 0 that are tolerated, by the nonce at which.
+    /// The tolerated balances below 0 of each sender, by the nonce at which they occur.
     pub negative_balances: BTreeMap<PublicKey, BTreeMap<u64, i64>>,
 }
 
@@ -52,7 +52,7 @@ impl Exceptions {
         &NONE
     }
 
-    /// Returns true if a block's faults are ignored. A numeric id alone is too weak a name, hence the transactions.
+    /// Returns true if a block's faults are ignored. A numeric id alone does not identify a block safely, hence the transactions.
     pub fn covers_block(&self, id: BlockId, transactions: impl IntoIterator<Item = TransactionId>) -> bool {
         self.blocks.contains(&id)
             && match (id, self.blocks_transactions.get(&id)) {
@@ -96,7 +96,7 @@ fn list(json: &Value, key: &str) -> Result<Vec<Value>, Wrong> {
     match json.get(key).filter(|found| coercion::is_true(Some(found))) {
         None => Ok(Vec::new()),
         Some(Value::Array(list)) => Ok(list.clone()),
-        // It is walked letter by letter.
+        // The reference iterates over the letters of a text.
         Some(Value::String(text)) => Ok(text.chars().map(|letter| Value::String(letter.to_string())).collect()),
         Some(found) => Err(wrong(key, found, "an array")),
     }
@@ -107,7 +107,7 @@ fn entries<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = (&'a String, 
     json.get(key).and_then(Value::as_object).into_iter().flatten()
 }
 
-/// From ids to what takes their place. An entry is in force if its value is a true one.
+/// A map from ids to replacements. An entry is in force if its value is truthy.
 fn table<K: FromStr + Display + Ord, V>(
     json: &Value,
     key: &str,

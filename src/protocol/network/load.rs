@@ -8,7 +8,7 @@ use crate::{
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The reason why a network directory is refused: always the file, mostly the key, what was found and what is allowed.
+/// The reason why a network directory is rejected. It always names the file, and mostly the key, the value found and the values allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error("{}: {source}", file.display())]
@@ -26,7 +26,7 @@ pub enum NetworkError {
 }
 
 impl NetworkConfig {
-    /// The network a directory describes, with its signatures treated in this way. The files are read whole; everything
+    /// The network that a directory describes, with this treatment of signatures. The files are read whole; everything
     /// is checked before it returns.
     pub fn load(directory: &Path, crypto: CryptoMode) -> Result<Self, NetworkError> {
         Self::of(|name| read(&directory.join(name)), crypto)
@@ -45,7 +45,7 @@ impl NetworkConfig {
         Self::new(network, milestones, exceptions, genesis, crypto)
     }
 
-    /// A network of parts that must belong together: the hash of the genesis payload is the name of the network.
+    /// A network of parts that must belong together: the network's `nethash` must be the hash of the genesis payload.
     pub fn new(
         network: Network,
         milestones: Milestones,
@@ -112,7 +112,7 @@ impl Reader<'_> {
         if is_allowed { Ok(number as u32) } else { Err(self.wrong(key, format!("a number from 0 to {max}"))) }
     }
 
-    /// The reference compares it with a byte without turning it into a number: no address has one that is a text.
+    /// The reference compares it with a byte without conversion to a number, so a value given as text would match no address.
     fn address_byte(&self) -> Result<u8, NetworkError> {
         let number = self.get("pubKeyHash").and_then(Value::as_f64).filter(|number| number.fract() == 0.0);
         let byte = number.filter(|number| (0.0..=255.0).contains(number)).map(|number| number as u8);

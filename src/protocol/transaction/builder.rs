@@ -1,4 +1,5 @@
-//! Making transactions: one constructor a type, in its module of `types`, then what all share, then signatures. Source: protocol.md 2.4, 3.5.
+//! Making transactions: a constructor for each type, in its module of `types`, then common members, then signatures.
+//! Source: protocol.md 2.4, 3.5.
 //!
 //! ```
 //! use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real};
@@ -46,8 +47,8 @@ pub struct TransactionBuilder {
     asset: Asset,
 }
 
-/// A transaction with its sender, gathering signatures; each covers those made before it, so their order is that of
-/// the methods here.
+/// A transaction with its sender, to which signatures are added. Each covers those made before it, so the order of signing is that
+/// of the methods here.
 #[derive(Clone, Debug)]
 pub struct UnsignedTransaction(Transaction);
 
@@ -89,14 +90,14 @@ impl TransactionBuilder {
         Self { fee: Some(fee), ..self }
     }
 
-    /// A text for transfers, multipayments and locks; "" is none. Other types cannot carry it and lose it, as an
-    /// unknown member of JSON is lost.
+    /// Sets a text for transfers, multipayments and locks; "" is none. Other types drop it, as they drop an
+    /// unknown member of JSON.
     pub fn vendor_field(self, text: impl Into<String>) -> Self {
         let text = Some(text.into()).filter(|text| !text.is_empty() && self.asset.kind().has_vendor_field());
         Self { vendor_field: text, ..self }
     }
 
-    /// The height from which a transfer is refused, 0 for never; other types have none.
+    /// Sets the height from which a transfer is rejected, 0 for never. It has no effect on other types.
     pub fn expiration(mut self, height: u32) -> Self {
         if let Asset::Transfer { expiration, .. } = &mut self.asset {
             *expiration = height;
@@ -104,7 +105,7 @@ impl TransactionBuilder {
         self
     }
 
-    /// The sender, for signatures that are not simply the sender's own.
+    /// Sets the sender, for signatures other than the sender's own single one.
     pub fn sender(self, sender: PublicKey) -> UnsignedTransaction {
         let fee = self.fee.unwrap_or_else(|| StaticFees::default().of_asset(&self.asset));
         UnsignedTransaction(Transaction {
@@ -131,7 +132,7 @@ impl TransactionBuilder {
     }
 }
 
-/// A value to be signed anew or further, with the signatures it has.
+/// Continues or replaces the signatures of a transaction. It keeps those it has.
 impl From<Transaction> for UnsignedTransaction {
     fn from(transaction: Transaction) -> Self {
         Self(transaction)
@@ -168,7 +169,7 @@ impl UnsignedTransaction {
         self
     }
 
-    /// [`UnsignedTransaction::finish`] for the owner of these keys.
+    /// As [`UnsignedTransaction::finish`], with the cached address of these keys as the sender's.
     fn finish_for(self, keys: &KeyPair) -> SignedTransaction {
         let address = keys.address(self.0.network);
         SignedTransaction::sent_from(self.0, address)

@@ -1,10 +1,10 @@
-//! The network and the moment for which a transaction is read.
+//! The network and the height for which a transaction is read.
 
 use super::TransactionId;
 use crate::protocol::{Milestone, network::Exceptions};
 use std::collections::BTreeSet;
 
-/// The network and the moment for which a transaction is read. Cheap: references only.
+/// The network and the height for which a transaction is read. Cheap to copy: references only.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionContext<'a> {
     /// The network's address byte.
@@ -23,14 +23,14 @@ pub enum Dialect {
     /// Refuses every wire form but the one that encoding gives. A node uses this one.
     #[default]
     Strict,
-    /// Strict, but any version may stand at any height: for blocks already stored (protocol.md 3.1).
+    /// Strict, but any version is allowed at any height: for blocks already stored (protocol.md 3.1).
     Stored,
     /// As lax as the reference where protocol.md 3.7 and 3.8 say so; the bytes kept are the re-encoded ones.
     Reference,
 }
 
 impl<'a> TransactionContext<'a> {
-    /// Without exceptions and strict.
+    /// A strict context without exceptions.
     pub fn new(network: u8, milestone: &'a Milestone, genesis_ids: &'a BTreeSet<TransactionId>) -> Self {
         Self { network, milestone, genesis_ids, exceptions: Exceptions::none(), dialect: Dialect::Strict }
     }

@@ -1,7 +1,7 @@
-//! Wire bytes into a transaction. Source: protocol.md 3.8.
+//! Decoding a transaction from wire bytes. Source: protocol.md 3.8.
 //!
-//! Strictly read, only what encoding would give is accepted, so the bytes that came are those of the wire. The reference is
-//! laxer; its dialect takes the same path, forgives at four places and encodes anew.
+//! The strict reader accepts only bytes that encoding would give, so it keeps the bytes received. The reference is
+//! laxer. Its dialect takes the same path, tolerates deviations at four places and encodes anew.
 
 use super::{
     Asset, BytesError, Dialect, Kind, SignedTransaction, Transaction, TransactionContext, TransactionError, Version,
@@ -31,7 +31,7 @@ impl SignedTransaction {
         if lax { Self::new(transaction) } else { Self::from_encoding(transaction, bytes) }.admit(context)
     }
 
-    /// The transaction that encodes to these bytes, whatever the rules say of it.
+    /// The transaction that encodes to these bytes, without checking the rules.
     pub(super) fn unchecked(bytes: &[u8]) -> Result<Self, TransactionError> {
         let mut reader = WireReader { bytes, at: 0, lax: false, version: 2, network: 0 };
         reader.marker("marker", 0xff, "0xff")?;
@@ -46,7 +46,7 @@ impl SignedTransaction {
         Ok(Self::from_encoding(transaction, bytes))
     }
 
-    /// The last steps, shared with JSON: what exceptions say about the id, the schema, and the type's being in force.
+    /// The last steps, shared with JSON: correction of the id by exceptions, the schema, and whether the type is in force.
     pub(super) fn admit(self, context: &TransactionContext<'_>) -> Result<Self, TransactionError> {
         let id = context.exceptions.transaction_id_fix_table.get(&self.id()).copied().unwrap_or(self.id());
         if context.exceptions.transactions.contains(&id) {
@@ -61,7 +61,7 @@ impl SignedTransaction {
     }
 }
 
-/// Bytes of a transaction, and how many of them have been read.
+/// A reader of a transaction's bytes, with its position.
 pub(super) struct WireReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -121,7 +121,7 @@ impl WireReader<'_> {
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(text.to_owned())),
-            // Each byte that cannot be read becomes three, so the text may outgrow its length byte.
+            // Each undecodable byte becomes three, so the text may outgrow its length byte.
             Err(_) if self.lax => Some(String::from_utf8_lossy(bytes).into_owned())
                 .filter(|text| text.len() <= usize::from(u8::MAX))
                 .map(Some)
@@ -155,7 +155,7 @@ impl<'a> WireReader<'a> {
         self.at
     }
 
-    /// The bytes read since there were this many.
+    /// The bytes read since position `start`.
     pub fn since(&self, start: usize) -> &'a [u8] {
         &self.bytes[start..self.at]
     }
@@ -177,7 +177,7 @@ impl<'a> WireReader<'a> {
         self.array(field).map(PublicKey::from_bytes)
     }
 
-    /// The reference writes lengths in bytes and reads characters, so only ASCII survives there.
+    /// A text. The reference writes lengths in bytes and reads characters, so only ASCII survives there.
     pub fn text(&mut self, field: &'static str) -> Result<String, BytesError> {
         let length = usize::from(self.byte(field)?);
         let text = std::str::from_utf8(self.take(field, length)?).ok().filter(|text| text.is_ascii());

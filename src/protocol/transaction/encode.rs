@@ -1,10 +1,10 @@
-//! A transaction into bytes: those of the wire, and the other ones that version 1 signs. Source: protocol.md 3.2 to 3.4.
+//! Encoding a transaction: the wire bytes, and the different bytes that version 1 signs. Source: protocol.md 3.2 to 3.4.
 
 use super::{Asset, Transaction, Version};
 use crate::protocol::crypto::sha256;
 use indexmap::IndexMap;
 
-/// Bytes of most transactions at most.
+/// A size in bytes that most transactions do not exceed.
 const USUAL: usize = 256;
 
 /// The wire bytes.
@@ -60,7 +60,7 @@ pub(super) fn texts<const N: usize>(out: &mut Vec<u8>, values: [Option<&String>;
     values.into_iter().for_each(|value| text(out, value.map(String::as_str)));
 }
 
-/// One byte of length and the text; nothing is a length of 0.
+/// Writes one byte of length and the text. No text has length 0.
 pub(super) fn text(out: &mut Vec<u8>, value: Option<&str>) {
     let value = value.unwrap_or_default();
     out.push(count(value.len()));

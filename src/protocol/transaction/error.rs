@@ -1,4 +1,4 @@
-//! Errors of transactions that are refused.
+//! Errors of rejected transactions.
 
 use super::{Kind, SchemaError};
 use crate::protocol::{crypto::ecdsa::DerError, keys::KeyError};
@@ -17,7 +17,7 @@ pub enum TransactionError {
     DuplicateParticipant,
     #[error("Failed to deserialize transaction, encountered invalid bytes: {0}")]
     Bytes(#[from] BytesError),
-    /// An address of the right shape that is none.
+    /// A text that has the form of an address and is not valid.
     #[error(transparent)]
     Address(KeyError),
 }
@@ -35,7 +35,7 @@ impl TransactionError {
         }
     }
 
-    /// The reference's text, where a client might compare it; ours says more.
+    /// The reference's message, where a client might compare it. Our message says more.
     pub fn reference_text(&self) -> String {
         match self {
             Self::Schema(error) => error.reference_text(),

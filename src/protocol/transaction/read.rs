@@ -1,4 +1,4 @@
-//! JSON into a transaction, as a node does with what is submitted. Source: protocol.md 3.6, 3.7.
+//! Reading a transaction from JSON, as a node does with submitted ones. Source: protocol.md 3.6, 3.7.
 //!
 //! Members are checked in the reference's order, so the first error is the one that it would name. An error of the encoding (a
 //! checksum, hex of odd length) is reported after all rules have passed. The signatures are joined and split again as on the wire,
@@ -32,8 +32,8 @@ impl SignedTransaction {
     /// ```
     ///
     /// # Errors
-    /// The first member at fault with what was found and what is allowed; or what the bytes made of it would be
-    /// refused for.
+    /// The first member at fault, with the value found and the values allowed, or the error of the bytes
+    /// made of the JSON.
     pub fn from_json(json: &Value, context: &TransactionContext<'_>) -> Result<Self, TransactionError> {
         let kind = kind_of(json)?;
         let mut reader = JsonReader { members: Members::of(json)?, kind, context, deferred: None };
@@ -49,7 +49,7 @@ impl SignedTransaction {
         let body = bytes.len();
         bytes.extend(tail);
         if kind == Kind::Ipfs {
-            // A multihash that lies about its length borrows from the signature or lends to it.
+            // A multihash with a wrong length takes bytes from the signature or gives bytes to it.
             return Self::from_bytes(&bytes, context);
         }
         let tail = split::split(&bytes[body..], version, body)?;
@@ -64,9 +64,9 @@ impl SignedTransaction {
 }
 
 impl SignedTransaction {
-    /// The first test of a submitted batch, looser than [`Self::from_json`]: whether the object fits the schema of *some* type. That
-    /// matters for multipayments alone: while their payments are within the limit, the reference lets them pass as any core type they
-    /// happen to look like. Errors of the encoding are not checked.
+    /// The first test of a submitted batch, looser than [`Self::from_json`]: whether the object fits the schema of *any* type. This
+    /// matters only for multipayments: while their payments are within the limit, the reference accepts them as any core type whose schema
+    /// they happen to fit. Errors of the encoding are not checked.
     pub fn check_shape(json: &Value, context: &TransactionContext<'_>) -> Result<(), TransactionError> {
         let own = kind_of(json)?;
         let fits = |kind| JsonReader { members: Members::of(json)?, kind, context, deferred: None }.read().map(|_| ());
@@ -292,7 +292,7 @@ impl<'a> JsonReader<'a> {
         self.members.object("", "asset")?.object("asset", key)
     }
 
-    /// An address by its looks; checksum and network show only when the bytes are made.
+    /// Reads an address and checks its form. Errors of checksum and network are deferred until the bytes are made.
     pub fn recipient(&mut self, path: &str, found: &Value, own_network: bool) -> Result<Address, SchemaError> {
         let text = address_looks(path, found)?;
         let allowed = self.context.network;
@@ -309,7 +309,7 @@ impl<'a> JsonReader<'a> {
         })
     }
 
-    /// Keeps an error that the reference meets only when it makes the bytes; the first one counts.
+    /// Records an error that the reference meets only when it makes the bytes. The first one counts.
     pub fn defer(&mut self, error: TransactionError) {
         self.deferred.get_or_insert(error);
     }

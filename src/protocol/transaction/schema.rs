@@ -1,7 +1,7 @@
 //! The rules a transaction's members obey, and their application to a value. Source: protocol.md 3.7.
 //!
 //! The rules are functions over single members; `read` applies them to JSON in the reference's order of evaluation,
-//! [`check`] to the value that came out of bytes. An error says which member, what was found and what is allowed.
+//! [`check`] to a value decoded from bytes. An error names the member, the value found and the values allowed.
 
 mod apply;
 mod error;

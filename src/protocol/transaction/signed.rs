@@ -22,7 +22,7 @@ pub struct SignedTransaction {
     known: OnceLock<Box<Known>>,
 }
 
-/// Answers that few transactions need, and these from every node that sees them: the first answer, with its question.
+/// Results that few transactions need, but these on every node that sees them. Each is the first one, with its arguments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub second: OnceLock<(PublicKey, bool)>,
@@ -49,7 +49,7 @@ pub(super) enum Standing {
     Exempt,
 }
 
-/// By what the transactions say; how and when they were verified does not count.
+/// Compares the content of the transactions, and not whether or when they were verified.
 impl PartialEq for SignedTransaction {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id && self.transaction == other.transaction
@@ -103,7 +103,7 @@ impl SignedTransaction {
         self
     }
 
-    /// The parts from which [`SignedTransaction::from_kept`] makes it again: bytes, id and standing.
+    /// The parts from which [`SignedTransaction::from_kept`] restores the transaction: bytes, id and standing.
     pub fn as_kept(&self) -> (Vec<u8>, TransactionId, u8) {
         let standing = match self.standing {
             Standing::Judged => 0,
@@ -113,8 +113,8 @@ impl SignedTransaction {
         (self.bytes(), self.id, standing)
     }
 
-    /// The transaction that was kept as this. It was admitted before, or made wrong on purpose, so no rule is asked. `None`
-    /// if the bytes are none of a transaction.
+    /// Restores a transaction from these parts. It was admitted before, or made wrong on purpose, so no rule is checked. `None`
+    /// if the bytes are no transaction.
     pub fn from_kept(bytes: &[u8], id: TransactionId, standing: u8) -> Option<Self> {
         let standing = match standing {
             0 => Standing::Judged,
@@ -178,7 +178,7 @@ impl SignedTransaction {
         self.transaction.asset.amount()
     }
 
-    /// The rules of the schema at a place and time; bytes and JSON have passed them when they were read.
+    /// Checks the rules of the schema in a context. Transactions from bytes and JSON have passed them when they were read.
     pub fn check(&self, context: &TransactionContext<'_>) -> Result<(), TransactionError> {
         Ok(schema::check(&self.transaction, self.id, context)?)
     }

@@ -1,4 +1,4 @@
-//! The bytes behind the body into signatures. Their lengths are not on the wire. Source: protocol.md 3.8.
+//! Splitting the bytes behind the body into signatures. Their lengths are not on the wire. Source: protocol.md 3.8.
 
 use super::{BytesError, IndexedSignature, Rule, SchemaError, TransactionError};
 use crate::protocol::crypto::ecdsa;

@@ -225,7 +225,7 @@ pub(super) trait TransactionType {
     /// The asset's part of the bytes that version 1 signs.
     fn write_signed_in_version_one(&self, _asset: &Asset, _out: &mut Vec<u8>) {}
 
-    /// The asset out of wire bytes.
+    /// Reads the asset from wire bytes.
     fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError>;
 
     /// The `asset` member; `None` for types that have none.
@@ -233,7 +233,7 @@ pub(super) trait TransactionType {
         None
     }
 
-    /// The asset out of JSON, of a transaction of this version whose `amount` has been read.
+    /// Reads the asset from JSON, for a transaction of this version whose `amount` has been read.
     fn read_json(&self, json: &mut JsonReader<'_>, version: u8, amount: Arktoshi) -> Result<Asset, SchemaError>;
 
     /// The ranges of the asset's members that a value can break.

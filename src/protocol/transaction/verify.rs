@@ -11,9 +11,9 @@ use crate::protocol::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Fewer signatures are not worth a thread of their own, nor a batch that is halved once more.
+/// The smallest batch: fewer signatures are worth neither a thread of their own nor another halving.
 const LEAST_BATCH: usize = 16;
-/// More gain next to nothing by being in one batch.
+/// The largest batch: more signatures in one gain next to nothing.
 const GREATEST_BATCH: usize = 256;
 
 /// The reason why `signatures` cannot be counted.
@@ -26,7 +26,7 @@ pub enum MultiSignatureCheckError {
 }
 
 impl SignedTransaction {
-    /// Returns true if the transaction holds by itself: its signature is there and is the sender's, and its type is in force
+    /// Returns true if the transaction is valid by itself: it has a signature of its sender, and its type is in force
     /// where it was read. False for a multisignature wallet's, see [`Self::verify_multi`]. Computed once.
     pub fn verified(&self, crypto: CryptoMode) -> bool {
         match self.standing() {
@@ -42,7 +42,7 @@ impl SignedTransaction {
         self.standing() != Standing::Gated
     }
 
-    /// Returns true if the second signature is there and is this key's. Computed once for one key.
+    /// Returns true if the transaction has a valid second signature by this key. Computed once for one key.
     pub fn verify_second(&self, key: &PublicKey, crypto: CryptoMode) -> bool {
         let Some(second) = &self.transaction().second_signature else { return false };
         if let Some((known, outcome)) = self.known().second.get()
@@ -52,13 +52,13 @@ impl SignedTransaction {
             return *outcome;
         }
         let outcome = self.holds(&self.transaction().hash_for_second_signature(), second, key, crypto);
-        // The first answer stays.
+        // The first result stays.
         let _ = self.known().second.set((*key, outcome));
         outcome
     }
 
-    /// Returns true if at least `min` of `signatures` hold for the keys they name. Signatures after the last one needed are
-    /// not looked at. Computed once for one minimum and list of keys.
+    /// Returns true if at least `min` of `signatures` are valid for the keys they name. Signatures after the last one needed are
+    /// not checked. Computed once for one minimum and list of keys.
     pub fn verify_multi(
         &self,
         min: u8,
@@ -72,7 +72,7 @@ impl SignedTransaction {
             return known.outcome;
         }
         let outcome = self.count_signatures(min, keys, crypto);
-        // The first answer stays.
+        // The first result stays.
         let _ = self.known().multi.set(Counted { min, keys: keys.to_vec(), outcome });
         outcome
     }
@@ -104,15 +104,15 @@ impl SignedTransaction {
         Ok(false)
     }
 
-    /// Computes the flag of many, faster than one by one. Asking each afterwards gives the same answers as without.
+    /// Computes [`Self::verified`] for many transactions, faster than one by one. Later calls return the same as without this.
     pub fn verify_together(transactions: &[Arc<Self>], crypto: CryptoMode) {
         let (open, items): (Vec<_>, Vec<_>) =
             transactions.iter().filter_map(|one| Some((&**one, one.open_item()?))).unzip();
         Self::settle(&open, &items, crypto);
     }
 
-    /// As [`Self::verify_together`], over all cores, and for every kind of signature: afterwards each flag is known.
-    /// For where transactions enter, before one actor takes them one by one.
+    /// As [`Self::verify_together`], on all cores, and for every kind of signature: afterwards each flag is known.
+    /// Used where transactions enter, before one actor handles them one by one.
     pub fn verify_all(transactions: &[Arc<Self>], crypto: CryptoMode) {
         let open: Vec<Arc<Self>> = transactions.iter().filter(|one| one.is_open()).cloned().collect();
         let share = open.len().div_ceil(rayon::current_num_threads()).clamp(LEAST_BATCH, GREATEST_BATCH);
@@ -124,10 +124,10 @@ impl SignedTransaction {
         });
     }
 
-    /// Sets the flags of a batch that holds; one that does not is halved until the faulty ones are among few.
+    /// Sets the flags of a valid batch. Halves an invalid batch until the faulty ones are among few.
     fn settle(open: &[&Self], items: &[schnorr::Item], crypto: CryptoMode) {
         if schnorr::verify_batch(items, crypto) {
-            // One that another thread has answered meanwhile has the same answer.
+            // If another thread has set the flag meanwhile, it has the same value.
             for transaction in open {
                 let _ = transaction.verified_once().set(true);
             }
@@ -142,7 +142,7 @@ impl SignedTransaction {
         self.standing() == Standing::Judged && self.verified_once().get().is_none()
     }
 
-    /// The signature of a transaction whose flag only a Schnorr verification can tell, and that is not known yet.
+    /// The signature of a transaction whose flag is not known yet and needs a Schnorr verification.
     fn open_item(&self) -> Option<schnorr::Item> {
         let transaction = self.transaction();
         let signature = transaction.signature.as_deref().filter(|_| self.is_open() && transaction.nonce().is_some())?;

@@ -1,4 +1,4 @@
-//! The figures that a run's report is made of: of the whole run, of its rounds, and what they are sampled from.
+//! The figures of a run's report: of the whole run, of its rounds, and of the ends of its slots.
 
 use super::{
     heals::{Heal, InForce},
@@ -11,8 +11,8 @@ use crate::{ledger::Link, protocol::Height, report::rounds::RoundReport};
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Figures of one round, beside what the chain itself tells. A round runs from the slot at whose begin the block most
-/// nodes stand on is to be followed by one of its heights; what happens then is the round's.
+/// Figures of one round that do not follow from the chain itself. A round begins with the first slot at whose begin the height
+/// after the winning tip belongs to the round. It counts all events up to the next round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoundFigures {
     pub round: u32,
@@ -40,7 +40,7 @@ pub struct SlotFigures {
     pub slots_forked: u32,
     pub branches_max: u32,
     pub fork_depth_max: u32,
-    /// Most nodes down, crashed or paused, at a slot's end.
+    /// The largest number of nodes down, crashed or paused, at a slot's end.
     pub down_max: u32,
     #[serde(skip)]
     agreement: Mean,
@@ -48,7 +48,7 @@ pub struct SlotFigures {
     pub agreement_min: Option<f64>,
     #[serde(skip)]
     weight_agreement: Mean,
-    /// The same by the vote weight of the delegates that forge on the nodes.
+    /// Least share of live vote weight on the winning tip at a slot's end. A node has the vote weight of the delegates that forge on it.
     pub weight_agreement_min: Option<f64>,
     #[serde(skip)]
     pool: Mean,
@@ -56,7 +56,7 @@ pub struct SlotFigures {
     pub pool_max: Option<u32>,
 }
 
-/// A mean of what was defined.
+/// A mean of the defined values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Mean {
     sum: f64,
@@ -135,7 +135,7 @@ pub struct Totals {
     /// Blocks on the winning chain that the run has forged.
     pub blocks: u32,
     pub missed_slots: u32,
-    /// Slots without a block on the winning chain, in a row, at most; those after its last block count, too.
+    /// The longest row of slots without a block on the winning chain. The slots after its last block count, too.
     pub longest_gap_slots: u32,
     /// Blocks forged, on any fork.
     pub forged: u32,
@@ -166,7 +166,7 @@ pub struct Totals {
     pub gossip_ms: Percentiles,
     /// From forging until all nodes that were live then have the block, of blocks that were pushed to each of them.
     pub gossip_all_ms: Percentiles,
-    /// Members of a round that were none of the round before, over all rounds but the first.
+    /// Members of a round that were not members of the round before, summed over all rounds but the first.
     pub turnover: u32,
     /// The Gini coefficient of the vote weights of the last round's members.
     pub gini_end: f64,
@@ -179,7 +179,8 @@ pub struct Totals {
     pub transaction_latency_ms: Percentiles,
     pub transactions_rejected: u64,
     pub transactions_expired: u64,
-    /// Accepted by a pool, and at the end neither on the winning chain nor in a pool nor expired, of the last 100,000.
+    /// Transactions that a pool accepted and that are at the end neither on the winning chain nor in a pool nor expired, among the
+    /// last 100,000.
     pub transactions_lost: u64,
     pub pool_mean: Option<f64>,
     pub pool_max: Option<u32>,
@@ -191,11 +192,11 @@ pub struct Totals {
     pub agreement_end: Option<f64>,
     /// Nodes down when the run ended.
     pub down_end: u32,
-    /// The longest time from a fault's end until all live nodes stood on one block; empty where no fault ended, and where
-    /// the run ended before they did after one of them.
+    /// The longest time from a fault's end until all live nodes stood on one block. Empty if no fault ended, or if the run ended
+    /// before they did so after one of the faults.
     pub converged_seconds_max: Option<f64>,
-    /// The longest time for which that was watched: until they did, or until the run ended. Without
-    /// `converged_seconds_max` the time to converge is longer than this (right-censored). Empty where no fault ended.
+    /// The longest time from a fault's end until the nodes converged or the run ended. Without `converged_seconds_max` the time to
+    /// converge is longer than this (right-censored). Empty if no fault ended.
     pub observed_seconds_max: Option<f64>,
     /// Virtual seconds played.
     pub seconds: f64,

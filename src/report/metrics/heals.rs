@@ -30,7 +30,7 @@ pub struct InForce {
     pub ended_us: Option<u64>,
 }
 
-/// All ends of faults; as many as the scenario has.
+/// The ends of all faults that have ended, and the times in which faults were in force.
 #[derive(Default)]
 pub struct Heals {
     all: Vec<Heal>,
@@ -53,7 +53,7 @@ impl Heals {
         self.all.push(Heal { fault, kind, at_us, converged_seconds, observed_seconds: 0.0 });
     }
 
-    /// All live nodes stand on one block.
+    /// Records that all live nodes stand on one block.
     pub(super) fn converged(&mut self, now: SimTime) {
         if !std::mem::take(&mut self.open) {
             return;
@@ -64,7 +64,7 @@ impl Heals {
         }
     }
 
-    /// The run has ended.
+    /// Records the end of the run.
     pub(super) fn finish(&mut self, end: SimTime) {
         for heal in self.all.iter_mut().filter(|heal| heal.converged_seconds.is_none()) {
             heal.observed_seconds = heal.since(end);
@@ -79,7 +79,7 @@ impl Heals {
         &self.faults
     }
 
-    /// The longest time; empty where one is censored.
+    /// The longest time to converge. `None` if one of the times is censored.
     pub(super) fn longest(&self) -> Option<f64> {
         let times: Option<Vec<f64>> = self.all.iter().map(|heal| heal.converged_seconds).collect();
         times?.into_iter().reduce(f64::max)

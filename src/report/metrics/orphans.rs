@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-/// Blocks that may be listed, not counted, beside the chain.
+/// The largest number of orphans that are listed. All of them are counted.
 const ORPHANS_LISTED: usize = 10_000;
 
 /// A block that was forged and is not on the winning chain.
@@ -25,13 +25,13 @@ pub struct Orphan {
     pub transactions: u32,
 }
 
-/// Blocks forged. All are kept to the end of the run: a rollback may be as deep as 5,000 blocks (consensus.md 3.5), and the
-/// winning tip may move to a chain that has parted from it at any depth.
+/// The forged blocks. All are retained to the end of the run: a rollback may be as deep as 5,000 blocks (consensus.md 3.5), and the
+/// winning tip may move to a chain that forked off at any depth.
 #[derive(Default)]
 pub(super) struct Orphans {
     /// By height, then id.
     pub(super) all: BTreeMap<(u32, BlockId), Forged>,
-    /// Blocks that another one was forged on.
+    /// The parents of forged blocks.
     parents: BTreeSet<BlockId>,
     pub(super) forks: u32,
     pub(super) round_forks: u32,
@@ -57,7 +57,7 @@ impl Orphans {
         self.round_forks += u32::from(is_fork);
     }
 
-    /// Lists the blocks that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
+    /// Returns the number of blocks that are not on the chain ending in `winning`, and the first [`ORPHANS_LISTED`] of them, ascending.
     pub(super) fn list(&self, winning: &Arc<Link>) -> (u32, Vec<Orphan>) {
         let mut listed = Vec::new();
         let mut count = 0;

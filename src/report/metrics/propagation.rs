@@ -1,10 +1,9 @@
 //! The time that blocks take from the forger to the chains of its cohort: the nodes that were live at the instant it was forged.
 //! Nodes that were down then catch up later, which is no propagation.
 //!
-//! A block comes onto a chain by gossip, if a node takes it in at the instant at which it is pushed there, or by a download, perhaps
-//! a minute later. `each` and `all` count both, `gossip` and `gossip_all` pushed blocks only. A block that was never on the chain of
-//! another node than its forger's, though others were live, counts nowhere: that forger went down before it had sent it, or is cut
-//! off.
+//! A block arrives on a chain by gossip, if a node applies it at the instant at which it is pushed there, or by a download, perhaps
+//! a minute later. `each` and `all` count both, `gossip` and `gossip_all` pushed blocks only. A block that only its forger's chain
+//! had, although other nodes were live, does not count: the forger went down before it sent the block, or is cut off.
 
 use crate::{
     actors::{NodeId, SimTime},
@@ -22,7 +21,7 @@ const FOLLOWED: RangeInclusive<usize> = 512..=65_536;
 /// The size of the greatest table of nodes and the blocks that they lack, in bits.
 const FOLLOWED_BITS: usize = 1 << 28;
 
-/// Some times in milliseconds, by how many took no longer. All 0 where there were none.
+/// Percentiles of times in milliseconds. All are 0 if there were no times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     pub count: u64,
@@ -32,7 +31,7 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-/// Times in microseconds with three significant digits: a fixed size, however many there are.
+/// A histogram of times in microseconds with three significant digits. Its size is fixed.
 #[derive(Clone, Debug)]
 pub struct Times(Histogram<u64>);
 
@@ -45,7 +44,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// One more.
+    /// Adds the time between two instants.
     pub fn add(&mut self, from: SimTime, to: SimTime) {
         self.0.saturating_record(u64::try_from(to.since(from).as_micros()).unwrap_or(u64::MAX));
     }
@@ -79,7 +78,7 @@ fn milliseconds(micros: u64) -> f64 {
     micros as f64 / 1_000.0
 }
 
-/// Blocks on their way.
+/// The followed blocks and their propagation times.
 pub struct Propagation {
     followed_at_most: usize,
     followed: BTreeMap<BlockId, Travel>,
@@ -101,18 +100,18 @@ struct Travel {
     own: Option<Arrival>,
     /// Nodes of the cohort that it was pushed to.
     by_gossip: u32,
-    /// One bit a node: those of the cohort that have not had it yet.
+    /// One bit per node, set for nodes of the cohort that have not had the block yet.
     lacking: Vec<u64>,
     cohort: u32,
     had: u32,
 }
 
-/// A block is on a node's chain.
+/// The arrival of a block on a node's chain.
 #[derive(Clone, Copy)]
 struct Arrival {
     at: SimTime,
     by_gossip: bool,
-    /// With it half of the cohort, rounded up, have had the block; or all have.
+    /// True if the arrival completes half of the cohort, rounded up. `all` is true if it completes the cohort.
     half: bool,
     all: bool,
 }
@@ -126,14 +125,14 @@ impl Propagation {
         Self { followed_at_most, followed, order, each, this_round, half, all, gossip, gossip_all, pushed }
     }
 
-    /// A block is pushed to a node, by a peer or by the node's own forger.
+    /// Records that a peer or the node's own forger pushes a block to a node.
     pub(super) fn pushed(&mut self, now: SimTime, node: NodeId, block: &Block) {
         if let Some(pushed) = self.pushed.get_mut(node.0 as usize) {
             *pushed = Some((now, block.id));
         }
     }
 
-    /// A node has forged a block. One that two nodes forge counts from the first.
+    /// Begins to follow a block that a node has forged. If two nodes forge the same block, the first one counts.
     pub(super) fn forged(&mut self, now: SimTime, node: NodeId, block: &Block, tips: &Tips) {
         if self.followed.contains_key(&block.id) {
             return;
@@ -154,7 +153,7 @@ impl Propagation {
         }
     }
 
-    /// A block is on a node's chain. Returns whether with this node half of its cohort, rounded up, have had it.
+    /// Records a block on a node's chain. Returns true if this node completes half of the block's cohort, rounded up.
     pub(super) fn applied(&mut self, now: SimTime, node: NodeId, link: &Link) -> bool {
         let Some(travel) = self.followed.get_mut(&link.id()) else { return false };
         let (word, bit) = place(node);

@@ -1,4 +1,4 @@
-//! Rollbacks, and blocks that nodes would not have.
+//! Rollbacks, and blocks that nodes refused or disregarded.
 
 use crate::actors::RollbackCause;
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
-//! A run over time in a bounded number of rows: when they are too many, two become one.
+//! A run over time in a bounded number of rows: if there are too many, each two neighbours are merged.
 
 use super::sample::{Sample, lesser};
 use crate::protocol::Slot;
 use serde::Serialize;
 
-/// Rows at most; each stands for the same number of slots, a power of two.
+/// The largest number of rows. Each row summarises the same number of slots, a power of two.
 pub const BUCKETS: usize = 2_000;
 
-/// Some slots on end.
+/// The figures of consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bucket {
     pub first_slot: u32,
@@ -35,10 +35,10 @@ pub struct Bucket {
 /// Rows over time.
 pub struct TimeRows {
     rows: Vec<Bucket>,
-    /// Slots a row.
+    /// The number of slots per row.
     width: u32,
     next: Slot,
-    /// Since the last sample.
+    /// Transactions confirmed since the last sample.
     transactions: u64,
 }
 

@@ -13,19 +13,18 @@ use std::{
     sync::Arc,
 };
 
-/// Transactions followed at a time; the oldest is given up for the next.
+/// The number of transactions followed at a time. The oldest is evicted for the next.
 const FOLLOWED: usize = 100_000;
 
 /// Transactions on their way, and the pools they are in.
 pub struct Traffic {
     /// The time at which each was first in a pool.
     first_seen: Latest<SimTime>,
-    /// Another block of another fork may hold them, too.
+    /// Transactions that were counted as confirmed. A block of another fork may contain them, too.
     confirmed: Latest<()>,
     expired: Latest<()>,
-    /// Transactions in each node's pool, as its events tell.
-    /// Below 0 between the moment at which a full pool tells what gives way and that at which it tells of the batch that
-    /// holds it.
+    /// The number of transactions in each node's pool, from its events. It may be below 0 for a moment, if a full pool reports an
+    /// eviction before it reports the batch that contains the evicted transaction.
     pools: Vec<i64>,
     /// Transactions in a pool when the run ended.
     pending: BTreeSet<TransactionId>,
@@ -50,7 +49,7 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// Returns false where the transaction has a value, which stays.
+    /// Returns false if the transaction already has a value, which stays.
     fn insert(&mut self, id: TransactionId, value: T) -> bool {
         let Entry::Vacant(place) = self.values.entry(id) else { return false };
         place.insert(value);
@@ -96,7 +95,7 @@ impl Traffic {
         self.pools[node.0 as usize] -= 1;
     }
 
-    /// Counted once, however many pools drop it.
+    /// Counts an expired transaction once, even if several pools drop it.
     pub(super) fn expired(&mut self, node: NodeId, id: &TransactionId) {
         self.removed(node);
         if self.first_seen.values.remove(id).is_some() && self.expired.insert(*id, ()) {
@@ -109,7 +108,7 @@ impl Traffic {
         self.pools[node.0 as usize] = pending as i64;
     }
 
-    /// Half of the nodes that were live when it was forged have the block; answers the number of its transactions that
+    /// Handles a block that half of the nodes that were live at its forging now have. Returns the number of its transactions that
     /// were in no such block before.
     pub(super) fn confirmed(&mut self, now: SimTime, block: &Block) -> u64 {
         let mut count = 0;
@@ -129,13 +128,13 @@ impl Traffic {
         count
     }
 
-    /// The run has ended with these transactions in pools.
+    /// Records the transactions that are in pools at the end of the run.
     pub(super) fn ended(&mut self, pending: &BTreeSet<TransactionId>) {
         self.pending.clone_from(pending);
     }
 
-    /// Transactions that pools have taken, and that are neither on the chain that ends here nor in a pool nor expired, of those that are
-    /// followed.
+    /// The number of followed transactions that pools accepted and that are neither on the chain ending in `winning` nor in a pool nor
+    /// expired.
     pub(super) fn lost(&self, winning: &Arc<Link>) -> u64 {
         let mut missing: BTreeSet<TransactionId> = self.first_seen.ids().chain(self.confirmed.ids()).collect();
         missing.retain(|id| !self.pending.contains(id) && !self.expired.values.contains_key(id));

@@ -63,9 +63,9 @@ fn rounds(bundle: &Bundle<'_>) -> Vec<Value> {
     rows.collect()
 }
 
-/// Round by round, for the last rounds: the first slot and height, and slot by slot its owner's place among the delegates; which slots
-/// were missed, counted from the first; and the blocks that a round lacks at the end of the run. All slots of a round follow each
-/// other, and so do heights: told so, 120 rounds take a third of what they would slot by slot.
+/// The last rounds for the ring of slots. Each has its first slot and height, the index of each slot's owner among the delegates, the
+/// indices of the missed slots, and the number of blocks that the round lacks at the end of the run. Slots and heights of a round are
+/// consecutive, so 120 rounds in this form take a third of the size of a list of slots.
 fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     let place = places(delegates);
     let rounds = bundle.figures.chain.iter().filter(|round| !round.turns.is_empty());
@@ -90,7 +90,7 @@ fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     rings.collect()
 }
 
-/// Returns the missed slots: the round, the delegate's place, and how many.
+/// Returns the missed slots as rows of round, index of the delegate, and count.
 fn missed(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     let place = places(delegates);
     let rounds = bundle.figures.chain.iter();

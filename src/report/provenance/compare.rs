@@ -1,4 +1,4 @@
-//! Whether a study came out the same: the files of two folders, and the events of a run while it is played.
+//! The comparison of a study with its repetition: the files of two folders, and the events of a run while it is played.
 
 use super::PROGRAM_KEY;
 use crate::files;
@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// The most characters of a line that a message shows of each side.
+/// The largest number of characters of a line that a message shows for each side.
 const SHOWN: usize = 80;
 /// The characters that a message shows before the first difference.
 const BEFORE: usize = 30;
@@ -23,7 +23,7 @@ pub struct FolderComparison {
     pub same: Vec<String>,
     /// Files that the folder does not hold any more.
     pub missing: Vec<String>,
-    /// The first difference: the file, where in it, what the folder has, and what came of the repetition.
+    /// The first difference: the file, the place in it, and the values of the folder and of the repetition.
     pub difference: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl FolderComparison {
 /// The bytes behind the metadata of a Parquet file: the length of the metadata, and a mark.
 const PARQUET_END: u64 = 8;
 
-/// The first difference of two Parquet files, in words, but for the program that they name. Their metadata come last.
+/// The first difference of two Parquet files, in words. Ignores the program that they name, and compares their metadata last.
 fn tables_differ(_: &str, mut old: File, mut new: File) -> io::Result<Option<String>> {
     let (Some((end, one)), Some((other_end, other))) = (read_metadata(&mut old)?, read_metadata(&mut new)?) else {
         return bytes_differ(&mut old, &mut new);
@@ -86,7 +86,7 @@ fn tables_differ(_: &str, mut old: File, mut new: File) -> io::Result<Option<Str
     Ok((!is_same).then(|| "its metadata differ".to_owned()))
 }
 
-/// The metadata of a Parquet file, and where they begin; `None` where it is no such file. The file is at its beginning then.
+/// The metadata of a Parquet file and their offset, or `None` if it is not a Parquet file. Rewinds the file to its beginning.
 fn read_metadata(file: &mut File) -> io::Result<Option<(u64, ParquetMetaData)>> {
     let length = file.metadata()?.len();
     let mut end = [0; PARQUET_END as usize];
@@ -137,7 +137,7 @@ fn texts_differ(name: &str, old: File, new: File) -> io::Result<Option<String>> 
     Ok(None)
 }
 
-/// A line without its end; `None` behind the last one. No longer than a line of a table or of JSON for people can be.
+/// The next line with its line end, or `None` after the last one. It is no longer than a line of a table or of JSON for people can be.
 fn line_of(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     match from.take(files::LINE_LIMIT).read_until(b'\n', &mut line)? {
@@ -146,7 +146,7 @@ fn line_of(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The column of a table in which two rows differ with both values, or both lines about the place where they do.
+/// Describes two different lines: the first different column of a table with both values, or both lines around the difference.
 fn lines_differ(old: Option<&[u8]>, new: Option<&[u8]>, head: Option<&[u8]>) -> String {
     let (Some(old), Some(new)) = (old, new) else {
         let told = |line: Option<&[u8]>| line.map_or("no more".to_owned(), |line| shown(line, 0));
@@ -200,19 +200,19 @@ fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Takes the lines of a trace as they are written, and compares them with those of a file, so that no second one is needed.
+/// A writer that compares the lines of a trace with the lines of a recorded file, so that no second file is needed.
 pub struct Against {
     recorded: BufReader<File>,
-    /// The beginning of a line.
+    /// The beginning of a line that is not written to its end yet.
     line: Vec<u8>,
     number: u64,
-    /// The first line says which program wrote it: that of another version is passed over.
+    /// True if the first line is not compared. It names the program, and another version wrote it.
     passes_first: bool,
     found: Arc<Mutex<Option<String>>>,
 }
 
 impl Against {
-    /// Compares with this trace; the first difference comes into `found`.
+    /// Compares with this trace, and stores the first difference in `found`.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -252,7 +252,7 @@ impl Write for Against {
         Ok(bytes.len())
     }
 
-    /// The run has ended: there must be no more lines.
+    /// Compares the end of the run: the recorded trace must have no more lines.
     fn flush(&mut self) -> io::Result<()> {
         match self.has_found() {
             true => Ok(()),

@@ -42,7 +42,7 @@ const OUTPUTS: [(&str, &str, &str); 25] = [
 ];
 const PARQUET: &str = "application/vnd.apache.parquet";
 
-/// The characters that a path of an address keeps unescaped, beside letters and digits.
+/// The ASCII characters that are escaped in the path of an address.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -65,7 +65,7 @@ pub struct CrateText<'a> {
     /// One line.
     pub name: &'a str,
     pub description: &'a str,
-    /// The day on which it was left, as `2026-11-28`.
+    /// The day on which the folder was written, as `2026-11-28`.
     pub date: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! A line of a session's file: something came in, and when.
+//! A line of a session's file: an input and its instant.
 
 use crate::{
     actors::{NodeId, message::Transactions},
@@ -13,7 +13,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Something came in from outside.
+/// An input from outside, or the end of the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -24,7 +24,8 @@ pub struct Entry {
     /// The digest of the events so far; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The height of the node that received the transactions: its milestone says how to read them. Absent if the reader plays the run.
+    /// The height of the node that received the transactions. Its milestone decides how they are decoded. Absent if the reader plays the
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub height: Option<u32>,
     pub came: Came,
@@ -50,11 +51,11 @@ pub enum Came {
     DeleteSnapshot { id: u64 },
     /// A fault was added.
     AddFault(Box<Fault>),
-    /// A fault was ended, or would have been if there were one of this id.
+    /// The end of a fault was requested. There may be no fault with this id.
     EndFault { id: usize },
     /// A restart was added as a fault, which ended the crashes of its nodes.
     Restart(Box<Fault>),
-    /// A rule between a node and its clients came or went, which the run does not know of.
+    /// A rule between a node and its clients was added or removed. The run ignores it.
     Chaos(ChaosChange),
     /// Nodes were asked to leave the end of their chain for another branch.
     Reorganise(Box<Asked>),
@@ -100,7 +101,7 @@ impl Came {
         }
     }
 
-    /// Returns the intervention that it makes in a run; nothing, if it is the end. `height` gives the height of a node.
+    /// Converts the input to an intervention, or to `None` if it is the end. `height` returns the height of a node.
     ///
     /// # Errors
     /// Transactions or a block cannot be understood.
@@ -134,7 +135,7 @@ impl Came {
     }
 }
 
-/// Transactions as the API read them: by the milestone of the chain they came to.
+/// Decodes transactions as the API decoded them: by the milestone of the node's chain.
 fn decode(config: &NetworkConfig, height: Height, transactions: &[String]) -> Result<Transactions, String> {
     let context = config.transaction_context(height).with_dialect(Dialect::Stored);
     let decode = |text: &String| {

@@ -1,6 +1,6 @@
-//! A testnet in a folder: how it began, and a log of all that came in, of every block, and of where the network stood. A
-//! process that is killed loses nothing that is in the log; playing the log again gives the same network, to the last timer
-//! and random number.
+//! A testnet in a folder: its beginning, and a log of all inputs, of all blocks, and of tips that the network reached. A process
+//! that is killed loses nothing that is in the log. Replaying the log gives the same network, to the last timer and random
+//! number.
 //!
 //! ```text
 //!   DIR/network.json      the session's first line, for people to read as well; network.json.new until the folder is a testnet
@@ -50,26 +50,26 @@ use std::{
 };
 pub use writer::FolderWriter;
 
-/// The first byte of a record that is JSON, of one that is a block, and of one that says which node took which block.
+/// The first bytes of the three kinds of records: JSON, a block, and the acceptance of a block by a node.
 const JSON: u8 = b'j';
 const BLOCK: u8 = b'b';
 const TAKEN: u8 = b't';
-/// The longest virtual time that a node may need for a block it has taken before, when the log is played again.
+/// The longest virtual time within which a node must accept a block of the log again during a replay.
 const TAKES_MAX: Duration = Duration::from_secs(3_600);
 
-/// The way on with a folder that this build cannot play.
+/// The advice for a folder that this build cannot play.
 const OTHER_BUILD: &str = "have that one write the chain (`dposlab export DIR --out FILE`), and begin another testnet on it with \
                            this one (`dposlab up --chain FILE`, and the options it was begun with)";
 
-/// The meaning of a JSON record.
+/// The content of a JSON record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Told {
-    /// Something came in.
+    /// An input from outside.
     Came(Entry),
-    /// The network stood here.
+    /// The tip of the network at an instant.
     Stood(Stood),
-    /// The pace was set.
+    /// A pace that was set.
     Pace(String),
 }
 
@@ -93,7 +93,7 @@ impl Taken {
     }
 }
 
-/// Where the network stood.
+/// The tip of the network at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stood {
@@ -104,20 +104,20 @@ struct Stood {
     /// The tip that most live nodes stood on.
     height: u32,
     tip: String,
-    /// All that was due by the instant had happened, what is for no actor as well.
+    /// True if all events due by the instant had happened, including those that are for no actor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_played: bool,
 }
 
-/// When what was written has to be on the disk itself, so that it outlives the machine. The death of the process alone loses
-/// nothing that was written.
+/// The time at which written records must be synced to the disk, so that they survive a crash of the machine. A crash of the
+/// process alone loses nothing that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// Before a client is answered.
     Always,
-    /// This much later at most.
+    /// At most this time later.
     Within(Duration),
-    /// When the system likes to.
+    /// At a time that the operating system chooses.
     Never,
 }
 
@@ -136,7 +136,7 @@ impl FromStr for Sync {
     }
 }
 
-/// Why a folder's testnet cannot go on.
+/// The reason why the testnet of a folder cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum FolderError {
@@ -171,7 +171,7 @@ pub enum FolderError {
     Died(#[from] ActorDied),
 }
 
-/// A testnet as its folder tells it.
+/// A testnet that was restored from its folder.
 pub struct Resumed {
     pub moment: Moment,
     pub snapshots: Snapshots,
@@ -179,24 +179,24 @@ pub struct Resumed {
     pub pace: Option<Pace>,
     /// Bytes of a record that was being written when the process ended.
     pub torn: u64,
-    /// Messages about checkpoints that were of no use.
+    /// Messages about unusable checkpoints.
     pub told: Vec<String>,
     /// The facts about the log that its writer needs.
     pub known: Known,
-    /// The height of the base that it began with; 0 where none was of use.
+    /// The height of the base from which it was restored, or 0 without a base.
     pub base: Height,
 }
 
-/// A folder whose testnet begins, or goes on.
+/// An opened folder, whose testnet begins or continues.
 pub struct Opened {
     pub log: Log,
     /// Its settled blocks.
     pub settling: Settling,
     /// The inputs from outside.
     pub inputs: LoggedInputs,
-    /// Why the index had to be made again, if it was there.
+    /// The reason why an existing index was rebuilt.
     pub made_again: Option<String>,
-    /// The testnet as it was, if it has begun.
+    /// The restored testnet, or `None` if it begins now.
     pub resumed: Option<Resumed>,
 }
 
@@ -207,12 +207,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder that is there.
+    /// The folder at an existing path.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), depth: None }
     }
 
-    /// The same folder, whose blocks settle so deep, in place of [`Depth::of`] the plan.
+    /// Sets the depth at which blocks settle. The default is [`Depth::of`] the plan.
     #[must_use]
     pub fn settling_at(self, depth: Depth) -> Self {
         Self { depth: Some(depth), ..self }
@@ -266,8 +266,8 @@ impl Folder {
         self.open_with(session, plan, desk, watching, None).await
     }
 
-    /// Begins a testnet where there is none, or goes on with the one that began like this. `watching` see what happens
-    /// until it is where it was, from the newest checkpoint on, if what is `beside` can go on from there.
+    /// Begins a testnet if the folder has none, or restores the one that has this beginning. The observers in `watching` see the
+    /// replayed events. With `beside`, the replay starts from the newest checkpoint from which those observers can continue.
     ///
     /// # Errors
     /// The folder holds another testnet, is damaged, or cannot be written to.
@@ -305,8 +305,8 @@ impl Folder {
         LoggedInputs::new(&self.log(), plan.tree.config(), desk)
     }
 
-    /// Begins to make a testnet. The folder is not a testnet's until [`Folder::becomes_testnet`]: no client has seen anything of a
-    /// start that is killed before, and the next one makes it anew.
+    /// Begins a new testnet. The folder does not count as a testnet until [`Folder::becomes_testnet`]: no client has seen anything of a
+    /// start that is killed before, and the next start begins anew.
     fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
         let finality = plan.tree.rules().ledger.finality;
         if finality.asks_forgers() {
@@ -324,13 +324,13 @@ impl Folder {
         self.write_unfinished(session)?;
         segments::remove(&self.log())?;
         let log = Log::create(&self.log())?;
-        // The index has rows of a log that is gone.
+        // An existing index has rows of a log that is removed now.
         let (mut settling, made_again) = self.settling(plan)?;
         settling.is_played()?;
         Ok(Opened { log, settling, inputs: self.inputs(plan, desk), made_again, resumed: None })
     }
 
-    /// From now on the folder holds a testnet: all that it begins with is in its log, and on the disk.
+    /// Makes the folder count as a testnet, once all that the testnet begins with is in the log and on the disk.
     ///
     /// # Errors
     /// The folder cannot be written to.
@@ -349,7 +349,7 @@ impl Folder {
         Ok((Settling::new(plan.tree.clone(), index, depth), made_again))
     }
 
-    /// Writes how the testnet begins, for [`Folder::becomes_testnet`].
+    /// Writes the manifest under another name, which [`Folder::becomes_testnet`] changes.
     fn write_unfinished(&self, session: &Session) -> Result<(), FolderError> {
         let file = self.unfinished();
         let write = || {
@@ -361,8 +361,8 @@ impl Folder {
         write().map_err(|source| FolderError::Io { file: file.clone(), source })
     }
 
-    /// Hands every block of the log to `take`, in the order in which nodes took them; some come twice. Says where most live
-    /// nodes stood at the end.
+    /// Calls `take` with every block of the log, in the order in which nodes accepted them. A block may appear more than once.
+    /// Returns the last recorded tip of most live nodes.
     ///
     /// # Errors
     /// The log is damaged, or `take` fails.
@@ -398,13 +398,13 @@ fn is_of_beginning(begun_on: &Arc<Link>, height: Height, id: BlockId) -> bool {
     begun_on.ancestor(height).is_some_and(|given| given.id() == id)
 }
 
-/// The program that a manifest is of.
+/// The version of the program that wrote a manifest.
 #[derive(Deserialize)]
 struct Written {
     version: String,
 }
 
-/// The meaning of a record that is no block.
+/// Decodes a JSON record.
 fn told(record: &[u8]) -> Result<Told, String> {
     match record.split_first() {
         Some((&JSON, text)) => serde_json::from_slice(text).map_err(|why| why.to_string()),
@@ -413,7 +413,7 @@ fn told(record: &[u8]) -> Result<Told, String> {
     }
 }
 
-/// Plays a log again, from its beginning or from a checkpoint on.
+/// Replays a log from its beginning or from a checkpoint.
 async fn resume(
     begun: Restored,
     plan: &Plan,
@@ -440,7 +440,7 @@ async fn resume(
         }
     };
     stage.log_in(Arc::new(inputs.clone()));
-    // Clients know of these blocks, and no input or instant behind them is in the log yet.
+    // Blocks that clients have seen, and that no input or instant of the log follows yet.
     let mut ahead = Vec::new();
     loop {
         let (file, at) = records.place();
@@ -509,7 +509,7 @@ impl Logged for Ended {
     }
 }
 
-/// Where in the log a record is, for errors.
+/// The position of a record in the log, for errors.
 struct RecordPlace {
     file: PathBuf,
     at: u64,
@@ -557,14 +557,14 @@ impl RecordPlace {
         Err(self.differs("tip", expected, format!("{} at height {}", tip.id(), tip.height())))
     }
 
-    /// Plays until a node has taken a block.
+    /// Plays until a node has accepted a block.
     async fn takes(&self, stage: &mut Stage, taken: &Taken) -> Result<(), FolderError> {
         if taken.node.0 as usize >= stage.world().tips().nodes() {
             return Err(self.wrong(format!("{} is none of {} nodes", taken.node, stage.world().tips().nodes())));
         }
         let last = stage.world().now() + TAKES_MAX;
         let id = taken.id.parse().map_err(|_| self.wrong(format!("found no id of a block, but '{}'", taken.id)))?;
-        // A node may take several blocks in one step.
+        // A node may accept several blocks in one step.
         let has_it = |stage: &Stage| {
             let link = stage.world().tree().link(&id);
             link.is_some_and(|link| stage.world().tips().of(taken.node).descends_from(&link))

@@ -16,26 +16,26 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a session that are kept in memory.
+/// The largest size of a session in memory, in bytes.
 pub const RECORDING_MAX: usize = 32 << 20;
 
-/// A session that is kept while it goes on. Cheap to clone; clones are of one session.
+/// A running session that is recorded in memory. Clones are cheap and share the session.
 #[derive(Clone)]
 pub struct KeptSession(Arc<Mutex<Kept>>);
 
 struct Kept {
     /// The first line.
     begin: Vec<u8>,
-    /// The log that holds what came in before, up to a place.
+    /// The log that holds the earlier inputs, up to a position.
     earlier: Option<(LoggedInputs, LogPlace)>,
     lines: Vec<u8>,
     digest: TraceDigest,
     room: usize,
-    /// More has come in than there is room for: nothing is kept any more.
+    /// True if the inputs have exceeded the room. Nothing is retained then.
     is_too_long: bool,
 }
 
-/// More has come into a session than is kept of one.
+/// The error of a session whose inputs have exceeded the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the recording is longer than {room} bytes (RECORDING_MAX), so it is not kept in memory any more; `dposlab up --record \
@@ -45,7 +45,7 @@ pub struct TooLong {
     room: usize,
 }
 
-/// Why a session cannot be written as a file.
+/// The reason why a session cannot be written as a file.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRecorded {
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub enum NotRecorded {
     Unread(#[from] FolderError),
 }
 
-/// All that came into a session up to an instant.
+/// All inputs of a session up to an instant.
 pub struct SoFar {
     begin: Vec<u8>,
     earlier: Option<(LoggedInputs, LogPlace)>,
@@ -87,12 +87,12 @@ impl SoFar {
 }
 
 impl KeptSession {
-    /// A session that is about to begin, or that goes on after this has come in. `digest` must be among its observers.
+    /// A session that is about to begin, or that continues after `history`. `digest` must be among its observers.
     pub fn new(session: &Session, history: &[CameIn], digest: TraceDigest) -> Self {
         Self::with_room(session, history, digest, RECORDING_MAX)
     }
 
-    /// A session that goes on after what lies in a log before a place.
+    /// A session that continues after the inputs of a log before a position.
     pub fn after(session: &Session, inputs: LoggedInputs, until: LogPlace, digest: TraceDigest) -> Self {
         let kept = Self::new(session, &[], digest);
         kept.lock().earlier = Some((inputs, until));
@@ -107,7 +107,7 @@ impl KeptSession {
         Self(Arc::new(Mutex::new(kept)))
     }
 
-    /// The session as if it had been stopped now. To be asked where the run rests.
+    /// The session as if it had been stopped now. Must be called while the run rests.
     ///
     /// # Errors
     /// More has come in than [`RECORDING_MAX`] bytes.

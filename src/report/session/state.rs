@@ -1,8 +1,8 @@
-//! The network of a snapshot as a file: how its session began, and all that came in before the snapshot. Playing that again
-//! gives the same network, to the last timer and random number.
+//! The network of a snapshot as a file: the beginning of its session, and all inputs before the snapshot. Replaying them gives
+//! the same network, to the last timer and random number.
 //!
-//! The first line is a [`Head`]; after it come the lines of a session's file, without digests and without an end. A recorded session is
-//! such a file as well: it leads to where it ended.
+//! The first line is a [`Head`]. The lines of a session's file follow, without digests and without an end. A recorded session is
+//! such a file as well: it leads to its end.
 
 use super::{Entry, LAST, Session, SessionError, SessionFile};
 use crate::{
@@ -26,12 +26,12 @@ use std::{
 
 /// The version of the form that this build writes and reads.
 const SCHEMA: u32 = 1;
-/// Bytes of a file that is read.
+/// The largest size of a file in bytes.
 pub const STATE_MAX: u64 = 1 << 30;
-/// Bytes that are left for the first line of a file.
+/// The number of bytes that are reserved for the first line of a file.
 const HEAD_ROOM: u64 = 1 << 10;
 
-/// The number of the snapshot, and what the rest of the file must be.
+/// The name, instant and tip of the snapshot, and the checksum of the rest of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
@@ -49,7 +49,7 @@ pub struct Head {
     pub tip: String,
 }
 
-/// Why there can be no file of a snapshot.
+/// The reason why a snapshot cannot be written as a file.
 #[derive(Debug, thiserror::Error)]
 pub enum NotWritten {
     #[error(
@@ -63,7 +63,7 @@ pub enum NotWritten {
 /// The file of a snapshot.
 ///
 /// # Errors
-/// It would be longer than [`STATE_MAX`], or what came in cannot be read.
+/// The file would be longer than [`STATE_MAX`], or an input cannot be read.
 pub fn write(session: &Session, info: &SnapshotInfo, history: &Inputs) -> Result<Vec<u8>, NotWritten> {
     let mut rest = Vec::new();
     line(&mut rest, session);
@@ -105,17 +105,17 @@ pub struct StateFile {
 /// The state that a file leads to.
 pub struct Arrived {
     pub moment: Moment,
-    /// None; all that came in on the way has come in since the beginning.
+    /// A history without snapshots. All inputs on the way count as inputs since the beginning.
     pub snapshots: Snapshots,
-    /// All that came in on the way, snapshots included.
+    /// All inputs on the way, snapshots included.
     pub history: Vec<CameIn>,
 }
 
 impl StateFile {
-    /// Opens a file and holds it against its checksum.
+    /// Opens a file and verifies its checksum.
     ///
     /// # Errors
-    /// It cannot be read, is none, is of another version, or is damaged.
+    /// The file cannot be read, is no such file, is of another version, or is damaged.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         let unreadable = |source| SessionError::Unreadable { file: path.to_path_buf(), source };
         let mut bytes = Vec::new();
@@ -124,7 +124,7 @@ impl StateFile {
         Self::read(path, &bytes)
     }
 
-    /// [`StateFile::open`] of bytes that were read; `path` is named in errors.
+    /// As [`StateFile::open`], with bytes that are already read. Errors name `path`.
     ///
     /// # Errors
     /// As [`StateFile::open`].
@@ -161,10 +161,10 @@ impl StateFile {
         &self.session.session
     }
 
-    /// Plays from the plan that the session began with to the snapshot, or to where the recorded session ended.
+    /// Plays from the plan with which the session began to the snapshot, or to the end of the recorded session.
     ///
     /// # Errors
-    /// A line cannot be understood, or the network is another one in the end.
+    /// A line cannot be understood, or the network differs at the end.
     pub async fn arrive(
         mut self,
         plan: &Plan,
@@ -180,7 +180,7 @@ impl StateFile {
             stage.intervene(what).await?;
         }
         self.reach(&mut stage, head.at, head.delivered).await?;
-        // As when it was taken: what is due by now and is for no actor belongs to the moment.
+        // As when the snapshot was taken: events that are due by now and are for no actor belong to the moment.
         stage.play_instant().await?;
         let tip = stage.world().tips().winning().clone();
         if (tip.height().0, tip.id().to_string()) != (head.height, head.tip.clone()) {
@@ -216,7 +216,7 @@ impl StateFile {
         Self::arrived(way).await
     }
 
-    /// The next line, with the run at its instant; nothing in place of what came in, if it says where the session ended.
+    /// Reads the next line and plays the run to its instant. The intervention is `None` if the line records the end of the session.
     async fn next(
         &mut self,
         stage: &mut Stage,

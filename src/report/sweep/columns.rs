@@ -16,8 +16,8 @@ pub enum Status {
     Broken,
     /// It is proved that no block can ever be made again, before its last round.
     Halted,
-    /// It was ended before its last round, by the stall rule or a limit, and nothing that was decided by then did not
-    /// hold: neither a success nor a failure.
+    /// It was ended before its last round, by the stall rule or a limit, and no assertion that was decided by then was broken:
+    /// neither a success nor a failure.
     Censored,
     /// The program or its process ended before the run did: nothing is known of the network, so neither a success nor a
     /// failure of it.
@@ -27,7 +27,7 @@ pub enum Status {
 impl Status {
     const ALL: [Self; 5] = [Self::Ok, Self::Broken, Self::Halted, Self::Censored, Self::Died];
 
-    /// Returns the status of a run that ended so, and in which an assertion did not hold or not.
+    /// Returns the status of a run with this end. `broken` is true if an assertion did not hold.
     pub fn new(ended: Ended, broken: bool) -> Self {
         match ended {
             _ if broken => Self::Broken,
@@ -48,12 +48,12 @@ impl Status {
         }
     }
 
-    /// Returns true if the run has failed; one that is censored has not.
+    /// Returns true if the run has failed. A censored run has not.
     pub fn is_failed(self) -> bool {
         matches!(self, Self::Broken | Self::Halted | Self::Died)
     }
 
-    /// Returns true if the run says whether its network ends well.
+    /// Returns true if the run shows whether its network ends well.
     pub fn is_decided(self) -> bool {
         !matches!(self, Self::Censored | Self::Died)
     }
@@ -71,12 +71,12 @@ impl Status {
 const ENDS: [&str; 9] =
     ["", "complete", "halted", "stalled", "time", "interrupted", "max-events", "max-time", "max-memory"];
 
-/// The number that a row keeps of how a run ended.
+/// The number that stands for the end of a run in its row.
 pub fn number_of_end(ended: Ended) -> u64 {
     ENDS.iter().position(|word| *word == ended.word()).unwrap_or(0) as u64
 }
 
-/// Returns the end of a run, or the error it died by, by the number in its row; `None` where it died by a panic.
+/// Converts the number in a row to the end of the run or the cause of its death. `None` if it died by a panic.
 pub fn end_of_number(number: u64) -> Option<String> {
     let word = usize::try_from(number).ok().and_then(|number| ENDS.get(number)).map(|word| (*word).to_owned());
     word.filter(|word| !word.is_empty()).or_else(|| Death::of(number).map(|death| death.to_string()))
@@ -85,11 +85,11 @@ pub fn end_of_number(number: u64) -> Option<String> {
 /// The limit or signal by which the process of a run ended before the run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// It took longer than it was given.
+    /// It exceeded its time limit.
     TimeLimit,
-    /// It needed more memory than it was given.
+    /// It exceeded its memory limit.
     MemoryLimit,
-    /// It went with the machine or the worker that played it, more than once.
+    /// It was lost with its machine or worker, more than once.
     Lost,
     /// It was ended by a signal of this number.
     Signal(u8),
@@ -98,11 +98,11 @@ pub enum Death {
 }
 
 impl Death {
-    /// Above them stand the number of a signal or an exit code.
+    /// The lowest number of a death by a signal, to which the signal's number is added. Exit codes are added to `EXITS`.
     const SIGNALS: u64 = 0x200;
     const EXITS: u64 = 0x300;
 
-    /// The number that a row keeps of it.
+    /// The number that stands for it in a row.
     pub fn number(self) -> u64 {
         match self {
             Self::TimeLimit => 0x100,
@@ -152,7 +152,7 @@ impl FromStr for Death {
     }
 }
 
-/// A figure of a run: its column, and where it comes from.
+/// A figure of a run: its column and the function that reads it.
 pub struct Figure {
     pub name: &'static str,
     pub kind: sheet::Kind,
@@ -222,7 +222,7 @@ pub const FIGURES: [Figure; 45] = [
     number("seconds", |totals| Some(totals.seconds)),
 ];
 
-/// Figures that are times to an event: of some runs it is only known that they are longer.
+/// The figures that are times to an event. For censored runs it is only known that the time is longer.
 pub const TIMES: [&str; 2] = ["converged_seconds_max", "observed_seconds_max"];
 
 /// The figures of a run, one for each of [`FIGURES`].
@@ -230,8 +230,8 @@ pub fn figures(totals: &Totals) -> Vec<Option<f64>> {
     FIGURES.iter().map(|figure| (figure.of)(totals)).collect()
 }
 
-/// The names of all columns of the table of runs: what was varied, the seed, what came of it, how it ended, the assertions
-/// that broke and those that are undecided, the figures, the digest.
+/// The names of all columns of the table of runs: the run, the varied values, the seed, the status, the end, the broken and the
+/// undecided assertions, the figures, and the digest.
 pub fn names(cells: &[Cell]) -> Vec<String> {
     table(cells).into_iter().map(|column| column.name).collect()
 }
@@ -251,7 +251,7 @@ pub fn table(cells: &[Cell]) -> Vec<sheet::Column> {
     columns
 }
 
-/// The kind of each varied path, in their order: number if all of its values are numbers.
+/// The kind of each varied path, in their order: a number if all of its values are numbers, else a text.
 pub fn varied_kinds(cells: &[Cell]) -> Vec<sheet::Kind> {
     let is_number = |value: &toml::Value| value.is_integer() || value.is_float();
     let of_path = |place: usize| match cells.iter().all(|cell| is_number(cell.varied[place].value())) {
@@ -261,7 +261,7 @@ pub fn varied_kinds(cells: &[Cell]) -> Vec<sheet::Kind> {
     (0..cells[0].varied.len()).map(of_path).collect()
 }
 
-/// The cells of a row that tell what was varied, by the [kinds](varied_kinds) of their columns.
+/// The cells of a row for the varied values, by the [kinds](varied_kinds) of their columns.
 pub fn varied(kinds: &[sheet::Kind], cell: &Cell) -> Vec<sheet::Cell> {
     let one = |(kind, varied): (&sheet::Kind, &crate::scenario::Override)| match kind {
         sheet::Kind::Number => {

@@ -1,10 +1,10 @@
-//! A varied value of a study and how it is distributed: `network.loss=uniform(0,0.3)`.
+//! A varied value of a study and its distribution: `network.loss=uniform(0,0.3)`.
 
 use crate::scenario::{Override, overrides::split_values};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::str::FromStr;
 
-/// A path, and the values to put there.
+/// A path and the distribution of its values.
 #[derive(Clone, Debug)]
 pub struct VariedValue {
     pub path: String,
@@ -16,10 +16,10 @@ enum Distribution {
     Uniform(f64, f64),
     /// Its logarithm is uniform.
     LogUniform(f64, f64),
-    /// Whole numbers, both ends among them.
+    /// Whole numbers, including both ends.
     Integer(i64, i64),
     Normal(Normal),
-    /// Any of these words, alike.
+    /// These words, each with the same probability.
     Choice(Vec<String>),
 }
 
@@ -40,7 +40,7 @@ impl FromStr for VariedValue {
         let (name, values) =
             rest.trim().strip_suffix(')').and_then(|rest| rest.split_once('(')).ok_or_else(|| refused(""))?;
         let values: Vec<&str> = split_values(values).into_iter().map(str::trim).collect();
-        // A path that is none is found before a table is made.
+        // An invalid path is reported before a table is made.
         let path = Override::new(path, "0").map_err(|why| refused(&format!(" ({why})")))?.path();
         let distribution = Distribution::of(name.trim(), &values).ok_or_else(|| refused(""))?;
         Ok(Self { path, distribution })
@@ -73,9 +73,9 @@ impl Distribution {
 }
 
 impl VariedValue {
-    /// The value below which this share of them lies, from 0 to 1, as text of a scenario.
+    /// The value at a quantile from 0 to 1, as text of a scenario.
     pub fn at(&self, share: f64) -> String {
-        // A number with a point where it may have one.
+        // The number always has a point or an exponent, so it is a float in TOML.
         let number = |value: f64| format!("{value:?}");
         match &self.distribution {
             Distribution::Uniform(low, high) => number(low * (1.0 - share) + high * share),

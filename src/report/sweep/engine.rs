@@ -28,11 +28,11 @@ use std::{
 pub struct Progress {
     pub total: u64,
     pub done: u64,
-    /// The number of them that were done when this process began.
+    /// The number of runs that were done when this process began.
     pub found: u64,
     /// Runs that failed.
     pub failed: u64,
-    /// Runs that were ended before their end: neither successes nor failures.
+    /// Runs that were ended before their last round: neither successes nor failures.
     pub censored: u64,
 }
 
@@ -43,28 +43,28 @@ impl Progress {
     }
 }
 
-/// Makes the judge of a run, or says what its scenario's assertions name that there is not.
+/// A function that makes the judge of a run. Its error names something in the scenario's assertions that does not exist.
 pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
 
-/// Asked after each slot of a run: whether it may go on.
+/// A function that returns, after each slot of a run, whether the run may go on.
 pub type MayGoOn = Box<dyn Fn() -> bool>;
 
-/// The way in which a sweep plays its runs.
+/// The options with which a sweep plays its runs.
 pub struct PlayOptions<'a> {
-    /// Runs at a time.
+    /// The number of runs at a time.
     pub jobs: usize,
     /// Set when no further run shall begin.
     pub stop: &'a AtomicBool,
     pub judge: MakeJudge,
-    /// Called at the beginning of each run. The row of one that may not go on says [`Ended::RealTime`].
+    /// Called at the beginning of each run. The row of a run that may not go on has the end [`Ended::RealTime`].
     pub limit: Box<dyn Fn() -> MayGoOn + Sync>,
 }
 
-/// Plays the missing runs until all are done, `looks` has seen enough, or it is stopped. Running ones are played to their end.
-/// `progress` receives every batch of rows that is safe on the disk. Returns the rows, which stay locked.
+/// Plays the missing runs until all are done, `looks` has seen enough, or `stop` is set. Runs that have begun are played to their end.
+/// Calls `progress` after every batch of rows that is safe on the disk. Returns the rows, which stay locked.
 ///
 /// # Errors
-/// The scenario asserts what cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
+/// An assertion cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
 pub fn play(
     sweep: &Sweep,
     folder: &Path,
@@ -96,7 +96,7 @@ pub fn play(
         false => next_undone(sweep, &next, &rows),
     };
     let played = on_threads(sweep, playing, &next, |finished| {
-        // All rows that have come in while the last ones went to the disk are one batch.
+        // All rows that arrived while the last batch was written to the disk are the next batch.
         while let Ok(first) = finished.recv() {
             let mut batch = Some(first);
             while let Some(result) = batch.take().or_else(|| finished.try_recv().ok()) {
@@ -114,11 +114,11 @@ pub fn play(
     Ok((played, rows))
 }
 
-/// Plays the runs of these numbers and keeps nothing: each row goes to `take` as soon as its run is over, in any order.
-/// Answers how many were played.
+/// Plays the runs of these numbers and stores nothing: `take` receives each row as soon as its run is over, in any order.
+/// Returns the number of played runs.
 ///
 /// # Errors
-/// The scenario asserts what cannot be judged.
+/// An assertion cannot be judged.
 pub fn hand_over(
     sweep: &Sweep,
     runs: Range<u64>,
@@ -139,17 +139,17 @@ pub fn hand_over(
     })
 }
 
-/// The result of a thread: a run's row, or why there are no more.
+/// The result of a thread: a run's row, or the error that ended the thread.
 type Finished = Result<(SweepRun, Row), RowsError>;
 
-/// Plays the runs that `next` gives, on some threads, until it gives none or is stopped. `receive` takes the rows.
+/// Plays the runs that `next` returns on several threads, until it returns none or `stop` is set. `receive` handles the rows.
 fn on_threads<T>(
     sweep: &Sweep,
     playing: &PlayOptions<'_>,
     next: &(impl Fn() -> Result<Option<SweepRun>, RowsError> + Sync),
     receive: impl FnOnce(mpsc::Receiver<Finished>) -> Result<T, SweepError>,
 ) -> Result<T, SweepError> {
-    // Few enough that little waits for the disk, and enough that no thread waits for it.
+    // The queue is short enough that few rows wait for the disk, and long enough that no thread does.
     let jobs = playing.jobs.max(1);
     let (sender, finished) = mpsc::sync_channel::<Finished>(4 * jobs);
     thread::scope(|scope| {
@@ -174,12 +174,12 @@ fn on_threads<T>(
             });
         }
         drop(sender);
-        // It takes the receiver: if a row cannot be written, the threads that wait to send the next one must notice.
+        // `receive` owns the receiver, so that threads that wait to send a row notice if an earlier one could not be written.
         receive(finished)
     })
 }
 
-/// Assertions that cannot be judged are found out before the first run, once for each list of them.
+/// Reports assertions that cannot be judged before the first run. Checks each distinct list of assertions once.
 fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
     let seeds = SeedTree::new(sweep.manifest.seeds.first);
     for (index, cell) in sweep.cells.iter().enumerate() {
@@ -220,7 +220,7 @@ fn next_undone(
     Ok(None)
 }
 
-/// One run. A panic is a finding of that run: the sweep goes on.
+/// Plays one run. A panic is a result of that run, and the sweep goes on.
 fn run(cell: &Cell, seed: u64, playing: &PlayOptions<'_>) -> Row {
     let died = || Row::died(None);
     let scenario = &cell.scenario;

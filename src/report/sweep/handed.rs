@@ -1,5 +1,5 @@
-//! Rows handed from one process to another, as lines of text: machines that share no disk play runs of a sweep, and one
-//! process makes the whole of their rows.
+//! Rows that one process hands to another, as lines of text: machines that share no disk play runs of a sweep, and one
+//! process gathers their rows.
 //!
 //! ```text
 //!   {"rows_of": "6b1f…"}                              the first line: whose rows these are
@@ -7,10 +7,10 @@
 //!   {"run": 8, "status": "died", "by": "signal 9"}    one whose process ended before it did
 //! ```
 //!
-//! A row's bytes hold a checksum over the run's number, so a line can neither be torn nor stand for another run. Lines may come in
-//! any order and more than once: a run gives the same row wherever it is played, and two that differ are refused. Where a run
-//! died at one place and was played at another, the row that was played counts. The line of a run that died has no checksum:
-//! who deals the runs out writes it.
+//! A row's bytes hold a checksum that covers the run's number, so a torn line or a line of another run is refused. Lines may come in
+//! any order and more than once: a run gives the same row on every machine, and two different rows of a run are refused. If a run
+//! died on one machine and was played on another, the row that was played counts. The line of a run that died has no checksum,
+//! because the program that distributes the runs writes it.
 
 use super::{
     Manifest, Sweep, SweepError, SweepRun,
@@ -55,12 +55,12 @@ pub fn line(place: SweepRun, row: &Row) -> String {
     json!(line).to_string()
 }
 
-/// Makes a folder this sweep's and puts the rows of files there, each in its place. Rows that the folder has stay as they
-/// are, but for those of runs that died, where a file has one that was played. Answers the rows, which stay locked.
+/// Claims a folder for this sweep and writes the rows of the files into it. Existing rows of the folder stay, except that the row of
+/// a run that died is replaced by one that was played. Returns the rows, which stay locked.
 ///
 /// # Errors
-/// A file cannot be read, holds rows of another sweep, no rows or one that differs from a row of the same run; or the folder is
-/// another sweep's or cannot be written.
+/// A file cannot be read, or holds rows of another sweep, no rows, or a row that differs from another one of the same run. Or the
+/// folder is another sweep's or cannot be written.
 pub fn gather(sweep: &Sweep, from: &[PathBuf], folder: &Path) -> Result<Rows, SweepError> {
     let rows = sweep.manifest.claim(folder)?;
     let of_rows = sweep.manifest.of_rows();
@@ -87,7 +87,7 @@ pub fn gather(sweep: &Sweep, from: &[PathBuf], folder: &Path) -> Result<Rows, Sw
         }
     }
     rows.sync()?;
-    // Last: files that are refused change nothing of what the folder says of its study.
+    // This comes last: files that are refused must not change the provenance of the folder.
     sweep.keep(folder, Vec::new())?;
     Ok(rows)
 }

@@ -8,11 +8,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct IndexReport {
     pub figure: &'static str,
-    /// Pairs of points, each with those that are mixed of it.
+    /// The number of pairs of points, each with the points that are mixed from it.
     pub pairs: usize,
-    /// Pairs without a seed of which all points have the figure: the indices say nothing of them.
+    /// The number of pairs without a seed for which all points have the figure. The indices leave them out.
     pub left_out: usize,
-    /// The fewest seeds of a pair of which all points have it. The mean is over those.
+    /// The smallest number of seeds of a pair for which all points have the figure. The mean is over such seeds.
     pub seeds: u64,
     pub values: Vec<ValueIndex>,
 }
@@ -25,7 +25,8 @@ pub struct ValueIndex {
     pub index: Index,
 }
 
-/// The mean of each point of a group over the seeds of which all points have the figure, and how many seeds these are. `None` without any.
+/// The mean of each point of a group over the seeds for which all points have the figure, and the number of these seeds. `None` if
+/// there are none.
 fn means(group: &[Option<f64>], seeds: usize) -> Option<(Vec<f64>, u64)> {
     let shared: Vec<usize> =
         (0..seeds).filter(|seed| group.iter().skip(*seed).step_by(seeds).all(Option::is_some)).collect();
@@ -33,10 +34,10 @@ fn means(group: &[Option<f64>], seeds: usize) -> Option<(Vec<f64>, u64)> {
     (!shared.is_empty()).then(|| (group.chunks(seeds).map(mean).collect(), shared.len() as u64))
 }
 
-/// Computes them of the means of a figure over the seeds, of which all runs are done.
+/// Computes the indices from the means of a figure over the seeds. All runs must be done.
 ///
 /// # Errors
-/// The study has no points for them, a run is missing, or the figure does not vary.
+/// The study has no suitable points, a run is missing, or the figure does not vary.
 pub fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexReport, SweepError> {
     let refused = |why: String| SweepError::NoIndices { scenario: sweep.manifest.scenario.clone(), why };
     let points = sweep.manifest.points.as_ref();

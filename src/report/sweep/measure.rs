@@ -1,4 +1,4 @@
-//! One number of a run, as means are asked for: a share, or a figure of the table of runs.
+//! A number of a run of which a mean can be computed: a share, or a figure of the table of runs.
 
 use super::{
     columns::{FIGURES, Status, TIMES},
@@ -18,11 +18,11 @@ enum Kind {
     /// A figure divided by another one.
     Part(&'static str, &'static str),
     Figure(&'static str),
-    /// Whether the run ended well; nothing of those that are censored or died.
+    /// 1 if the run ended well, else 0. Runs that are censored or died have none.
     Ok,
 }
 
-/// All that lie between 0 and 1.
+/// All measures that lie between 0 and 1.
 pub const SHARES: [Measure; 4] = [
     // The share of the slots that were missed.
     Measure { name: "missed.rate", kind: Kind::Part("missed_slots", "slots") },
@@ -34,7 +34,7 @@ pub const SHARES: [Measure; 4] = [
 ];
 
 impl Measure {
-    /// Returns it of a run; `None` where the run has none.
+    /// Returns the number of a run, or `None` if the run has none.
     pub fn of(self, row: &Row) -> Option<f64> {
         match self.kind {
             Kind::Part(some, of) => {

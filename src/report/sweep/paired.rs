@@ -1,4 +1,4 @@
-//! Combinations of values compared run by run: each run of one with the run of the same seed of the first one. The effect of chance on
+//! Combinations of values compared run by run: each run with the first combination's run of the same seed. The effect of chance on
 //! both drops out of the difference.
 
 use super::{
@@ -11,18 +11,18 @@ use serde::Serialize;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeMap;
 
-/// A combination of values beside the first one.
+/// The comparison of a combination of values with the first one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
     /// Its values, by path.
     pub varied: BTreeMap<String, String>,
-    /// The values of the first one.
+    /// The values of the first combination.
     pub with: BTreeMap<String, String>,
-    /// Seeds of which a run of either was censored or died: what was measured in it is not of the same time.
+    /// Seeds for which a run of either combination was censored or died: its figures do not cover the same time.
     pub left_out: u64,
     /// The differences of each figure that some pair of runs has.
     pub figures: BTreeMap<&'static str, Paired>,
-    /// The run of each pair that converged first, over all pairs of which neither died; empty where no pair tells.
+    /// The comparison of the times to converge, over all pairs in which neither run died. Empty if no pair shows which run was sooner.
     pub converged: Option<PairedTimes>,
 }
 
@@ -47,7 +47,7 @@ pub struct Paired {
     pub pairs: u64,
     /// The mean of the second minus the first.
     pub difference: f64,
-    /// Student's interval of that mean; empty of a single pair, and where all differences are equal.
+    /// Student's interval of that mean. Empty for a single pair, and if all differences are equal.
     pub confidence: Option<Interval>,
     /// The standard deviation of the differences.
     pub deviation: f64,
@@ -76,7 +76,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// One more, the `count`-th; answers its distance from the mean before.
+    /// Adds the `count`-th value. Returns its distance from the mean before.
     fn add(&mut self, value: f64, count: u64) -> f64 {
         let before = value - self.mean;
         self.mean += before / count as f64;
@@ -148,19 +148,19 @@ impl Sooner {
     }
 }
 
-/// The chance that a fair coin falls as unequally as `one` times on one side and `other` times on the other, or more so.
+/// The probability that a fair coin falls `one` times on one side and `other` times on the other, or more unequally.
 fn sign_test(one: u64, other: u64) -> f64 {
     let fair = Binomial::new(0.5, one + other).expect("a half is a share");
     (2.0 * fair.cdf(one.min(other))).min(1.0)
 }
 
-/// The time to converge of a run that did not die, where a fault ended in it.
+/// The time to converge of a run that did not die and in which a fault ended.
 fn time_to_converge(row: &Row) -> Option<Watched> {
     let [converged, observed] = TIMES.map(|name| row.figure(name));
     observed.filter(|_| row.status != Status::Died).map(|observed| (observed, converged.is_some()))
 }
 
-/// Compares all combinations of a whole sweep, whose rows are all there, with the first one.
+/// Compares all combinations of a whole sweep with the first one. All rows must exist.
 pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<Compared>, RowsError> {
     let seeds = sweep.seeds_per_cell();
     let varied =

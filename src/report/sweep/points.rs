@@ -1,4 +1,4 @@
-//! The points of a study: a table of values, a row a point. `dposlab points` draws one, and any other program may.
+//! The points of a study: a table of values with a row for each point. `dposlab points` draws such tables, and so may other programs.
 
 use super::CELLS_LIMIT;
 use crate::{
@@ -48,7 +48,7 @@ pub enum PointsError {
     Override(#[from] OverrideError),
 }
 
-/// The line of a row. Empty lines before it belong to its position.
+/// The number of a row's line. The position of the row includes the empty lines before it.
 fn line_of(text: &str, row: &StringRecord) -> u64 {
     let Some(at) = row.position() else { return 1 };
     let after = &text[at.byte() as usize..];
@@ -91,7 +91,7 @@ impl Points {
         Ok(Self { paths, rows, lines })
     }
 
-    /// The same as text, which [`Points::read`] reads.
+    /// Formats the points as CSV, for [`Points::read`].
     pub fn to_csv(&self) -> String {
         let mut writer = WriterBuilder::new().from_writer(Vec::new());
         for row in [&self.paths].into_iter().chain(&self.rows) {
@@ -104,7 +104,7 @@ impl Points {
     /// The values of each point, by their paths.
     ///
     /// # Errors
-    /// A path is none, or a row has other than a value for each.
+    /// A path is invalid, or a row does not have one value for each path.
     pub(super) fn overrides(&self) -> Result<Vec<Vec<Override>>, PointsError> {
         let allowed = self.paths.len();
         if let Some(row) = self.rows.iter().find(|row| row.len() != allowed) {
@@ -119,23 +119,23 @@ impl Points {
         }
     }
 
-    /// A point for an error: `point 2 in line 3`.
+    /// Names a point for an error, such as `point 2 in line 3`.
     pub(super) fn place(&self, number: usize) -> String {
         let line = self.lines.get(number - 1).map_or_else(String::new, |line| format!(" in line {line}"));
         format!("point {number}{line}")
     }
 
-    /// `64 points of network.loss, rounds (1f2e3d4c5b6a7988)`.
+    /// Describes the points, such as `64 points of network.loss, rounds (1f2e3d4c5b6a7988)`.
     pub(super) fn in_words(&self) -> String {
         let digest = hex::encode(&sha256(self.to_csv().as_bytes())[..8]);
         format!("{} points of {} ({digest})", self.rows.len(), self.paths.join(", "))
     }
 
-    /// The varied values that make each group of `paths + 2` rows a pair of points with those mixed of it
+    /// Checks that each group of `paths + 2` rows is a pair of points with the points mixed from it
     /// ([`saltelli`](crate::statistics::design::saltelli)).
     ///
     /// # Errors
-    /// They do not, with the first row in which they do not.
+    /// A group is not, with the first point that does not fit.
     pub(super) fn check_pairs(&self) -> Result<(), String> {
         let size = self.paths.len() + 2;
         let allowed = "allowed are those of `dposlab points saltelli`";

@@ -25,17 +25,17 @@ use std::{
     path::Path,
 };
 
-/// The file of a study's points, as they were given.
+/// The name of the file with a study's points, as given.
 pub const POINTS: &str = "points.csv";
 /// The files of the results, in the order in which they are compared with those of a repetition.
 pub const RESULTS: [&str; 7] =
     ["runs.csv", "failures.csv", POINTS, "summary.json", "runs.parquet", "failures.parquet", "report.html"];
-/// Missing parts that are named.
+/// The largest number of missing parts that an error names.
 const PARTS_NAMED: usize = 10;
 /// The number of failed runs that the summary names. All of them are in `failures.csv`.
 const FAILURES_NAMED: usize = 100;
 
-/// Reads all rows of the folder and writes the results there; `until` says why it has no more runs.
+/// Reads all rows of the folder and writes the results there. `until` is the reason why a sweep ended early.
 ///
 /// # Errors
 /// A run is missing, or a file cannot be written.
@@ -71,7 +71,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, until: Option<UntilRepor
         compared: Vec::new(),
         until_ci: until,
     };
-    // Runs come cell by cell, so one cell's figures are in memory at a time.
+    // Runs are read cell by cell, so only one cell's figures are in memory at a time.
     let mut cell = CellFigures::new(sweep, 0);
     let mut missing = 0;
     for place in sweep.places() {
@@ -126,7 +126,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, until: Option<UntilRepor
     Ok(summary)
 }
 
-/// The rules in force, if they are those of all runs.
+/// The rules in words, if all runs have the same.
 fn rules_in_words(sweep: &Sweep) -> String {
     let all: BTreeSet<String> = sweep.cells.iter().map(|cell| cell.scenario.rules_in_words()).collect();
     match all.first() {
@@ -135,8 +135,8 @@ fn rules_in_words(sweep: &Sweep) -> String {
     }
 }
 
-/// Joins the parts of a sweep into a folder, and writes the results of the whole there: the same, byte for byte, as if
-/// it had not been parted.
+/// Joins the parts of a sweep into a folder, and writes the results of the whole sweep there. They are the same, byte for byte,
+/// as those of a sweep in one piece.
 ///
 /// # Errors
 /// The folders are not all parts of one sweep, a part is missing or not done, or a file cannot be written.
@@ -235,7 +235,7 @@ fn cells_of(sweep: &Sweep, kinds: &[Kind], place: SweepRun, row: &super::rows::R
     cells
 }
 
-/// The assertions of a run that these bits stand for.
+/// The assertions of a run whose bits are set.
 fn assertions(sweep: &Sweep, place: SweepRun, bits: u64) -> Vec<String> {
     let assertions = sweep.cells[place.cell].scenario.assertions.iter().enumerate();
     let which = assertions.filter(|(index, _)| bits >> index.min(&63) & 1 == 1);

@@ -1,11 +1,11 @@
-//! `rows.bin`: a place of a fixed size for the row of each run, so that rows may come in any order, and come again.
+//! `rows.bin`: a place of a fixed size for the row of each run, so that rows may be written in any order and more than once.
 //!
-//! The file begins with the digest of the sweep whose rows it holds, so that no other sweep takes them for its own. A process that has
-//! it open has locked it, and with it the whole folder.
+//! The file begins with the digest of the sweep whose rows it holds, so that no other sweep takes them for its own. A process locks the
+//! file while it has it open, and with it the whole folder.
 //!
-//! A row is: a word that says which figures are there, one for the status, one for how the run ended, one for the assertions
-//! that broke, one for those that are undecided, one for each figure, 32 bytes of digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
-//! written, fails the checksum and counts as not done.
+//! A row consists of a word with a bit for each figure that exists, one word for the status, one for the end of the run, one for the
+//! broken assertions, one for the undecided ones, one for each figure, 32 bytes of digest, and a checksum over all of it and the row's
+//! number. A place that was never written, or that a crash left half written, fails the checksum and counts as not done.
 
 use super::columns::{Death, FIGURES, Status};
 use crate::files::{self, Identity};
@@ -19,7 +19,7 @@ use std::{
 /// The name of the file.
 const NAME: &str = "rows.bin";
 const WORDS: usize = HEAD + FIGURES.len();
-/// Words before the figures.
+/// The number of words before the figures.
 const HEAD: usize = 5;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
@@ -33,24 +33,24 @@ pub struct Row {
     pub status: Status,
     /// The number of its end: [`super::columns::end_of_number`].
     pub ended: u64,
-    /// One bit for each assertion that did not hold, the first one lowest; the last bit stands for all after it.
+    /// One bit for each assertion that did not hold, the first one lowest. The highest bit stands for the 64th assertion and all after it.
     pub broken: u64,
-    /// The same of those that are undecided.
+    /// The bits of the undecided assertions, likewise.
     pub undecided: u64,
-    /// One for each of [`FIGURES`].
+    /// The values of [`FIGURES`].
     pub figures: Vec<Option<f64>>,
-    /// The digest of the run's events; zeros where it died.
+    /// The digest of the run's events. Zeros if the run died.
     pub digest: [u8; DIGEST],
 }
 
 impl Row {
-    /// Returns the value of one of [`FIGURES`], where the run has it.
+    /// Returns the value of one of [`FIGURES`], if the run has it.
     pub fn figure(&self, name: &str) -> Option<f64> {
         let index = FIGURES.iter().position(|figure| figure.name == name).expect("it is a column");
         self.figures[index]
     }
 
-    /// Returns the row of a run of which only the cause of its death is known; `None` is a panic.
+    /// Returns the row of a run that died by this cause. `None` is a panic.
     pub fn died(by: Option<Death>) -> Self {
         Self {
             status: Status::Died,
@@ -62,12 +62,12 @@ impl Row {
         }
     }
 
-    /// The row of a run as bytes that no other run's row has.
+    /// Encodes the row of a run. The bytes differ from those of every other run.
     pub fn encoded(&self, run: u64) -> Vec<u8> {
         encode(run, self).to_vec()
     }
 
-    /// The row of a run of these bytes; `None` where they are not that.
+    /// Decodes the row of a run, or returns `None` if the bytes are none of this run.
     pub fn decoded(run: u64, bytes: &[u8]) -> Option<Self> {
         decode(run, bytes.try_into().ok()?)
     }
@@ -79,7 +79,7 @@ pub struct Rows {
     path: PathBuf,
 }
 
-/// Rows cannot be read or written.
+/// The error of rows that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", file.display())]
 pub struct RowsError {
@@ -88,11 +88,11 @@ pub struct RowsError {
 }
 
 impl Rows {
-    /// The rows in a folder, for this process alone; `None` where another process has them. The file is made where there is
-    /// none, if so wanted.
+    /// Opens the rows in a folder, for this process alone. `None` if another process has them open. With `create`, a missing file is
+    /// made.
     ///
     /// # Errors
-    /// The file cannot be opened, or is none.
+    /// The file cannot be opened, or is no regular file.
     pub fn open(folder: &Path, create: bool) -> Result<Option<Self>, RowsError> {
         let path = folder.join(NAME);
         let wrong = |source| RowsError { file: path.clone(), source };
@@ -123,7 +123,7 @@ impl Rows {
         let digest = content.strip_prefix(&MAGIC).filter(|_| crc32fast::hash(content).to_le_bytes() == sum);
         match digest {
             Some(digest) => Ok(Some(digest.try_into().expect("it is what is left of the header"))),
-            // A crash may have torn the header; no row comes before it is on the disk.
+            // A crash may have torn the header. No row is written before the header is on the disk.
             None if length <= HEADER as u64 => Ok(None),
             None => {
                 let why = "found another beginning, allowed are rows of a sweep of this version";
@@ -132,7 +132,7 @@ impl Rows {
         }
     }
 
-    /// Makes these the rows of a sweep; there must be none yet.
+    /// Binds the file to a sweep. It must not hold any rows yet.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -143,19 +143,19 @@ impl Rows {
         self.file.write_all_at(&header, 0).and_then(|()| self.file.sync_all()).map_err(|source| self.wrong(source))
     }
 
-    /// Places that may hold rows: none behind them does.
+    /// The number of places that may hold rows. No later place holds one.
     ///
     /// # Errors
-    /// The system does not say how long the file is.
+    /// The length of the file cannot be read.
     pub fn places(&self) -> Result<u64, RowsError> {
         let length = self.file.metadata().map_err(|source| self.wrong(source))?.len();
         Ok(length.saturating_sub(HEADER as u64).div_ceil(SIZE as u64))
     }
 
-    /// Checks that the file still lies where it was opened.
+    /// Checks that the path still leads to the opened file.
     ///
     /// # Errors
-    /// It was moved or taken away, or another one lies there.
+    /// The file was moved or removed, or another one is there.
     pub fn check_there(&self) -> Result<(), RowsError> {
         let (opened, there) =
             (Identity::of(&self.file).map_err(|source| self.wrong(source))?, Identity::at(&self.path));
@@ -178,7 +178,7 @@ impl Rows {
         }
     }
 
-    /// Puts a row in its place. It is safe from a crash only after [`Rows::sync`].
+    /// Writes a row to its place. It is safe from a crash only after [`Rows::sync`].
     ///
     /// # Errors
     /// The file cannot be written.
@@ -189,12 +189,12 @@ impl Rows {
     /// Waits until all rows written are on the disk.
     ///
     /// # Errors
-    /// The disk says so.
+    /// The disk reports one.
     pub fn sync(&self) -> Result<(), RowsError> {
         self.file.sync_data().map_err(|source| self.wrong(source))
     }
 
-    /// Takes these bytes for rows without their checksums, and writes them with.
+    /// Writes bytes as rows, and adds the checksums that they lack.
     #[doc(hidden)]
     pub fn fill(&self, bytes: &[u8]) -> Result<(), RowsError> {
         for (row, content) in (0..).zip(bytes.chunks_exact(SIZE - 4)) {
@@ -248,8 +248,8 @@ fn decode(row: u64, bytes: &[u8; SIZE]) -> Option<Row> {
     })
 }
 
-/// The row's number is in it, so a row in another's place is none; and so a place full of zeros never passes.
-/// The Python package computes it as well (`_spread.py`), for rows on their way.
+/// The checksum of a row. It covers the row's number, so a row in another row's place is invalid, and so is a place full of zeros.
+/// The Python package also computes it (`_spread.py`), for rows that it hands over.
 fn checksum(row: u64, content: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(b"dposlab row");

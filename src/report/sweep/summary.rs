@@ -17,19 +17,19 @@ pub struct Summary {
     pub rules: String,
     pub runs: u64,
     pub failed: u64,
-    /// Runs that were ended before their end: neither successes nor failures.
+    /// Runs that were ended before their last round: neither successes nor failures.
     pub censored: u64,
-    /// Runs whose program or process ended before they did: they count as failed, and say nothing of their network.
+    /// Runs whose program or process ended before they did. They count as failed, and show nothing about their network.
     pub died: u64,
-    /// Runs by what came of them.
+    /// The number of runs by status.
     pub by_status: BTreeMap<&'static str, u64>,
-    /// The first ones.
+    /// The first failed runs.
     pub failures: Vec<Failed>,
     pub cells: Vec<CellSummary>,
-    /// Each combination of values but the first, compared with the first one; empty without a request.
+    /// The comparisons of all other combinations of values with the first one. Empty if no comparison was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Compared>,
-    /// The mean by which it ended; empty without a request.
+    /// The mean that decided when the sweep ended. Empty if this was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ci: Option<UntilReport>,
 }
@@ -40,7 +40,7 @@ pub struct Failed {
     pub run: u64,
     pub seed: u64,
     pub status: &'static str,
-    /// The end of the run, or the error it died by; empty where that was a panic.
+    /// The end of the run, or the cause of its death. Empty if that was a panic.
     pub ended: Option<String>,
     /// The assertions that did not hold.
     pub broken: Vec<String>,
@@ -51,26 +51,26 @@ pub struct Failed {
 /// The runs of one combination of values.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellSummary {
-    /// By path; empty where nothing was varied.
+    /// The varied values by path. Empty if nothing was varied.
     pub varied: BTreeMap<String, String>,
-    /// Notes on what a reader of the scenario would not expect of these runs.
+    /// Notes on behaviour of these runs that a reader of the scenario would not expect.
     pub notes: Vec<String>,
     pub runs: u64,
-    /// The number of them that were ended before their end.
+    /// The number of runs that were ended before their last round.
     pub censored: u64,
-    /// The number of them whose program or process ended before they did.
+    /// The number of runs whose program or process ended before they did.
     pub died: u64,
     /// The length of a slot, in seconds.
     #[serde(skip)]
     pub slot_s: u32,
-    /// Runs that ended well, of those that are neither censored nor died; empty where all are.
+    /// The share of runs that ended well, among the runs that were neither censored nor died. Empty if there are none.
     pub ok: Option<ShareReport>,
-    /// Runs in which each assertion held.
+    /// The shares of runs in which each assertion held.
     pub assertions: Vec<AssertionSummary>,
-    /// The longest time from the end of a fault until all live nodes stood on one block, in seconds; a run that ended before
-    /// is right-censored. Empty where no fault ended.
+    /// The longest time from the end of a fault until all live nodes stood on one block, in seconds. A run that ended before
+    /// that is right-censored. Empty if no fault ended.
     pub converged_seconds: Option<SurvivalReport>,
-    /// The steps of the estimate that these quantiles are of; none where no run converged.
+    /// The steps of the estimate from which these quantiles come. Empty if no run converged.
     pub converged_curve: Vec<Estimate>,
     /// The distribution of each figure over the runs that have it, censored ones up to their end. Times to converge are in
     /// `converged_seconds`.
@@ -81,11 +81,11 @@ pub struct CellSummary {
 #[derive(Clone, Debug, Serialize)]
 pub struct AssertionSummary {
     pub assertion: String,
-    /// The share of the runs in which it was decided; empty if it was in none. Where others leave it undecided, this says nothing of
-    /// them: runs that take long are ended before it is decided.
+    /// The share among the runs in which the assertion was decided. Empty if there are none. It shows nothing about the undecided runs,
+    /// because long runs are the ones that are ended before a decision.
     pub holds: Option<ShareReport>,
-    /// The lowest and the highest share that is possible of all runs that did not die; empty without any.
+    /// The lowest and the highest possible share among all runs that did not die. Empty if there are none.
     pub bounds: Option<Bounds>,
-    /// Runs that were ended before it was decided.
+    /// The number of runs that were ended before the assertion was decided.
     pub undecided: u64,
 }

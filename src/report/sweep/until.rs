@@ -2,7 +2,7 @@
 //!
 //! After each seed, in their order, the mean of a figure has a [confidence sequence](crate::statistics::sequence) in each combination of
 //! values. The sweep ends with the first seed after which all of these are narrow enough. So the number of runs follows from the
-//! seeds alone, however many are played at a time, and an end that depends on what was seen does not make the interval false.
+//! seeds alone and not from the number of threads, and the interval is valid although the observations decide when to end.
 
 use super::{
     Sweep,
@@ -13,7 +13,7 @@ use crate::statistics::{Interval, Sequence};
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// The mean of a figure from 0 to 1, and how narrow its interval has to be.
+/// A figure from 0 to 1, and the width below which the interval of its mean must be.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     measure: Measure,
@@ -45,21 +45,21 @@ impl fmt::Display for Until {
 /// The observations of a sweep, seed after seed.
 pub struct Looks {
     until: Until,
-    /// One for each combination of values.
+    /// The confidence sequence of each combination of values.
     sequences: Vec<Sequence>,
-    /// Seeds that were looked at.
+    /// The number of seeds whose runs were observed.
     pub seeds: u64,
-    /// All intervals are narrow enough.
+    /// True if all intervals are narrow enough.
     pub is_enough: bool,
 }
 
 impl Looks {
-    /// Nothing yet.
+    /// The state before the first observation.
     pub fn new(until: Until, sweep: &Sweep) -> Self {
         Self { until, sequences: vec![Sequence::default(); sweep.cells.len()], seeds: 0, is_enough: false }
     }
 
-    /// Looks at the seeds that are whole now, until it is enough.
+    /// Observes the seeds of which all runs are done, until all intervals are narrow enough.
     ///
     /// # Errors
     /// A row cannot be read.
@@ -100,13 +100,13 @@ fn width(interval: Interval) -> f64 {
     interval.high - interval.low
 }
 
-/// The mean by which a sweep ended, as `summary.json` has it.
+/// The mean that decided when a sweep ended, as in `summary.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct UntilReport {
     pub figure: &'static str,
     /// The width below which all intervals had to be.
     pub width: f64,
-    /// They are; else the seeds were over before.
+    /// True if they are. Otherwise the sweep ran out of seeds.
     pub reached: bool,
     pub cells: Vec<Known>,
 }
@@ -114,12 +114,12 @@ pub struct UntilReport {
 /// The mean in one combination of values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Known {
-    /// By path; empty where nothing was varied.
+    /// The varied values by path. Empty if nothing was varied.
     pub varied: BTreeMap<String, String>,
     /// Runs that have the figure.
     pub runs: u64,
-    /// Empty without any.
+    /// Empty if there are no such runs.
     pub mean: Option<f64>,
-    /// The interval, which holds whenever the sweep ended.
+    /// The interval, which is valid at whatever seed the sweep ended.
     pub confidence: Interval,
 }

@@ -13,7 +13,7 @@ use std::{
 pub enum Difference {
     /// All events are the same.
     None { events: u64 },
-    /// The event of this number, from 1, differs; one of the two is missing where its trace has ended.
+    /// The event of this number, counted from 1, differs. One of the two is `None` if its trace has ended before.
     At { event: u64, first: Option<Value>, second: Option<Value> },
 }
 
@@ -69,7 +69,7 @@ impl Lines {
         }
     }
 
-    /// Reads the next line; says whether there was one.
+    /// Reads the next line. Returns false at the end of the file.
     fn next(&mut self) -> Result<bool, DiffError> {
         self.line.clear();
         self.number += 1;

@@ -1,4 +1,4 @@
-//! The first line of a trace, which tells what it is of. The others are those of [`crate::sim::line`].
+//! The first line of a trace, which describes the run. [`crate::sim::line`] makes the other lines.
 
 use crate::{
     protocol::Timestamp,
@@ -9,11 +9,11 @@ use crate::{
 };
 use serde::Serialize;
 
-/// The version of the lines' form. It changes when a member changes its meaning or goes; new kinds and members may come
-/// without.
+/// The version of the lines' form. It changes when a member changes its meaning or is removed. New kinds and members do not
+/// change it.
 pub const SCHEMA: u32 = 1;
 
-/// The first line: what the trace is of.
+/// The first line: the description of the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Header {
     /// Always `dposlab`.
@@ -35,7 +35,7 @@ pub struct Header {
     pub start: u64,
     /// The block every node begins on.
     tip: TipLine,
-    /// By node, the key its delegate forges with; none for a relay.
+    /// The public key of each node's delegate, or `None` for a relay.
     forgers: Vec<Option<String>>,
 }
 

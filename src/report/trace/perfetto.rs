@@ -10,22 +10,22 @@ use std::{
     io::{self, Write},
 };
 
-/// Length of a slice, in microseconds: what happens takes no virtual time, and a viewer shows nothing so short. One that
+/// The length of a slice, in microseconds. Events take no virtual time, and a viewer shows no slice without a length. A slice that
 /// begins within another ends with it.
 const SLICE: u64 = 1_000;
-/// The process of what happens to the network as a whole; nodes follow.
+/// The process for events of the whole network. The processes of the nodes follow.
 const NETWORK: u32 = 0;
 /// A node's actors, in the order of their threads.
 const ACTORS: [&str; 3] = ["peer", "pool", "delegate"];
 
-/// Writes the array.
+/// A writer of the array.
 pub struct Perfetto {
     out: Box<dyn Write + Send>,
     first: bool,
     flows: u64,
     /// Messages under way, by arrival and flow.
     under_way: BTreeMap<(u64, u64), Arrival>,
-    /// The end of the last slice of each track that lies in no other.
+    /// The end of the last outermost slice of each track.
     ends: BTreeMap<Track, u64>,
 }
 
@@ -94,7 +94,7 @@ impl Perfetto {
         Ok(())
     }
 
-    /// Either end of a message: a slice, and what ties the flow to it.
+    /// Writes one end of a message: a slice, and the event that ties the flow to it.
     fn end_of_flow(&mut self, phase: &str, at: u64, flow: u64, end: &Arrival) -> io::Result<()> {
         let Arrival { track: (pid, tid), kind, about } = end;
         let name = format!("{} {kind}", if phase == "s" { "send" } else { "receive" });

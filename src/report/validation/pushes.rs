@@ -14,7 +14,7 @@ use std::{
 
 /// The nodes of a network: 101 with a delegate, and relays.
 const NODES: u32 = 500;
-/// All pushes of a block are over by then.
+/// The time after which all pushes of a block are over.
 const OVER: Duration = Duration::from_secs(10);
 
 /// The studies of pushes.
@@ -44,7 +44,7 @@ fn reached(peers: u32, seed: u64) -> f64 {
         slots < 3
     });
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    // A node that it does not reach may forge a second one of its height.
+    // A node that the first block does not reach may forge a second block of its height.
     let first = seen.values().min_by_key(|(forged, _)| *forged);
     first.map_or(f64::NAN, |(_, nodes)| f64::from(*nodes) / f64::from(NODES))
 }

@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Slots in a million that have an owner, of Ouroboros Praos.
+/// The number of slots in a million that have an owner, as in Ouroboros Praos.
 const ACTIVE: u32 = 50_000;
 /// The delegates of the lottery, with equal weights but for a unit.
 const DELEGATES: u32 = 51;
@@ -51,7 +51,7 @@ pub(super) static STUDIES: [Study; 5] = [
             claim("their median", "closed form", 14.0, 0.5),
             claim("share of those above 60", "closed form", 0.046_07, 0.000_005),
             claim("slots with a block, of 43,200", "Cardano's documentation", 2_160.0, 0.0),
-            // With ever more delegates f + (1 - f) ln(1 - f): 549 an epoch. With 51 of equal weight 538.6.
+            // In the limit of many delegates it is f + (1 - f) ln(1 - f): 549 an epoch. With 51 of equal weight it is 538.6.
             claim("slots with two owners or more, an epoch of 432,000", "closed form", 538.64, 0.005),
         ],
     },
@@ -125,7 +125,7 @@ impl Observer for Forged {
 }
 
 impl Race {
-    /// The chain without its first and its last blocks: the network begins, and the last races are not decided.
+    /// The chain without its first and its last blocks, because the network starts up and the last races are not decided.
     fn decided(&self) -> &[(Slot, Height)] {
         &self.chain[20..self.chain.len() - 10]
     }
@@ -143,7 +143,7 @@ fn lost_at_turns(latency_ms: u32, seed: u64) -> f64 {
     empty as f64 / f64::from(last - first)
 }
 
-/// The slots without a block in each round whose last block takes so long to validate.
+/// The mean number of slots without a block in a round whose last block takes `maintenance_ms` to validate.
 fn lost_at_maintenance(maintenance_ms: u32, seed: u64) -> f64 {
     let network = format!(
         "delegates = 21\nblock_time_s = 3\nlatency = {{ min_ms = 100, max_ms = 100 }}\n\
@@ -151,7 +151,7 @@ fn lost_at_maintenance(maintenance_ms: u32, seed: u64) -> f64 {
     );
     let race = race(&network, "base = \"tron\"", 21 * 12, seed);
     let at = |height: u32| race.chain[height as usize - 1].0.0;
-    // From one round's first block but one to that of the tenth after it.
+    // From the second block of a round to the second block of the tenth round after it.
     f64::from(at(22 + 210) - at(22) - 210) / 10.0
 }
 

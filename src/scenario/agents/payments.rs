@@ -1,4 +1,4 @@
-//! The payments of delegates to their voters: what they promise, and what is on its way to the chain.
+//! The payments of delegates to their voters: promised ones, and ones on their way to the chain.
 
 use super::{
     Offer,
@@ -17,9 +17,9 @@ use std::{
     sync::Arc,
 };
 
-/// Transactions in one request at most, which is what a public API allows; and pending ones of a delegate.
+/// The largest number of transactions in one request, which is the limit of a public API, and of pending ones of a delegate.
 pub(super) const AT_ONCE: usize = 40;
-/// Payments of one transaction at most.
+/// The largest number of payments in one transaction.
 const PAYMENTS: usize = 64;
 
 /// The payments of a delegate that are not on the chain yet.
@@ -31,16 +31,16 @@ pub(super) struct PaymentQueue {
     sent: u32,
     /// The delegate's nonce on the chain before the first of these.
     nonce: u64,
-    /// The height of the chain from which on the first of these is waited for.
+    /// The height of the chain since which the queue waits for the first of these.
     since: u32,
-    /// The rewards and fees that earlier payments were made of \[arktoshi\].
+    /// The rewards and fees that earlier payments have shared \[arktoshi\].
     shared: u64,
     /// The sum that the delegate has sent to others, as the chain shows \[arktoshi\].
     pub paid: u64,
 }
 
 impl PaymentQueue {
-    /// No payments of a delegate that shares what it earns from now on.
+    /// An empty queue of a delegate that shares its income from now on.
     pub fn new(delegate: &PayingDelegate, state: &State) -> Self {
         Self { shared: income(state, &delegate.address), ..Self::default() }
     }
@@ -50,7 +50,7 @@ impl PaymentQueue {
         self.queue.is_empty()
     }
 
-    /// The payments to be handed in now. `on_chain` is the delegate's nonce.
+    /// Returns the payments to submit now. `on_chain` is the delegate's nonce on the chain.
     pub fn due(
         &mut self,
         height: u32,
@@ -85,12 +85,13 @@ impl PaymentQueue {
         new
     }
 
-    /// Queues what the delegate pays its voters, with these balances behind their votes, by an offer. `fee` is that of a transaction \[arktoshi\].
+    /// Queues the payments that an offer promises to these voters, each with the balance behind its votes. `fee` is the fee of a
+    /// transaction \[arktoshi\].
     fn promise(&mut self, mut voters: Vec<(Address, u64)>, offer: Offer, fee: u64, delegate: &Address, state: &State) {
         let earned = income(state, delegate);
         let fees = fee * (self.queue.len() + voters.len().div_ceil(PAYMENTS)) as u64;
         let queued: u64 = self.queue.iter().flatten().map(|(_, amount)| amount).sum();
-        // The delegate never promises more than it has, for a payment that is not covered would hold up those behind it.
+        // The delegate never promises more than it has, because a payment without cover would block the later ones.
         let mut left = balance(state, delegate).saturating_sub(queued + fees);
         match offer {
             Offer::Share(share) => {

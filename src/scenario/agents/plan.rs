@@ -1,4 +1,4 @@
-//! The groups of agents of a run, and the source that hands in for them.
+//! The groups of agents of a run, and the source that submits their transactions.
 
 use super::{AgentSource, Agents, Voter};
 use crate::{
@@ -15,11 +15,11 @@ pub struct AgentGroup {
     pub voters: Arc<[Voter]>,
     /// The keys by which voters name the group's delegates.
     pub delegates: Vec<PublicKey>,
-    /// The same delegates, with what it takes to pay.
+    /// The same delegates, with the keys, address and node that payments need.
     pub payers: Vec<PayingDelegate>,
     /// The nodes at which voters hand in; at least one.
     pub nodes: Vec<NodeId>,
-    /// The draws that voters keep.
+    /// The draws that voters keep for the whole run.
     pub lasting: Choices,
     /// The draws of each round.
     pub choices: Choices,

@@ -16,7 +16,7 @@ use rand::{Rng, seq::IndexedRandom};
 use rand_xoshiro::SplitMix64;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The parts of the draws of a group that are drawn separately.
+/// The separate streams of a group's draws: of a voter in a round, of a voter for the whole run, and of the voters in a round.
 const EACH_ROUND: u64 = 1;
 const LASTING: u64 = 2;
 const DRAWN: u64 = 3;
@@ -35,9 +35,9 @@ pub enum Offer {
 pub struct Choice {
     /// The number of the voter in its group.
     pub voter: u32,
-    /// The delegates that the voter votes for from now on, none to vote for no delegate. Where votes are units, one that comes several times
-    /// gets as many votes. The voter leaves out what the rule of votes does not allow: delegates beyond its last vote, and repeated ones
-    /// where each vote has full weight.
+    /// The delegates that the voter votes for from now on, or none to vote for no delegate. If votes are units, a delegate gets a vote for
+    /// each time that it is listed. The voter leaves out delegates that the rule of votes does not allow: those beyond its last vote, and
+    /// repeated ones if each vote has full weight.
     pub delegates: Vec<PublicKey>,
 }
 
@@ -47,7 +47,7 @@ impl Choice {
         Self { voter, delegates: delegate.into_iter().collect() }
     }
 
-    /// The delegates as far as the rule allows them.
+    /// The delegates that the rule allows.
     pub(super) fn allowed(&self, rule: VoteRule) -> Vec<PublicKey> {
         let mut allowed = Vec::new();
         for key in &self.delegates {
@@ -69,7 +69,7 @@ pub struct Candidate {
     pub weight: u64,
     /// The balance that it can pay from \[arktoshi\].
     pub balance: u64,
-    /// It forges in the round that begins.
+    /// True if it forges in the round that begins.
     pub is_active: bool,
     /// Blocks on the chain that it has forged.
     pub produced: u32,
@@ -93,8 +93,8 @@ impl Candidate {
         }
     }
 
-    /// The payment to be expected in a round by a voter with this balance, if the delegate is active \[arktoshi\]. `reward` is that of a
-    /// block. `is_own` says whether the voter's balance is in the delegate's weight already.
+    /// The payment that a voter with this balance can expect in a round, if the delegate is active \[arktoshi\]. `reward` is that of a
+    /// block. `is_own` is true if the delegate's weight already includes the voter's balance.
     pub fn pays(&self, balance: u64, is_own: bool, reward: Arktoshi) -> f64 {
         match self.offer {
             Offer::Share(share) => {
@@ -133,7 +133,7 @@ impl Sight<'_> {
         self.is_first
     }
 
-    /// The state of the highest chain as agents look at it: after the round's last block, and after those that have followed by then.
+    /// The state of the highest chain at the instant of the decision: after the round's last block, and after blocks that have followed it.
     pub fn state(&self) -> &State {
         self.state
     }
@@ -238,7 +238,7 @@ impl Sight<'_> {
         if chance <= 0.0 {
             return Vec::new();
         }
-        // The gaps between voters that are drawn are geometric. So the work is that of those drawn.
+        // The gaps between drawn voters are geometric, so the work grows with the number of drawn voters only.
         let (mut drawn, mut next) = (Vec::new(), 0_u64);
         loop {
             let gap = (1.0 - random.random::<f64>()).ln() / (-chance).ln_1p();
@@ -282,7 +282,7 @@ impl Sight<'_> {
     }
 }
 
-/// Returns true if both name the same delegates as often, in any order.
+/// Returns true if both lists name the same delegates equally often, in any order.
 pub(super) fn are_same(one: &[PublicKey], other: &[PublicKey]) -> bool {
     let (mut one, mut other) = (one.to_vec(), other.to_vec());
     one.sort_unstable();

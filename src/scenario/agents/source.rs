@@ -1,9 +1,9 @@
-//! Carries out the decisions of agents: votes, and payments of delegates, as signed transactions that are handed in at nodes.
+//! Carries out the decisions of agents: submits votes, and payments of delegates, as signed transactions to nodes.
 //!
 //! A change of a vote is two transactions, since one takes a vote back and another one votes: the second follows once the first is on the
 //! chain. A voter of several votes changes them one after the other: it casts a missing vote while it has room for one, and takes back a
-//! vote otherwise. A transaction that is on no chain after [`PATIENCE`] blocks is handed in again, with the same nonce and so the same id, so that
-//! nothing is paid twice.
+//! vote otherwise. A transaction that is on no chain after [`PATIENCE`] blocks is submitted again, with the same nonce and so the same
+//! id, so that nothing is paid twice.
 
 use super::{
     Candidate, Offer, Sight,
@@ -24,9 +24,10 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Into a slot at which agents look at the chain: the block of the slot before has arrived, and that of this slot is not made yet.
+/// The time into a slot at which agents look at the chain. The block of the slot before has arrived then, and the block of this slot
+/// is not forged yet.
 const INTO_SLOT: Duration = Duration::from_millis(300);
-/// Blocks after which a transaction that is on no chain is handed in again.
+/// The number of blocks after which a transaction that is on no chain is submitted again.
 pub(super) const PATIENCE: u32 = 120;
 
 /// The votes of a voter that are on their way to the chain.
@@ -34,9 +35,9 @@ pub(super) const PATIENCE: u32 = 120;
 pub struct VoteChange {
     /// The delegate of each vote that the voter is to have.
     pub wanted: Vec<PublicKey>,
-    /// The nonce of the transaction that was handed in last; 0 before the first one.
+    /// The nonce of the transaction that was submitted last, or 0 before the first one.
     nonce: u64,
-    /// The height of the chain then.
+    /// The height of the chain when it was submitted.
     sent: u32,
 }
 
@@ -54,7 +55,7 @@ impl VotesUnderWay {
     }
 }
 
-/// Hands in what all groups of a run decide.
+/// The source that submits the decisions of all groups of a run.
 #[derive(Clone)]
 pub struct AgentSource {
     tree: Arc<BlockTree>,
@@ -66,7 +67,7 @@ pub struct AgentSource {
     /// The number of round ends at which agents have decided.
     decisions: u32,
     votes: VotesUnderWay,
-    /// By group and delegate.
+    /// The payment queues by group and delegate.
     queues: Vec<Vec<PaymentQueue>>,
 }
 
@@ -153,7 +154,7 @@ impl AgentSource {
         }
     }
 
-    /// The transactions to be handed in now, by node.
+    /// Returns the transactions to submit now, by node.
     fn due(&mut self, height: Height, state: &State) -> Vec<(NodeId, Transactions)> {
         let byte = self.tree.config().network.pub_key_hash;
         let mut due: BTreeMap<NodeId, Vec<Arc<SignedTransaction>>> = BTreeMap::new();
@@ -172,7 +173,7 @@ impl AgentSource {
             let on_chain: Vec<PublicKey> = wallet.into_iter().flat_map(|wallet| wallet.votes()).collect();
             let (surplus, lacking) = (without(&on_chain, &vote.wanted), without(&vote.wanted, &on_chain));
             let nonce = nonce(wallet);
-            // A transaction under way is waited for, so that it does not undo the vote later.
+            // The voter waits for a transaction under way, so that it does not undo the vote later.
             let waits = vote.nonce > nonce && height.0.saturating_sub(vote.sent) < PATIENCE;
             let next = match (lacking.first(), surplus.first()) {
                 (Some(new), _) if on_chain.len() < most => Vote::For(*new),
@@ -187,7 +188,7 @@ impl AgentSource {
                 }
                 (vote.nonce, vote.sent) = (nonce + 1, height.0);
                 let signed = signed(Transaction::vote(next), nonce + 1, &one.keys, byte);
-                // Always the same node for one voter: at another, a later nonce could arrive before an earlier one.
+                // A voter always uses the same node: at another one, a later nonce could arrive before an earlier one.
                 due.entry(group.nodes[*voter as usize % group.nodes.len()]).or_default().push(signed);
             }
             true

@@ -44,7 +44,7 @@ impl Voter {
     }
 }
 
-/// A whole in proportion to numbers that are not negative. The parts sum to the whole.
+/// Divides a whole in proportion to numbers that are not negative. The parts sum to the whole.
 fn divided(whole: u64, by: &[f64]) -> Vec<u64> {
     let total: f64 = by.iter().sum();
     let (mut sum, mut before) = (0.0, 0);

@@ -1,9 +1,9 @@
-//! Conditions of assertions, and the text that says them.
+//! Conditions of assertions, and their parser.
 
 use super::Metric;
 use std::{fmt, str::FromStr};
 
-/// Something that holds of the network at an instant or does not.
+/// A condition on the network at an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// At least one node is live, and all live nodes stand on one block.
@@ -115,7 +115,7 @@ pub enum Comparison {
 }
 
 impl Condition {
-    /// Returns the conditions on the network that it is made of, which join no others; itself, if it joins none.
+    /// Returns the conditions on the network that it joins and that join no others. A condition that joins none returns itself.
     pub fn parts(&self) -> Vec<&Self> {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::parts).collect(),
@@ -124,7 +124,7 @@ impl Condition {
         }
     }
 
-    /// Returns the metrics of whose change it says something, each with the group whose members they belong to. `None` stands for the network.
+    /// Returns the metrics whose changes it compares, each with the group of its members, or with `None` for the network.
     pub fn changes(&self) -> Vec<(Option<MemberKind>, Metric)> {
         let mut changes = Vec::new();
         for (group, part) in self.leaves(None) {
@@ -135,7 +135,7 @@ impl Condition {
         changes
     }
 
-    /// Returns true if it says of the network, a node or a delegate that it has converged.
+    /// Returns true if it asks whether the network, a node or a delegate has converged.
     pub fn is_about_convergence(&self) -> bool {
         self.leaves(None).iter().any(|(_, part)| **part == Self::Converged)
     }
@@ -191,18 +191,18 @@ enum Misfit {
     Meaning(String),
 }
 
-/// The part that was read, or the reason why the words are none.
+/// The part that was read, or the reason why the words do not fit.
 type Read<T> = Result<T, Misfit>;
 
-/// Conditions stand within this number of parentheses and negations at most.
+/// The largest number of parentheses, negations and quantifiers around a condition.
 const DEPTH_LIMIT: u32 = 32;
 
-/// Where a part of a condition stands.
+/// The context of a part of a condition.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// The parentheses, negations and quantifiers around it.
+    /// The number of parentheses, negations and quantifiers around it.
     depth: u32,
-    /// The group of whose member it is about.
+    /// The group whose members it is about, or `None` for the network.
     group: Option<MemberKind>,
 }
 
@@ -227,7 +227,7 @@ impl MemberKind {
         })
     }
 
-    /// Refuses words that mean something of the network and nothing of one of its members.
+    /// Refuses words that have a meaning for the network and none for one of its members.
     fn refuse<T>(self, words: &str) -> Read<T> {
         let (name, metrics) = (self.name(), "its metrics");
         let (allowed, reason) = match (self, words) {
@@ -242,7 +242,7 @@ impl MemberKind {
 
 type Words<'a> = std::iter::Peekable<std::vec::IntoIter<&'a str>>;
 
-/// Parentheses, quoted names with their first quote, and what stands between spaces.
+/// Splits a text into parentheses, quoted names with their opening quote, and words between spaces.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -259,7 +259,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Reads conditions between which `joint` stands.
+/// Reads conditions that are joined by `joint`.
 fn joined(
     words: &mut Words<'_>,
     joint: &str,
@@ -352,7 +352,7 @@ fn compare(words: &mut Words<'_>, figure: Operand) -> Read<Condition> {
 }
 
 impl Comparison {
-    /// Returns true if a number compares so with another.
+    /// Returns true if `found` compares with `value` in this way.
     pub fn holds(self, found: f64, value: f64) -> bool {
         match self {
             Self::Less => found < value,

@@ -1,4 +1,4 @@
-//! Figures of each node that assertions count.
+//! The counts of each node for assertions.
 
 use super::members::gap;
 use crate::{actors::Event, scenario::assertion::Metric};
@@ -23,7 +23,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Returns the count that is this metric of a node, if it is one.
+    /// Returns the count for this metric, or `None` if a node has no such metric.
     pub(super) fn of(&self, metric: Metric) -> Option<i64> {
         Some(match metric {
             Metric::Pool => self.pool,

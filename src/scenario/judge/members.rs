@@ -33,7 +33,7 @@ pub(super) struct Shares {
 #[derive(Clone, Copy, Default)]
 struct Share {
     blocks: i32,
-    /// Its slots between two of them.
+    /// Its slots without a block, before a block of the run.
     missed: i32,
 }
 
@@ -44,19 +44,19 @@ impl Share {
     }
 }
 
-/// The figures of whose change something is asserted, at the end of a slot.
+/// The figures whose changes are asserted, at the end of a slot.
 #[derive(Clone, Default)]
 pub(super) struct Figures {
-    /// The network's; `None` where one was not defined.
+    /// The figures of the network. `None` for a figure that was not defined.
     pub(super) network: BTreeMap<Metric, Option<f64>>,
-    /// Each node's, live or down, by their number.
+    /// The figures of all nodes, live or down, by the node's number.
     nodes: BTreeMap<Metric, Vec<f64>>,
-    /// The delegates' shares in the winning chain, if a change of one is asked for. Delegates without a share have none of it.
+    /// The delegates' shares in the winning chain, if a change of one is asserted. A delegate that is not in it has a share of 0.
     shares: Option<BTreeMap<PublicKey, Share>>,
 }
 
 impl Figures {
-    /// A metric of a node or a delegate; `None` if it was not recorded, because no slot is before.
+    /// A metric of a node or a delegate, or `None` if it was not recorded because there was no slot before.
     pub(super) fn of(&self, member: &Member, metric: Metric) -> Option<f64> {
         match member {
             Member::Node(node) => self.nodes.get(&metric)?.get(node.0 as usize).copied(),
@@ -77,24 +77,25 @@ pub(super) fn nodes_of(plan: &Plan) -> BTreeMap<PublicKey, Vec<NodeId>> {
     nodes
 }
 
-/// A condition on blocks, and what was found of a chain.
+/// A condition on blocks, and its result on a chain.
 #[derive(Clone)]
 pub(super) struct Asked {
     condition: Condition,
     /// The end of the chain.
     tip: Arc<Link>,
-    /// The height of the block that decides, and what was found of it.
+    /// The height of the block that decides, and the finding for it.
     decided: Option<(Height, String)>,
 }
 
-/// The time between the block below and this one, in seconds; 0 of the first block.
+/// The time between the block below and this one, in seconds. 0 for the first block.
 pub(super) fn gap(link: &Arc<Link>) -> u32 {
     let before = link.parent().map(|parent| parent.block().header.timestamp.0);
     before.map_or(0, |before| link.block().header.timestamp.0.saturating_sub(before))
 }
 
 impl Case {
-    /// Judges `part` of each member of a group, and says what decides. `None` if a group has no members because no node is live.
+    /// Judges `part` for each member of a group, and also returns the finding that decides. `None` if a group has no members because no
+    /// node is live.
     pub(super) fn judge_each(
         &mut self,
         condition: &Condition,
@@ -140,7 +141,7 @@ impl Case {
         format!("{}: {found}", self.name_of(member))
     }
 
-    /// Judges a condition of a member as [`Case::judge`] does, without words.
+    /// Judges a condition on a member as [`Case::judge`] does, without a finding in words.
     fn holds_of(&mut self, member: &Member, part: &Condition) -> Option<bool> {
         match part {
             Condition::Compare { figure: Operand::Now(metric), comparison, value } => {
@@ -150,7 +151,7 @@ impl Case {
         }
     }
 
-    /// Returns the figures of whose change something is asserted, as they are now, where slot `end` begins.
+    /// Returns the current figures whose changes are asserted, as slot `end` begins.
     pub(super) fn figures(&mut self, changes: BTreeSet<(Option<MemberKind>, Metric)>, end: Slot) -> Figures {
         let mut figures = Figures::default();
         for (group, metric) in changes {
@@ -174,7 +175,7 @@ impl Case {
         figures
     }
 
-    /// Returns true if a node stands on the winning tip, or if at least one node of a delegate is live and all that are stand there.
+    /// Returns true if a node stands on the winning tip, or if at least one node of a delegate is live and all its live nodes stand there.
     pub(super) fn has_converged(&self, member: &Member) -> bool {
         let winning = self.tips.winning().id();
         let stands = |node: &NodeId| self.tips.of(*node).id() == winning;
@@ -189,7 +190,7 @@ impl Case {
         }
     }
 
-    /// Asks the blocks of the winning chain that were not asked before. Returns what was found of the first that decides.
+    /// Judges the blocks of the winning chain that were not judged before. Returns the finding for the first block that decides.
     fn ask_blocks(&mut self, condition: &Condition, part: &Condition, decides: bool) -> Option<String> {
         let tip = self.tips.winning().clone();
         let place = self.asked.iter().position(|asked| asked.condition == *condition);
@@ -211,8 +212,8 @@ impl Case {
         decided.map(|(_, found)| found)
     }
 
-    /// The blocks that were forged in the run and that a chain leaves on the way to another, the newest first, and those that it takes, the
-    /// oldest first.
+    /// The blocks of the run between two chains: those that a node reverts on the way from one to the other, the newest first, and those
+    /// that it applies, the oldest first.
     fn moved(&self, from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>) {
         let (mut left, mut taken) = path(from, to);
         left.retain(|link| link.height() > self.first.height());
@@ -220,7 +221,7 @@ impl Case {
         (left, taken)
     }
 
-    /// Adds the blocks that the winning chain has won to the shares of the delegates.
+    /// Updates the shares of the delegates to the blocks of the winning chain.
     fn share_out(&mut self) {
         let tip = self.tips.winning().clone();
         let Shares { tip: from, mut of } =
@@ -237,7 +238,8 @@ impl Case {
         self.shares = Some(Shares { tip, of });
     }
 
-    /// The owners of slots that the winning chain has no block of, all delegates together. A slot without an owner is not missed.
+    /// The number of missed slots of all delegates on the winning chain, once for each owner of a slot. A slot without an owner is not
+    /// missed.
     pub(super) fn missed_in_lottery(&mut self) -> i32 {
         self.share_out();
         self.shares.iter().flat_map(|shares| shares.of.values()).map(|share| share.missed).sum()
@@ -273,7 +275,7 @@ impl Case {
     }
 }
 
-/// Says that no member decides.
+/// The finding if no member decides.
 fn undecided(quantifier: Quantifier, members: usize, kind: MemberKind) -> String {
     let word = match quantifier {
         Quantifier::Every => "all",

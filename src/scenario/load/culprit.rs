@@ -1,7 +1,7 @@
-//! A table as a scenario, and the key that is wrong where it is none.
+//! Reading a table as a scenario, and the search for the wrong key if that fails.
 //!
-//! The message of a reader does not name the key. So the search leaves out one key or entry after the other, from the top
-//! of the table down, and follows the one without which the message changes.
+//! The message of a reader does not name the key. So the search removes one key or entry after the other, from the top of the table
+//! down, and follows the one whose removal changes the message.
 
 use crate::scenario::{
     Scenario,
@@ -10,13 +10,13 @@ use crate::scenario::{
 };
 use toml::{Table, Value};
 
-/// The number of keys of a table or entries of a list up to which the search for a mistake tries each. If there are more it tries
-/// halves first.
+/// The largest number of keys of a table or entries of a list that the search tries one by one. If there are more, it tries halves
+/// first.
 const TRIED_EACH: usize = 32;
 
-/// The scenario in a table, or the path of what is wrong and the message.
+/// Reads the scenario in a table. The error is the path of the mistake and the message.
 pub fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
-    // The derived readers would take a list as a table, by the order of its members.
+    // The derived readers would accept a list as a table, by the order of its members.
     if let Some(path) = list_for_a_table(&table.clone().into()) {
         return Err((path, "found a list, allowed is a table".to_owned()));
     }
@@ -29,7 +29,7 @@ pub fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
     Err((path, error))
 }
 
-/// A message about an unknown key with those that there are, which the derived readers know of some tables only.
+/// Adds the known keys to a message about an unknown key. The derived readers name them for some tables only.
 fn with_known_keys(table: &Table, path: &[PathStep], message: String) -> String {
     let Some((unknown, _)) = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) else {
         return message;
@@ -45,8 +45,8 @@ fn attempt(table: &Table) -> Result<Scenario, String> {
     Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| error.message().trim().replace('\n', " "))
 }
 
-/// The path of the key a message is about: left out, it changes the message. One whose absence mends everything is
-/// preferred, and a `kind` is suspected last, for without it the rest means nothing.
+/// The path of the key that a message is about: without the key, the message changes. A key whose removal makes the table valid is
+/// preferred. A `kind` comes last, because the other keys have no meaning without it.
 fn culprit(table: &Table, message: &str) -> Vec<PathStep> {
     let whole = Value::Table(table.clone());
     let mut path = Vec::new();
@@ -63,8 +63,8 @@ fn culprit(table: &Table, message: &str) -> Vec<PathStep> {
     }
 }
 
-/// The steps on from a path among which the culprit is: of many, the half without which the message changes, again and
-/// again, since each try reads everything.
+/// The next steps of a path among which the culprit is. Many steps are halved again and again: the culprit is in the half without
+/// which the message changes. Each try reads the whole table.
 fn narrowed(whole: &Value, path: &[PathStep], message: &str) -> Vec<PathStep> {
     let mut steps = steps(at(&mut whole.clone(), path));
     while steps.len() > TRIED_EACH {
@@ -76,17 +76,17 @@ fn narrowed(whole: &Value, path: &[PathStep], message: &str) -> Vec<PathStep> {
     steps
 }
 
-/// Tries the table without some of the steps on from a path. Returns 0 if nothing is wrong then, 1 if another message comes,
-/// and `None` if the message stays.
+/// Reads the table without some of the next steps of a path. Returns 0 if it is valid then, 1 if the message changes, and `None` if
+/// the message stays.
 fn rank_without(whole: &Value, path: &[PathStep], steps: &[PathStep], message: &str) -> Option<u8> {
     let mut without = whole.clone();
     let container = at(&mut without, path);
-    // From the last one on, for those behind an entry of a list move up.
+    // Removes the last one first, because later entries of a list move up.
     steps.iter().rev().for_each(|step| remove(container, step));
     let Value::Table(without) = without else { return None };
     match attempt(&without) {
         Ok(_) => Some(0),
-        // The same is missing still, or something else now is.
+        // The same field is still missing, or another one is missing now.
         Err(_) if message.starts_with("missing field") => None,
         Err(other) if other == message => None,
         Err(_) => Some(1),

@@ -1,4 +1,4 @@
-//! The files of a scenario, read once: so that a study can keep them, and be played from what it has kept.
+//! The files of a scenario, read once, so that a study can keep copies of them and be played from these.
 
 use super::sources::Sources;
 use crate::scenario::{Scenario, ScenarioError, mistake::Mistake};
@@ -7,14 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The texts that a scenario is made of, and where the files are that it names.
+/// The texts of a scenario, and the places of the files that it names.
 #[derive(Clone, Debug)]
 pub struct ScenarioFiles {
     /// Its own file.
     pub file: PathBuf,
-    /// By path, as the file or the one that includes it names it.
+    /// The texts by path, as the caller or the including file names it.
     pub(super) texts: BTreeMap<PathBuf, String>,
-    /// Copies of the files that it names, by name; `None` where these are read where they are.
+    /// Copies of the files that it names, by name. `None` if the original files are read.
     copies: Option<BTreeMap<String, PathBuf>>,
 }
 
@@ -41,12 +41,12 @@ impl ScenarioFiles {
         own.into_iter().chain(others).map(|(path, text)| (path.as_path(), text.as_str()))
     }
 
-    /// The place at which a file is read that the scenario names.
+    /// The path from which a file is read that the scenario names.
     pub fn place<'a>(&'a self, name: &'a str) -> &'a Path {
         self.copies.as_ref().and_then(|copies| copies.get(name)).map_or(Path::new(name), PathBuf::as_path)
     }
 
-    /// Has the files that a scenario names read from their copies.
+    /// Redirects the files that a scenario names to their copies.
     pub(super) fn redirect(&self, scenario: &mut Scenario) -> Result<(), Mistake> {
         let Some(copies) = &self.copies else { return Ok(()) };
         for (index, workload) in scenario.workloads.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! Lists of a scenario in CSV files: links, vote weights of delegates, regions and classes of nodes, matrices between regions. `{ file = NAME }` stands for the list.
+//! Lists of a scenario in CSV files: links, vote weights of delegates, regions and classes of nodes, matrices between regions.
+//! `{ file = NAME }` stands for the list.
 //!
 //! A file is read with the scenario file that names it, and its list takes the place of the name. So a scenario as a value holds the
 //! list, and its text is one of the scenario's texts, like that of an included file.
@@ -29,7 +30,7 @@ pub struct WrongLine {
     pub allowed: String,
 }
 
-/// All of them.
+/// All lists that may be in files.
 pub const FILE_LISTS: [FileList; 7] = [
     FileList { path: &["network", "topology", "edges"], read: edges },
     FileList { path: &["network", "links"], read: links },
@@ -53,13 +54,13 @@ impl FileList {
     }
 }
 
-/// The file that stands for a list.
+/// The name of the file in `{ file = NAME }`.
 pub fn file_of(value: &Value) -> Option<&str> {
     let table = value.as_table().filter(|table| table.len() == 1)?;
     table.get("file")?.as_str()
 }
 
-/// Checks that no list is a table. Files are read by then, so a name that is left was set from outside.
+/// Checks that no list is a table. All files are already read, so a remaining name of a file is a replaced value.
 pub fn check_read(table: &mut Table) -> Result<(), Mistake> {
     for list in &FILE_LISTS {
         if let Some(value @ Value::Table(_)) = list.value(table) {
@@ -70,10 +71,10 @@ pub fn check_read(table: &mut Table) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// The headers of a file of links. The longer ones are those of the table `links` of a run, and of the same by directions.
+/// The headers of a file of links. The longer one is the header of the table `links` of a run.
 const LINKS: [&str; 2] = ["from,to", "from,to,latency_us,latency_back_us"];
 
-/// The links of a topology by the numbers of their nodes. Takes the table `links` of a run, whose latencies are not read.
+/// Reads the links of a topology by the numbers of their nodes. Also accepts the table `links` of a run, and ignores its latencies.
 fn edges(text: &str) -> Result<ReadList, WrongLine> {
     let rows = rows(text, &LINKS)?;
     let pair = |(line, cells): &(usize, Vec<&str>)| {
@@ -84,7 +85,7 @@ fn edges(text: &str) -> Result<ReadList, WrongLine> {
     Ok(ReadList { values, lines: rows.into_iter().map(|(line, _)| line).collect() })
 }
 
-/// Latencies of links, a direction each. An empty cell leaves its direction to the network. Takes the table `links` of a run.
+/// Reads latencies of links by direction. For an empty cell, the network decides the latency. Also accepts the table `links` of a run.
 fn links(text: &str) -> Result<ReadList, WrongLine> {
     let (mut values, mut lines) = (Vec::new(), Vec::new());
     for (line, cells) in rows(text, &[LINKS[1], "from,to,latency_us"])? {
@@ -137,7 +138,7 @@ fn bandwidths(text: &str) -> Result<ReadList, WrongLine> {
     matrix(text, |line, cell| whole::<u64>(line, cell, "a whole number of bytes per second").map(whole_value))
 }
 
-/// A matrix between regions. The header names the regions, and a row begins with the name of its own, in the same order.
+/// Reads a matrix between regions. The header names the regions. Each row begins with the name of its region, in the same order.
 fn matrix(text: &str, entry: fn(usize, &str) -> Result<Value, WrongLine>) -> Result<ReadList, WrongLine> {
     let header = text.strip_prefix('\u{feff}').unwrap_or(text).lines().next().unwrap_or_default();
     let names: Vec<&str> = cells(header);
@@ -170,7 +171,7 @@ fn whole<T: FromStr>(line: usize, cell: &str, allowed: &str) -> Result<T, WrongL
     cell.parse().map_err(|_| WrongLine { line, found: format!("'{cell}'"), allowed: allowed.to_owned() })
 }
 
-/// A number of TOML has 63 bits. A greater one is as good as the greatest.
+/// Converts a number to TOML, whose numbers have 63 bits. A greater number becomes the greatest one.
 fn whole_value(number: u64) -> Value {
     Value::from(i64::try_from(number).unwrap_or(i64::MAX))
 }
@@ -201,9 +202,9 @@ fn vote_weights(text: &str) -> Result<ReadList, WrongLine> {
     Ok(ReadList { values, lines })
 }
 
-/// The cells of each row below the header, with the row's line. The first line is one of these headers. Cells may be in quotes.
+/// The cells of each row below the header, with the row's line. The first line must be one of these headers. Cells may be in quotes.
 fn rows<'a>(text: &'a str, headers: &[&str]) -> Result<Vec<(usize, Vec<&'a str>)>, WrongLine> {
-    // Spreadsheets put a mark of byte order before the first line.
+    // Spreadsheets put a byte order mark before the first line.
     let mut lines = (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines());
     let header = lines.next().map_or("", |(_, header)| header);
     let columns = cells(header);

@@ -1,4 +1,4 @@
-//! The files of a scenario: reading them into one table, and the line that a path of that table came from.
+//! The files of a scenario: reading them into one table, and finding the line that a path of that table came from.
 
 use crate::{
     files::{self, Identity, TEXT_LIMIT},
@@ -24,10 +24,10 @@ const LISTS: [&str; 5] = ["fault", "workload", "action", "agents", "assert"];
 
 /// The greatest depth of includes.
 const DEPTH_LIMIT: usize = 16;
-/// Files of a scenario, one that is included twice counted twice.
+/// The largest number of files of a scenario. A file that is included twice counts twice.
 const FILES_LIMIT: usize = 256;
 
-/// The files that a text from elsewhere may name.
+/// The files that a text from elsewhere may name, in words.
 pub const NO_FILES: &str = "no file: this text came from elsewhere, and reads none of this machine's";
 
 /// One file that was read.
@@ -36,21 +36,21 @@ struct Source {
     text: String,
 }
 
-/// All that was read, and where the entries of lists came from.
+/// All texts that were read, and the origins of the entries of lists.
 #[derive(Default)]
 pub struct Sources<'a> {
     files: Vec<Source>,
     /// For each entry of a list: its list, its file, and its index there.
     entries: Vec<(&'static str, usize, usize)>,
-    /// The lists that stand in files of their own, by the keys that lead to them: the file, and the line of each entry.
+    /// The lists in files of their own, by the keys that lead to them: the file, and the line of each entry.
     lists: BTreeMap<String, (PathBuf, Vec<usize>)>,
     /// The files that include the one that is being read, the first one first.
     open: Vec<Option<Identity>>,
-    /// Bytes of all texts.
+    /// The number of bytes of all texts.
     bytes: u64,
-    /// The text may include no files.
+    /// True if the text may include no files.
     is_alone: bool,
-    /// All texts that there are, where no file is read.
+    /// All available texts, if no file is read.
     given: Option<&'a BTreeMap<PathBuf, String>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Sources<'a> {
         Self { given: Some(texts), ..Self::default() }
     }
 
-    /// The table of a file with those it includes below it.
+    /// The table of a file, merged over the tables of the files that it includes.
     pub fn read(&mut self, file: &Path, text: Option<&str>) -> Result<Table, ScenarioError> {
         let unread = |source| ScenarioError::Unreadable { file: file.to_path_buf(), source };
         let text = self.text(file, text).map_err(unread)?;
@@ -94,14 +94,14 @@ impl<'a> Sources<'a> {
             entries.extend((0..count).map(|entry| (list, index, entry)));
         }
         self.entries = entries;
-        // An included file's description of itself is not that of this one.
+        // The description of an included file does not describe this file.
         merged.remove("include");
         merged.remove("description");
         merge(&mut merged, std::mem::take(&mut own));
         Ok(merged)
     }
 
-    /// Reads a text, which may be given.
+    /// Reads the text of a file, unless it is given.
     fn text(&mut self, file: &Path, text: Option<&str>) -> io::Result<String> {
         let text = match (text, self.given) {
             (Some(text), _) => Ok(text.to_owned()),
@@ -112,7 +112,7 @@ impl<'a> Sources<'a> {
         text
     }
 
-    /// Puts the list of a file in the place of the file's name, if the table of a scenario file has one there.
+    /// Replaces the name of a file by the list in that file, if the table of a scenario file has such a name there.
     fn read_list(&mut self, list: &FileList, table: &mut Table, file: &Path) -> Result<(), ScenarioError> {
         let Some(value) = list.value(table) else { return Ok(()) };
         let key = list.key();
@@ -141,7 +141,7 @@ impl<'a> Sources<'a> {
         self.files.into_iter().map(|source| (source.file, source.text)).collect()
     }
 
-    /// Which file it is, where files are read.
+    /// The identity of a file, or `None` if no files are read.
     fn identity(&self, file: &Path) -> Option<Identity> {
         self.given.map_or_else(|| Identity::at(file), |_| None)
     }
@@ -157,7 +157,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The line of a file that was read on which a key stands.
+    /// The line of a key in a file that was read.
     fn place_in(&self, file: &Path, key: &[PathStep]) -> SourcePosition {
         let read = self.files.iter().rev().find(|source| source.file == file);
         read.map_or_else(|| SourcePosition::File(file.to_path_buf()), |source| source.place(key).0)
@@ -191,7 +191,7 @@ impl<'a> Sources<'a> {
         *index >= in_files && set.path().starts_with(&format!("{list}[+]"))
     }
 
-    /// Returns the position from which the value at a path came.
+    /// Returns the position at which the value at a path was set.
     pub fn place(&self, path: &[PathStep], file: &Path, overrides: &[Override]) -> SourcePosition {
         let text = join(path);
         let touches = |set: &&Override| {
@@ -218,7 +218,7 @@ impl<'a> Sources<'a> {
             local.extend_from_slice(rest);
             return self.files[*of].place(&local).0;
         }
-        // The file that says the most of the path, the including one first.
+        // The file that has the longest part of the path. Among equals, the including file comes first.
         let places = self.files.iter().map(|source| source.place(path));
         let mut best: Option<(SourcePosition, usize)> = None;
         for (place, depth) in places {
@@ -231,7 +231,7 @@ impl<'a> Sources<'a> {
 }
 
 impl Source {
-    /// The line on which the deepest key of a path stands that the file has, and how deep that is.
+    /// The line of the deepest key of a path that the file has, and the depth of that key.
     fn place(&self, path: &[PathStep]) -> (SourcePosition, usize) {
         let whole = SourcePosition::File(self.file.clone());
         let Ok(table) = DeTable::parse(&self.text) else { return (whole, 0) };
@@ -262,7 +262,7 @@ fn find<'a>(table: &'a DeTable<'_>, key: &str) -> Option<(usize, &'a DeValue<'a>
     Some((name.span().start, value.get_ref()))
 }
 
-/// Puts a table on top of another: tables are merged, the lists of a scenario added up, everything else replaced.
+/// Merges a table over another: tables are merged, the lists of a scenario are concatenated, and all other values are replaced.
 fn merge(below: &mut Table, above: Table) {
     merge_at(below, above, true);
 }
@@ -287,7 +287,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.get(..at.min(text.len())).unwrap_or_default().matches('\n').count() + 1
 }
 
-/// A text that is no TOML.
+/// The error of a text that is no TOML.
 fn syntax(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
     let line = line_of(text, error.span().map_or(0, |span| span.start));
     let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map(|(key, _)| key.trim().to_owned());

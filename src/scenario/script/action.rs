@@ -56,21 +56,21 @@ pub struct Action {
     pub wrong: Option<Wrong>,
 }
 
-/// The key within an action, what was found, what is allowed.
+/// The error of an action: the key within it, the value found, and the allowed values.
 type Idle = (&'static str, String, &'static str);
 
 impl Action {
     /// The number of owners of the shared wallet that signs; 0 where none does.
     pub(in crate::scenario) fn owners(&self) -> u8 {
         match (self.by.strip_prefix("shared_"), self.does, &self.name) {
-            // Its owners agree to it.
+            // The owners of the new wallet sign its registration.
             (_, Deed::Share, name) => threshold(name.as_deref().unwrap_or_default()).1,
             (Some(name), ..) => threshold(name).1,
             (None, ..) => 0,
         }
     }
 
-    /// The first member that says nothing, because the deed has no such thing; or that the deed lacks.
+    /// The first member that has no meaning for the deed, or that the deed lacks.
     pub(in crate::scenario) fn idle(&self) -> Option<Idle> {
         let (does, uses) = (self.does, self.does.uses());
         let said = [
@@ -96,7 +96,7 @@ impl Action {
         self.idle_flaw()
     }
 
-    /// A flaw that its deed cannot have.
+    /// The flaw, if the deed cannot have it.
     fn idle_flaw(&self) -> Option<Idle> {
         let is_shared = self.owners() > 0;
         let allowed = match self.wrong? {
@@ -113,7 +113,7 @@ impl Action {
         Some(("wrong", format!("it beside a '{}'", self.does.name()), allowed))
     }
 
-    /// The same without the members that say nothing.
+    /// The action without members that have no meaning for its deed.
     #[must_use]
     pub fn without_idle(mut self) -> Self {
         while let Some((key, ..)) = self.idle() {
@@ -137,13 +137,13 @@ impl Action {
     }
 }
 
-/// A part of a deed that an action can tell.
+/// A part of a deed that an action can set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     To,
     Amount,
     Name,
-    /// How long a lock lasts, or a transfer can wait.
+    /// The time for which a lock lasts, or a transfer can wait.
     Blocks,
     /// A lock that ends at a time.
     Clock,
@@ -240,7 +240,7 @@ impl Deed {
 }
 
 impl Deed {
-    /// The parts that an action with this deed can tell.
+    /// The parts that an action with this deed can set.
     fn uses(self) -> &'static [Part] {
         match self {
             Self::Transfer => &[Part::To, Part::Amount, Part::Blocks, Part::Text],

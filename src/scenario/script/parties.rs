@@ -7,7 +7,7 @@ use crate::{
 use dashmap::DashMap;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Keys of passphrases, derived once for all runs on a network: a search plays hundreds of scripts in which the same
+/// A cache of the keys of passphrases for all runs on a network: a search plays hundreds of scripts in which the same
 /// wallets act.
 pub struct DerivedKeys {
     crypto: CryptoMode,
@@ -15,7 +15,7 @@ pub struct DerivedKeys {
 }
 
 impl DerivedKeys {
-    /// No keys yet, for a network that treats signatures in this way.
+    /// An empty cache for a network that treats signatures in this way.
     pub(in crate::scenario) fn new(crypto: CryptoMode) -> Self {
         Self { crypto, known: DashMap::new() }
     }
@@ -36,7 +36,7 @@ pub struct Parties {
 }
 
 impl Parties {
-    /// Accounts, delegates and all other names, each with keys.
+    /// The parties of a network: accounts, delegates and all other names.
     pub fn of(testnet: &Testnet) -> Self {
         let delegates = testnet.delegates.iter().map(|one| (one.username.clone(), one.keys.clone()));
         let accounts = testnet.accounts.iter().enumerate();
@@ -45,7 +45,7 @@ impl Parties {
         Self { keys: delegates.chain(accounts).collect(), network, others: testnet.others.clone() }
     }
 
-    /// The keys of a name; an unknown name gives keys of its own.
+    /// The keys of a name. Each unknown name has keys of its own.
     pub(super) fn keys(&self, name: &str) -> KeyPair {
         self.keys.get(name).cloned().unwrap_or_else(|| self.others.of(name.to_owned()))
     }

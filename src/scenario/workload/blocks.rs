@@ -1,4 +1,4 @@
-//! Transactions that are given: a list, or those of a recorded chain.
+//! Given transactions: a list, or those of a recorded chain.
 
 use super::{Chain, List, SourceContext, generate::one, goes_on};
 use crate::{
@@ -22,7 +22,7 @@ pub struct Listed {
     next: usize,
 }
 
-/// Transactions of a chain, each block's at its time.
+/// The transactions of a chain, each at the time of its block.
 #[derive(Clone)]
 pub struct Replayed {
     network: SourceContext,
@@ -37,7 +37,7 @@ pub struct Recorded {
     transactions: Vec<Vec<u8>>,
 }
 
-/// The blocks of a file that hold transactions, genesis left out.
+/// Reads the blocks of a file that contain transactions, without the genesis block.
 ///
 /// # Errors
 /// The file cannot be read, or a line is no block.
@@ -83,7 +83,7 @@ impl Source for Listed {
 
 impl Replayed {
     pub fn new(network: SourceContext, plan: Chain) -> Self {
-        // It was read when the scenario was checked. If the file has been removed since, the run goes on without it.
+        // The file was read when the scenario was checked. If it has been removed since, the run goes on without it.
         let blocks = read(plan.place()).unwrap_or_default();
         Self { network, blocks, handed_in: 0 }
     }
@@ -121,7 +121,7 @@ impl Source for Replayed {
     }
 }
 
-/// A transaction of these bytes, unless they are none on this network.
+/// Decodes a transaction. `None` if the bytes are no transaction on this network.
 fn decoded(network: &SourceContext, bytes: &[u8], tip: &Arc<Link>) -> Option<Transactions> {
     let context = network.tree.config().block_context();
     let height = Height(tip.height().0 + 1);

@@ -17,13 +17,13 @@ use crate::{
 use rand::Rng;
 use std::{sync::Arc, time::Duration};
 
-/// Transactions in one request at most; what a public API allows.
+/// The largest number of transactions in one request, which is the limit of a public API.
 const AT_ONCE: usize = 40;
-/// Into a slot at which its transactions are handed in: before the earliest moment at which its block is made.
+/// The time into a slot at which a swing submits its votes: before the earliest moment at which the slot's block is forged.
 const INTO_SLOT: Duration = Duration::from_millis(300);
 
-/// Worthless transactions, of three sorts in turn: from a wallet that has nothing, with a gap before its nonce, and with
-/// a signature that does not hold.
+/// Worthless transactions of three kinds in turn: from an empty wallet, with a gap before the nonce, and with an invalid
+/// signature.
 #[derive(Clone)]
 pub struct Spammer {
     network: SourceContext,
@@ -32,7 +32,7 @@ pub struct Spammer {
     made: usize,
 }
 
-/// Transfers of the accounts that pay the least fee that pools take.
+/// Transfers of the accounts that pay the lowest fee that pools accept.
 #[derive(Clone)]
 pub struct Flooder {
     network: SourceContext,
@@ -153,14 +153,14 @@ impl Swing {
                 let wallet = state.wallet(&keys.public().address(byte));
                 let old: Vec<PublicKey> = wallet.into_iter().flat_map(|wallet| wallet.votes()).collect();
                 let has_room = old.len() < tree.rules().ledger.votes.most as usize && !old.contains(&target);
-                // Only one vote of a sender can be pending: one who has to take one back is heard in another block.
+                // Only one vote of a sender can be pending. A voter that must take a vote back first cannot vote in the same block.
                 let vote = if has_room { Vote::For(target) } else { Vote::Against(old[0]) };
                 nonce += 1;
                 let signed = Transaction::vote(vote).network(byte).nonce(Nonce(nonce)).sign(keys);
                 Some(Arc::new(signed))
             })
             .collect();
-        // At every node, so that the next forger has them in any case.
+        // Every node gets them, so that the next forger has them in any case.
         let nodes = self.network.nodes.iter();
         nodes.flat_map(|node| votes.chunks(AT_ONCE).map(|part| (*node, part.into()))).collect()
     }
@@ -193,7 +193,7 @@ impl Resignations {
 }
 
 impl Source for Resignations {
-    /// Each at its own node, all at one instant.
+    /// Submits each resignation to the delegate's own node, all at one instant.
     fn poll(&mut self, _: SimTime, tip: &Arc<Link>) -> Poll {
         let tree = &self.network.tree;
         let (byte, applied) = (tree.config().network.pub_key_hash, tree.applied(tip));

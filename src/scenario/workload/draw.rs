@@ -41,12 +41,12 @@ impl Default for Amounts {
 }
 
 impl Amounts {
-    /// Always one.
+    /// The constant 1.
     pub fn one() -> Self {
         Self::Constant(1.0)
     }
 
-    /// One draw.
+    /// Draws a number.
     pub fn draw(&self, random: &mut impl Rng) -> f64 {
         match self {
             Self::Constant(number) => *number,
@@ -57,7 +57,7 @@ impl Amounts {
         }
     }
 
-    /// A bound that some draws reach or come near; infinite if there is none.
+    /// The least upper bound of the draws, or infinity if there is none.
     pub(in crate::scenario) fn most(&self) -> f64 {
         match self {
             Self::Constant(number) => *number,

@@ -1,5 +1,5 @@
-//! A generator: wallets that are funded first, and then send what the mix says, as fast as the rate says, or when and what the rows of a
-//! file say.
+//! A generator: its wallets are funded first. Then they send transactions by the mix and at the rate, or as the rows of a file
+//! specify.
 
 use super::{
     Arrivals, Generate, Kind, SourceContext,
@@ -25,17 +25,18 @@ use std::{
     time::Duration,
 };
 
-/// Wallets funded by one transaction.
+/// The number of wallets that one transaction funds.
 const FUNDED_AT_ONCE: usize = 64;
-/// Time between two looks at whether the wallets are funded, or the network takes version 2.
+/// The time between two checks whether the wallets are funded, or whether the network accepts transactions of version 2.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Pending transactions of one sender at most; below what pools allow, for not all reach a block at once.
+/// The largest number of pending transactions of one sender. It is below the limit of pools, because not all of them reach a block at
+/// once.
 const PENDING_LIMIT: u64 = 40;
-/// Time after which a transaction that is on no chain is given up, with those that follow it.
+/// The time after which a transaction that is on no chain is given up, with the later ones of its sender.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
-/// Senders asked for a transaction of a type before the next type is drawn.
+/// The number of senders that are tried for a transaction.
 const TRIES: usize = 8;
-/// The draws of a transaction: its type, the senders asked for it, the content, and the time until the next.
+/// The draws of a transaction: its type, the senders that are tried, the content, and the time until the next one.
 const KIND: u64 = 1;
 const SENDERS: u64 = 2;
 const TRIED: u64 = 3;
@@ -65,16 +66,16 @@ pub struct Generator {
     number: u64,
 }
 
-/// The wallets of a generator. To derive their keys takes longer than all else, so it is done when the run is planned.
+/// The wallets of a generator. Deriving their keys takes longer than everything else, so it is done when the run is planned.
 #[derive(Clone)]
 pub struct Wallets {
-    /// Each one's pair, and the private key of its second pair.
+    /// The key pair of each wallet, and the private key of its second pair.
     keys: Arc<[(KeyPair, PrivateKey)]>,
     choices: Choices,
 }
 
 impl Wallets {
-    /// Makes as many wallets as a generator wants.
+    /// Makes the wallets of a generator.
     pub fn new(network: &SourceContext, plan: &Generate) -> Self {
         let mut random = network.seeds.stream("generate");
         let crypto = network.tree.config().crypto;
@@ -95,9 +96,9 @@ struct Pending {
     nonce: u64,
     /// Nothing more is sent before the chain has that nonce.
     held_up: bool,
-    /// The time at which the last one was handed in.
+    /// The time at which the last one was submitted.
     last: SimTime,
-    /// The last one handed in.
+    /// The id of the last one that was submitted.
     id: Option<TransactionId>,
 }
 
@@ -138,7 +139,7 @@ impl Generator {
         }
     }
 
-    /// Transactions of the accounts that fund the wallets, each account its part of them, at one node.
+    /// The transactions that fund the wallets. Each account funds its part of them, at one node.
     fn fund(&mut self, state: &State) -> Vec<(NodeId, Transactions)> {
         let byte = self.network.tree.config().network.pub_key_hash;
         let amount = Arktoshi::coins(self.plan.funding.into());
@@ -155,7 +156,7 @@ impl Generator {
                 part => Transaction::multi_payment(part.to_vec()),
             };
             let signed = builder.network(byte).nonce(Nonce(*nonce)).sign(&account.keys);
-            // All of one account at one node: at another, a later nonce could arrive before an earlier one.
+            // An account always uses the same node: at another one, a later nonce could arrive before an earlier one.
             let node = index % accounts.len() % self.network.nodes.len();
             handed_in.push((self.network.nodes[node], one(signed)));
         }
@@ -183,16 +184,16 @@ impl Generator {
         let mut some = some.into_iter().take(count);
         let (index, made) =
             some.find_map(|index| Some((index, self.made_by(index, kind, row.as_ref(), now, state)?)))?;
-        // Always the same node for one sender: at another, a later nonce could arrive before an earlier one.
+        // A sender always uses the same node: at another one, a later nonce could arrive before an earlier one.
         Some((self.network.nodes[index % self.network.nodes.len()], one(made)))
     }
 
-    /// Numbers of some senders, drawn without repetition, and how many these are: all, where there are but few.
+    /// Draws the numbers of up to [`TRIES`] senders without repetition. Also returns how many there are.
     fn some_senders(&mut self) -> ([usize; TRIES], usize) {
         let (drawn, _) = self.order.partial_shuffle(&mut self.choices.at(&[self.number, SENDERS]), TRIES);
         let (mut some, count) = ([0; TRIES], drawn.len());
         some[..count].copy_from_slice(drawn);
-        // Numbers were exchanged only between the places they stood in and the last places.
+        // The shuffle exchanged numbers only between the places of the drawn ones and the last places, so this restores the order.
         for place in some[..count].iter().copied().chain(self.order.len() - count..self.order.len()) {
             self.order[place] = place;
         }
@@ -292,7 +293,7 @@ impl Source for Generator {
         let applied = tree.applied(tip);
         let state = &applied.state;
         let later = |submissions| Poll { submissions, again: Some(now + PATIENCE) };
-        // The rows of a file count from the beginning of the workload, however long the funding takes.
+        // The times of a file count from the beginning of the workload, regardless of the time that the funding takes.
         if self.rows.is_some() && self.number == 0 && self.due.is_none() {
             self.due = self.gap().map(|gap| now + gap);
         }
@@ -317,7 +318,7 @@ impl Source for Generator {
         Poll { submissions, again: self.due }
     }
 
-    /// The nonce of what was refused is free again.
+    /// Frees the nonce of a refused transaction.
     fn answered(&mut self, _: SimTime, submission: &Submission) {
         for (id, _) in &submission.errors {
             if let Some((_, pending)) = self.senders.iter_mut().find(|(_, pending)| pending.id == Some(*id)) {
@@ -327,7 +328,7 @@ impl Source for Generator {
     }
 
     fn save(&self, out: &mut Saver) {
-        // The order is as it was made whenever nothing is drawn.
+        // Between draws, the order is always as it was made.
         let Self { network, plan: _, rows: _, choices, senders, order: _, locks, mix: _, funding, due, number } = self;
         network.nodes.save(out);
         choices.save(out);
@@ -364,7 +365,7 @@ pub fn nonce(state: &State, address: &Address) -> u64 {
     state.wallet(address).map_or(0, |wallet| wallet.nonce.0)
 }
 
-/// One transaction, to be handed in.
+/// A submission of one transaction.
 pub fn one(transaction: SignedTransaction) -> Transactions {
     Arc::new([Arc::new(transaction)])
 }

@@ -7,9 +7,9 @@ use rand_distr::{Distribution as _, Exp, LogNormal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of a vendor field.
+/// The largest size of a vendor field in bytes.
 pub(super) const LENGTH_LIMIT: u32 = 255;
-/// The most lengths of a list.
+/// The largest number of lengths in a list.
 const LIST_LIMIT: usize = 100_000;
 
 /// A distribution of lengths in bytes. A length that is drawn with a fraction is rounded down, and a longer one than the network allows is cut

@@ -1,4 +1,4 @@
-//! One transaction of a wanted type, as its sender's wallet on the chain allows it.
+//! Makes a transaction of a given type, if the sender's wallet on the chain allows one.
 
 use super::{Kind, SourceContext};
 use crate::{
@@ -14,7 +14,7 @@ use rand::{Rng, RngCore};
 use rand_xoshiro::SplitMix64;
 use std::sync::{Arc, LazyLock};
 
-/// Blocks beyond a round for which a lock is made.
+/// The number of blocks for which a lock lasts beyond a round.
 const LOCK_MARGIN: u32 = 20;
 
 /// A sender: its keys, and its second pair once it has registered that.
@@ -22,15 +22,15 @@ const LOCK_MARGIN: u32 = 20;
 pub struct Sender {
     pub keys: KeyPair,
     pub address: Address,
-    /// Hardly any wallet in a mix needs its second pair, and a public key takes long to compute.
+    /// The second pair. It is lazy, because hardly any wallet in a mix needs it, and a public key takes long to compute.
     pub second: LazyPair,
     /// Number among the senders, for names that must be unique.
     pub number: u32,
-    /// Transactions made so far, for the same.
+    /// The number of transactions made so far, for the same purpose.
     pub made: u32,
 }
 
-/// A pair whose public key is computed when it is asked for. Copies of a workload share it.
+/// A pair whose public key is computed on first use. Copies of a workload share it.
 pub type LazyPair = Arc<LazyLock<KeyPair, Box<dyn FnOnce() -> KeyPair + Send>>>;
 
 /// A lock whose secret is known.
@@ -48,9 +48,9 @@ pub struct Maker<'a> {
     /// Locks made by this workload.
     pub locks: &'a mut Vec<OpenLock>,
     pub amount: Arktoshi,
-    /// The wallet that receives; drawn, if absent.
+    /// The recipient. It is drawn if absent.
     pub recipient: Option<Address>,
-    /// The bytes of the vendor field; if absent, one transfer of ten has one.
+    /// The length of the vendor field in bytes. If absent, one transfer of ten has a vendor field.
     pub vendor_field: Option<usize>,
     /// A multiple of the static fee.
     pub fee: f64,
@@ -79,7 +79,7 @@ impl Maker<'_> {
         Some(self.sign(builder, sender, wallet, nonce))
     }
 
-    /// With a vendor field of the wanted length, as far as the type and the network allow one.
+    /// Adds a vendor field of the given length, as far as the type and the network allow one.
     fn with_vendor_field(&self, builder: TransactionBuilder, kind: Kind) -> TransactionBuilder {
         let next = self.state.height().next();
         let most = self.network.tree.config().milestones.at(next).vendor_field_length.unwrap_or(0);
@@ -173,7 +173,7 @@ impl Maker<'_> {
         (Transaction::htlc_lock(self.recipient(), self.amount, sha256(&secret), expiration), secret)
     }
 
-    /// A lock of the chain that has or has not expired, no longer to be taken by another transaction.
+    /// Takes a lock of the chain that has or has not expired, so that no other transaction uses it.
     fn take_lock(&mut self, expired: bool) -> Option<OpenLock> {
         let (height, timestamp) = (self.state.height(), self.state.timestamp());
         let state = self.state;
@@ -187,7 +187,7 @@ impl Maker<'_> {
         signed(self.finished(builder, nonce).sender(*sender.keys.public()), sender, wallet)
     }
 
-    /// With its network, nonce and fee; claims and refunds are free and may not be otherwise.
+    /// Adds the network, the nonce and the fee. Claims and refunds must be free.
     fn finished(&self, builder: TransactionBuilder, nonce: u64) -> TransactionBuilder {
         let builder = builder.network(self.network.tree.config().network.pub_key_hash).nonce(Nonce(nonce));
         if self.fee.to_bits() == 1.0_f64.to_bits() {
@@ -215,7 +215,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The next vote of a wallet: one more until it has all that it may have, then its first one taken back.
+    /// The next vote of a wallet: another vote until it has the largest number of votes, and then the withdrawal of its first one.
     fn vote(&mut self, wallet: &Wallet) -> Option<Vote> {
         let rule = self.network.tree.rules().ledger.votes;
         match wallet.vote {
@@ -228,7 +228,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A delegate that has not resigned.
+    /// Draws an active delegate. `None` if it has resigned.
     fn delegate(&mut self) -> Option<PublicKey> {
         let members = &self.state.round().members;
         let key = members[self.random.random_range(0..members.len())].public_key;
@@ -251,7 +251,7 @@ impl Maker<'_> {
     }
 }
 
-/// Signed by the sender, and a second time if its wallet wants that.
+/// Signs for the sender, and a second time if its wallet has a second key.
 fn signed(unsigned: UnsignedTransaction, sender: &Sender, wallet: &Wallet) -> SignedTransaction {
     let once = unsigned.sign(&sender.keys);
     match wallet.second_public_key {
@@ -260,7 +260,7 @@ fn signed(unsigned: UnsignedTransaction, sender: &Sender, wallet: &Wallet) -> Si
     }
 }
 
-/// Returns true if the types that follow from a sender have to wait for this one to be on the chain.
+/// Returns true if later transactions of the sender must wait until one of this type is on the chain.
 pub fn holds_up(kind: Kind) -> bool {
     !matches!(kind, Kind::Transfer | Kind::MultiPayment | Kind::Ipfs | Kind::HtlcLock)
 }

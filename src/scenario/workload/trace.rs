@@ -1,4 +1,4 @@
-//! Transactions of a recorded load: a row of a CSV file for each, with its instant and what else the file says of it.
+//! Transactions of a recorded load: a CSV file has a row for each, with its instant and optional parts.
 
 use super::{Generate, Kind, Trace, WALLETS_LIMIT, lengths::LENGTH_LIMIT};
 use crate::{
@@ -10,13 +10,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-/// The columns of a file. The first one is in every file.
+/// The columns that a file can have. The first one is required.
 const COLUMNS: [&str; 6] = ["seconds", "kind", "sender", "recipient", "amount", "vendor_field"];
 /// The greatest number of seconds after the beginning of a workload.
 const SECONDS_LIMIT: f64 = 3.2e9;
 /// The greatest number of coins of a row.
 const COINS_LIMIT: f64 = 1e8;
-/// Wallets of a workload whose file names no sender.
+/// The number of wallets of a workload whose file names no sender.
 const WALLETS: u32 = 10;
 
 /// The rows of a file, and the number of senders that it names.
@@ -36,16 +36,16 @@ pub struct TraceRow {
     pub sender: Option<u32>,
     pub recipient: Option<Recipient>,
     pub amount: Option<Arktoshi>,
-    /// The bytes of its vendor field.
+    /// The length of its vendor field in bytes.
     pub vendor_field: Option<usize>,
 }
 
-/// The wallet that receives.
+/// The recipient of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipient {
     /// The wallet of a sender, by its number.
     Wallet(u32),
-    /// An address without its network, which the file's text alone decides.
+    /// An address without its network byte, derived from the text in the file alone.
     Address([u8; 20]),
 }
 
@@ -64,11 +64,11 @@ impl Trace {
         read(self.copy.0.as_deref().unwrap_or(Path::new(&self.file)))
     }
 
-    /// Returns the generator of its transactions, whose wallets are as many as its rows need.
+    /// Returns the generator of its transactions, with as many wallets as its rows need.
     pub(super) fn generate(self, rows: &TraceRows) -> Generate {
         let wallets = self.wallets.unwrap_or(if rows.senders == 0 { WALLETS } else { rows.senders });
         let Self { file: _, wallets: _, funding, mix, amount, fee, vendor_field, nodes, copy: _ } = self;
-        // Its rows say when they are due, so the rate is of no use.
+        // The rows have their own times, so the rate is not used.
         Generate {
             per_second: 1.0,
             arrivals: super::Arrivals::Even,
@@ -86,20 +86,20 @@ impl Trace {
 /// The rows of a file.
 ///
 /// # Errors
-/// The file cannot be read, or a line is none: its number, what was found and what is allowed.
+/// The file cannot be read, or a line is no row. The message has its number, the text found and the allowed values.
 fn read(file: &Path) -> Result<TraceRows, String> {
     let text = files::read_text(file, CHAIN_LIMIT).map_err(|why| why.to_string())?;
     parse(&text)
 }
 
-/// A row whose labels are not wallets yet.
+/// A row whose labels are not replaced by wallets yet.
 struct Line<'a> {
     row: TraceRow,
     recipient: Option<&'a str>,
 }
 
 fn parse(text: &str) -> Result<TraceRows, String> {
-    // Spreadsheets put a mark of byte order before the first line.
+    // Spreadsheets put a byte order mark before the first line.
     let mut lines = (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines());
     let header = lines.next().map_or("", |(_, header)| header);
     let columns = columns(header)?;

@@ -9,9 +9,9 @@ pub fn gini(amounts: &[u64]) -> f64 {
     if total <= 0.0 {
         return 0.0;
     }
-    // By rank: the sum of all differences, each pair once, is that of (2i - n - 1) times the i-th least.
+    // With each pair counted once, the differences add up to the sum of (2i - n - 1) times the i-th smallest amount.
     let ranked = sorted.iter().zip(1..).map(|(amount, rank)| (2.0 * f64::from(rank) - count - 1.0) * *amount as f64);
-    // Rounding may leave less than nothing of equal amounts.
+    // For equal amounts, rounding may give a small negative number.
     (ranked.sum::<f64>() / (count * total)).max(0.0)
 }
 

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The least duration \[s\]: a draw below it takes this long, so that something that repeats goes on in time.
+/// The least duration \[s\]. Shorter draws are raised to it, so that time advances between two repetitions.
 const LEAST_S: f64 = 0.001;
-/// The greatest duration \[s\], some three years. A draw above it takes this long.
+/// The greatest duration \[s\], about three years. Longer draws are cut to it.
 const MOST_S: f64 = 1e8;
-/// The values of a parameter that is allowed, in words.
+/// The allowed parameters, for error messages.
 const ALLOWED: &str = "0.001 to 100000000 seconds, the lesser first, a shape from 0.1 to 100 and a sigma from 0 to 10";
 
 /// A distribution of durations in seconds: always the same, exponential, evenly between two, log-normal, or of Weibull.
@@ -83,7 +83,7 @@ impl Durations {
         Duration::from_micros((seconds.clamp(LEAST_S, MOST_S) * 1e6).round() as u64)
     }
 
-    /// Checks the parameters. Returns what was found and what is allowed, if one is not.
+    /// Checks the parameters. If one is out of range, returns the parameters found and the allowed ones.
     pub fn wrong(&self) -> Option<(String, &'static str)> {
         let fine = |seconds: f64| (LEAST_S..=MOST_S).contains(&seconds);
         let (found, is_fine) = match *self {

@@ -5,8 +5,8 @@
 pub struct Facts {
     /// The nodes that it names break the rules or cannot keep them. Invariants exempt them.
     pub deviant: bool,
-    /// Nodes forge for one delegate beside each other, each by the rules. The block of one may come before the other has made its
-    /// own, which its relay refuses then: that is not held against it.
+    /// Several nodes forge for one delegate, each by the rules. If the block of one arrives before another forges its own, the second
+    /// node's relay refuses that own block. The checker does not count this as a breach.
     pub paired: bool,
     /// Delegates forge other blocks, or at other times, than the rules say. The possible blocks are then unknown.
     pub irregular: bool,
@@ -21,7 +21,7 @@ pub enum Lasting {
     Spell,
     /// It is over at once, and takes no end.
     AtOnce,
-    /// It is over at once and does nothing but end others.
+    /// It is over at once and only ends other faults.
     Mending,
 }
 
@@ -30,7 +30,7 @@ pub enum Lasting {
 pub enum Timing {
     /// On time.
     True,
-    /// Not before the fault is over.
+    /// Stopped until the fault is over.
     Stopped,
     /// By a wrong clock, or late.
     Wrong,
@@ -40,28 +40,28 @@ impl Facts {
     /// Something happens between nodes.
     pub const NETWORK: Self =
         Self { deviant: false, paired: false, irregular: false, lasting: Lasting::Spell, timing: Timing::True };
-    /// Nodes leave something out, as they may.
+    /// Nodes omit something, which the rules allow.
     pub const OMISSION: Self = Self::NETWORK;
     /// Nodes break the rules, or cannot keep them.
     pub const BREACH: Self = Self { deviant: true, ..Self::NETWORK };
     /// Delegates break the rules of forging.
     pub const IRREGULAR: Self = Self { irregular: true, ..Self::BREACH };
-    /// Honest nodes forge for one delegate beside each other.
+    /// Several honest nodes forge for one delegate.
     pub const PAIRED: Self = Self { paired: true, irregular: true, ..Self::NETWORK };
     /// Clients hand in transactions.
     pub const CLIENTS: Self = Self::NETWORK;
 
-    /// The same, over at once.
+    /// These facts, for a fault that is over at once.
     pub const fn at_once(self) -> Self {
         Self { lasting: Lasting::AtOnce, ..self }
     }
 
-    /// The same, by nodes that do what is due at these times.
+    /// These facts, for nodes with this timing.
     pub const fn timed(self, timing: Timing) -> Self {
         Self { timing, ..self }
     }
 
-    /// It ends by itself, at the instant at which it begins.
+    /// Returns true if the fault ends by itself, at the instant at which it begins.
     pub fn is_over_at_once(self) -> bool {
         self.lasting != Lasting::Spell
     }

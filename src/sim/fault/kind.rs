@@ -1,5 +1,5 @@
-//! The kinds of faults: one row for each that the world or clients carry out, with all that is known of it. Those that actors
-//! carry out are strategies (`sim::strategy`).
+//! The kinds of faults: one row for each kind that the world or clients carry out, with its facts. Actors carry out the other kinds, the
+//! strategies (`sim::strategy`).
 //!
 //! A new kind is a row of this table, and parameters in `parameters.rs` if no others fit. The compiler then asks what
 //! happens when it begins (`sim::world::faults`). The minimiser, the tests of each kind, the schema, the description of the
@@ -32,7 +32,7 @@ pub enum ByClients<'a> {
 }
 
 impl ByClients<'_> {
-    /// They pay from funded accounts.
+    /// Returns true if the clients pay from funded accounts.
     pub fn need_accounts(self) -> bool {
         match self {
             Self::Spammers(_) | Self::Flooders(_) | Self::Voters(_) => true,
@@ -108,7 +108,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// [`FaultKind::nodes`], to be changed; in the same order.
+            /// [`FaultKind::nodes`] for changes, in the same order.
             pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
                 match self {
                     $(Self::$variant(parameters) => parameters.nodes_mut(),)*
@@ -116,7 +116,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns its statements beside its lists of nodes, each under its key in a file; under none if it is one as a whole.
+            /// Returns the parameters other than lists of nodes, each under its key in a file. The key is empty for a statement about all
+            /// parameters together.
             pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
                 match self {
                     $(Self::$variant(parameters) => parameters.said(),)*
@@ -178,25 +179,25 @@ kinds! {
 }
 
 impl FaultKind {
-    /// The strategy, if it is one of this kind.
+    /// Returns the strategy, if it is an `S`.
     pub fn strategy<S: Strategy>(&self) -> Option<&S> {
         let Self::Strategy(planned) = self else { return None };
         planned.of()
     }
 
-    /// The nodes that the facts are about: those it names, but for lists of bystanders.
+    /// The nodes to which the facts apply: all lists of nodes except those of bystanders.
     pub fn concerned(&self) -> Vec<&Nodes> {
         let bystanders = if let Self::Strategy(planned) = self { planned.bystanders() } else { &[] };
         self.nodes().into_iter().filter(|(key, _)| !bystanders.contains(key)).map(|(_, nodes)| nodes).collect()
     }
 
-    /// The delegates that it switches off by rounds, and in which.
+    /// The delegates that the fault switches off by rounds, and these rounds.
     pub fn by_rounds(&self) -> Option<(&Nodes, &Rounds)> {
         let Self::Offline(offline) = self else { return None };
         offline.rounds.as_ref().map(|rounds| (&offline.delegates, rounds))
     }
 
-    /// It decides by chance what becomes of single messages.
+    /// Returns true if the fault draws the fates of single messages.
     pub fn draws_for_messages(&self) -> bool {
         matches!(self, Self::Drop(_) | Self::Delay(_) | Self::Duplicate(_))
     }
@@ -227,7 +228,7 @@ impl FaultKind {
         all.map(|(which, gone)| self.without(which, gone)).collect()
     }
 
-    /// Without one node of one of its lists.
+    /// The kind without node `gone` of list `which`.
     fn without(&self, which: usize, gone: usize) -> Self {
         let mut fewer = self.clone();
         if let (_, Nodes::List(list)) = &mut fewer.nodes_mut()[which] {
@@ -253,7 +254,7 @@ impl Serialize for FaultKind {
     }
 }
 
-/// A table with a `kind`. Which kinds there are is known when it is read.
+/// Reads a table with a `kind`. It looks the kind up at run time, because strategies can be registered.
 impl<'de> Deserialize<'de> for FaultKind {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut table = Table::deserialize(from)?;
@@ -273,21 +274,21 @@ impl<'de> Deserialize<'de> for FaultKind {
 /// The name in a table's `kind`.
 ///
 /// # Errors
-/// There is none, it is no text, or the table holds a null. A file has no null: it is the rest of a `nan` or an `inf`, and would pass for a
-/// member that is absent.
+/// The `kind` is absent or no text, or the table holds a null. A file has no null: it comes from a `nan` or an `inf`, and would pass for an
+/// absent member.
 pub(crate) fn kind_of<E: de::Error>(table: &Table) -> Result<&str, E> {
     if let Some((key, _)) = table.iter().find(|(_, value)| holds_null(value)) {
         return Err(E::custom(format!("invalid value for `{key}`: expected a finite number")));
     }
     match table.get("kind") {
         Some(Value::String(name)) => Ok(name),
-        // Else a number would pass for the place of a kind in their list.
+        // Otherwise serde would accept a number as the index of a kind.
         Some(other) => Err(E::custom(format!("invalid type: {other}, expected the name of a kind"))),
         None => Err(E::missing_field("kind")),
     }
 }
 
-/// The error of a kind that there is not.
+/// The error for an unknown kind.
 pub(crate) fn unknown_kind<E: de::Error>(name: &str, known: &[&str]) -> E {
     let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     E::custom(format!("unknown variant `{name}`, expected one of {}", known.join(", ")))
@@ -313,7 +314,8 @@ impl JsonSchema for FaultKind {
     }
 }
 
-/// The schema of a kind: that of its parameters, and its name. Where the kind has a description of its own, that comes first.
+/// The schema of a kind: the schema of its parameters, with the name as `kind`. A description of the kind replaces the one of the
+/// parameters.
 pub(crate) fn schema_of(name: &str, parameters: Schema, description: &str) -> Schema {
     let mut schema = parameters;
     let object = schema.ensure_object();

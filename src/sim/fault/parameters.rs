@@ -1,4 +1,4 @@
-//! The parameters of each kind of fault, as a file says them, and which of them are lists of nodes.
+//! The parameters of each kind of fault, in the form of a file, and their lists of nodes.
 
 use super::{
     Said,
@@ -18,10 +18,10 @@ pub(super) trait Parameters {
     /// The lists of nodes, each under its key in a file.
     fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
 
-    /// [`Parameters::nodes`], to be changed; in the same order.
+    /// [`Parameters::nodes`] for changes, in the same order.
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
-    /// Returns their statements beside these, each under its key in a file.
+    /// Returns the parameters other than lists of nodes, each under its key in a file.
     fn said(&self) -> Vec<(&'static str, Said<'_>)>;
 }
 
@@ -61,7 +61,7 @@ impl Lists for Vec<Nodes> {
     }
 }
 
-/// Its members are members of the fault itself.
+/// A file has its members among those of the fault itself, so they have their own keys.
 impl Lists for Messages {
     fn add<'a>(&'a self, _: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>) {
         self.senders.add("senders", all);
@@ -74,7 +74,7 @@ impl Lists for Messages {
     }
 }
 
-/// Declares which members of parameters name nodes, and what the parameters say beside these.
+/// Declares for each type its lists of nodes, and how to return its other parameters.
 macro_rules! parameters {
     ($($type:ident [$($nodes:ident),*] $(|$given:ident| $said:expr)?;)*) => {
         $(impl Parameters for $type {
@@ -167,7 +167,7 @@ impl Messages {
 /// The longest time that a fault can name, in milliseconds: eleven days.
 const MILLISECONDS_LIMIT: u32 = 1_000_000_000;
 
-/// A statement of a time that a fault names.
+/// A time in milliseconds as a statement, with the allowed range.
 pub fn milliseconds(key: &'static str, ms: u32) -> (&'static str, Said<'static>) {
     (key, Said::Number(ms, 0..=MILLISECONDS_LIMIT))
 }
@@ -372,9 +372,9 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// Returns when its delegates learn that they are off, and the rounds in which they are. A delegate compares rounds with that
-    /// of its own relay's chain, which may be ahead of the highest chain's or behind it. So it has to know them before the fault
-    /// begins, and it knows the end by itself.
+    /// Returns when the delegates learn that they are off, and the rounds in which they are off. A delegate compares these rounds with the
+    /// round of its own relay's chain, which may be ahead of the highest chain or behind it. So it must know the rounds before the fault
+    /// begins, and needs no message at the end.
     pub fn told(&self) -> (Told, Spells) {
         match &self.rounds {
             Some(rounds) => (Told::Planned, rounds.spans().into()),

@@ -1,9 +1,10 @@
-//! Statements of a fault or a policy beside its lists of nodes. `scenario::ground` checks whether a run allows them.
+//! The parameters of a fault or a policy other than its lists of nodes. `scenario::ground` checks whether a run allows
+//! them.
 
 use super::{durations::Durations, rounds::Rounds};
 use std::ops::RangeInclusive;
 
-/// One thing that a fault or a policy says, with the values that are allowed if they do not depend on the run.
+/// A parameter of a fault or a policy, with its allowed range if that does not depend on the run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said<'a> {
     /// A whole number.

@@ -10,7 +10,7 @@ use std::{fmt, marker::PhantomData};
 /// `{ share = 0.5 }` where either is allowed.
 ///
 /// # Errors
-/// It is no table, or one that the struct does not take.
+/// The value is no table, or the struct does not accept the table.
 pub fn only<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     struct Table<T>(PhantomData<T>);
 

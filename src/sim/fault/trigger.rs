@@ -45,7 +45,8 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The instant it says, of an end by when the fault has `begun`; `None` where something must happen first.
+    /// The instant of the trigger, or `None` if something must happen first. `begun` is the instant at which the fault began, for an end
+    /// that counts from there.
     pub fn instant(&self, plan: &Plan, begun: Option<SimTime>) -> Option<SimTime> {
         let after = |from: SimTime, seconds: f64| from + Duration::try_from_secs_f64(seconds).unwrap_or_default();
         match self {
@@ -57,7 +58,7 @@ impl Trigger {
         }
     }
 
-    /// Returns true if it waits for a height or a round, and that has come. `best` is the greatest height that any node has
+    /// Returns true if the trigger waits for a height or a round that has been reached. `best` is the greatest height that any node has
     /// applied, whether it is live or down.
     pub fn has_come(&self, tips: &Tips, best: Height, tree: &BlockTree) -> bool {
         let is_there = |tip: Height| match self {
@@ -67,7 +68,7 @@ impl Trigger {
         };
         match self {
             Self::HeightAtAny(_) | Self::RoundAtAny(_) => is_there(best),
-            // The best chain is looked at first, for it is there before most are.
+            // Checks the best chain first, because it reaches a height before most nodes do.
             _ => is_there(best) && tips.most_are(|tip| is_there(tip.height())),
         }
     }

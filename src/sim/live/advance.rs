@@ -17,9 +17,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Slots that one command may advance by.
+/// The largest number of slots that one command may play.
 pub const ADVANCE_LIMIT: u32 = 1_000_000;
-/// Advances that wait for the one that goes on, at most.
+/// The largest number of advances that wait for the running one.
 pub const ADVANCES_MAX: usize = 100;
 
 /// The goal of an advance.
@@ -33,7 +33,7 @@ pub enum Until {
     Transaction { node: NodeId, id: TransactionId },
     /// The clock shows this instant.
     Time(SimTime),
-    /// Something has happened at a node so often, from now on.
+    /// Counted from now on, the event has happened as often as the trigger requires.
     Event(EventTrigger),
 }
 
@@ -42,9 +42,9 @@ pub enum Until {
 pub struct Advanced {
     /// Whole slots that were played.
     pub slots: u32,
-    /// The instant it ended at; within a slot, if it ended there.
+    /// The instant at which the advance ended. It may lie within a slot.
     pub now: SimTime,
-    /// The height of the node that was asked for, at that instant.
+    /// The height of the requested node at that instant.
     pub height: Height,
     pub ended: Ended,
 }
@@ -84,10 +84,10 @@ pub(super) struct Asked {
 /// The client that waits for the end of an advance.
 type Reply = oneshot::Sender<Result<Advanced, NoNode>>;
 
-/// The goal of the advance that goes on, looked at after each event.
+/// The goal of the running advance, checked after each event.
 pub(super) struct Goal {
     until: Option<Until>,
-    /// The tip of the node in question when it was looked at last.
+    /// The tip of the node at the last check.
     tip: Option<Arc<Link>>,
     is_reached: bool,
     reply: Reply,
@@ -126,7 +126,7 @@ impl Goal {
         self.is_reached
     }
 
-    /// The instant beyond which it has no business.
+    /// The instant at which the advance must end, if the goal is an instant.
     fn instant(&self) -> Option<SimTime> {
         match self.until {
             Some(Until::Time(at)) => Some(at),
@@ -135,7 +135,7 @@ impl Goal {
     }
 }
 
-/// Watches for the event that an advance waits for. Clones watch for one.
+/// Watches for the event that an advance waits for. Clones share one count.
 #[derive(Clone, Default)]
 pub(super) struct Lookout(Arc<Mutex<Option<Sought>>>);
 
@@ -171,9 +171,9 @@ impl Observer for Lookout {
 }
 
 impl Live {
-    /// Plays from the running slot on, to the end of the last of `slots` slots, or until a condition holds. Other commands are carried
-    /// out between two handfuls of events, so that clients can watch, feed and stop a long advance. An advance that a stop of the run
-    /// ends is not answered.
+    /// Plays from the running slot to the end of the last of `slots` slots, or until a condition holds. Other commands are carried out
+    /// between two batches of events, so that clients can read, submit and stop during a long advance. If the run stops, the advance gets
+    /// no answer.
     pub(super) async fn advance(&mut self, Asked { slots, until, node, reply }: Asked) -> Result<(), ActorDied> {
         match sought(until.as_ref(), self.stage.world()) {
             Ok(sought) => self.lookout.seek(sought),
@@ -226,25 +226,25 @@ impl Live {
         Ok(played)
     }
 
-    /// Returns true if the advance that goes on has ended before all its slots. It also ends with who waits for it.
+    /// Returns true if the running advance has ended before its last slot. It also ends when its client has gone.
     fn is_ended(&mut self) -> bool {
         let is_left = self.goal.as_ref().is_some_and(|goal| goal.reply.is_closed());
         is_left || self.stopping || self.stopped_by.is_some() || self.is_broken() || self.goal_is_reached()
     }
 
-    /// Returns true if an advance goes on that has reached its goal.
+    /// Returns true if an advance is running and has reached its goal.
     pub(super) fn goal_is_reached(&mut self) -> bool {
         self.goal.as_mut().is_some_and(|goal| goal.look(self.stage.world(), &self.lookout))
     }
 
-    /// Ends the advances that wait for the one that is going on; they are not played any more.
+    /// Ends the queued advances without playing them.
     pub(super) fn end_waiting_advances(&mut self, ended: Ended) {
         for Asked { reply, node, .. } in mem::take(&mut self.advances) {
             let _client_gone = reply.send(Ok(self.advanced(0, node, ended)));
         }
     }
 
-    /// Has an advance wait for its turn. Those whose clients have gone wait no more.
+    /// Queues an advance, or ends it if the queue is full. Drops queued advances whose clients have gone.
     pub(super) fn queue(&mut self, asked: Asked) {
         self.advances.retain(|waiting| !waiting.reply.is_closed());
         if self.advances.len() < ADVANCES_MAX {
@@ -259,7 +259,7 @@ impl Live {
     }
 }
 
-/// The event that is waited for, if it is one.
+/// The event that the goal waits for, if it is an event.
 fn sought(until: Option<&Until>, world: &World) -> Result<Option<Sought>, NoNode> {
     let Some(Until::Event(EventTrigger { kind, node, count })) = until else { return Ok(None) };
     let nodes = u32::try_from(world.tips().nodes()).unwrap_or(u32::MAX);

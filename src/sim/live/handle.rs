@@ -1,4 +1,4 @@
-//! The handle of a live run, for its other users.
+//! The handle through which clients control a live run.
 
 use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::Asked};
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
 use std::convert::Infallible;
 use tokio::sync::{mpsc, oneshot};
 
-/// Answers who asked for an intervention.
+/// Answers the client that asked for an intervention.
 pub(super) type Answer = Box<dyn FnOnce(Outcome, &Stage) + Send>;
 
-/// Looks at the run, and says what is to be done, or answers that nothing is.
+/// Chooses an intervention from the state of the run. If it chooses none, it has answered the client itself.
 pub(super) type Decide = Box<dyn FnOnce(&Stage) -> Option<(Intervention, Answer)> + Send>;
 
 /// A request to a live run, with the channel for its answer.
@@ -29,19 +29,19 @@ pub(super) enum Command {
 #[derive(Clone)]
 pub struct LiveHandle(pub(super) mpsc::UnboundedSender<Command>);
 
-/// The run has ended, so nothing can be asked of it any more.
+/// The error of a call to a run that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulation has stopped")]
 pub struct Stopped;
 
 impl LiveHandle {
-    /// A handle to a run that has ended, for looking at what it left.
+    /// A handle to a run that has ended, for a reader of its results.
     pub fn ended() -> Self {
         Self(mpsc::unbounded_channel().0)
     }
 
-    /// Hands transactions in at a node; answers once its pool has decided, and at [`Pace::OnDemand`] once a block of its
-    /// chain holds those that it took.
+    /// Submits transactions at a node. Answers once its pool has decided. At [`Pace::OnDemand`] it answers once a block of the node's chain
+    /// holds the accepted transactions.
     ///
     /// # Errors
     /// The run has stopped; so for all calls.
@@ -53,7 +53,7 @@ impl LiveHandle {
         }
     }
 
-    /// Does something to the run at the instant at which it comes in, and answers what came of it.
+    /// Carries out an intervention at the instant at which it comes in, and returns its outcome.
     ///
     /// # Errors
     /// The run has stopped.
@@ -62,10 +62,11 @@ impl LiveHandle {
         Ok(done.unwrap_or_else(|never: Infallible| match never {}))
     }
 
-    /// Looks at the run, does what follows from that, and looks again: one command, so that nothing else happens between.
+    /// Reads the run, carries out the intervention that `before` returns, and reads the run again. This is one command, so nothing else
+    /// happens in between.
     ///
     /// # Errors
-    /// The run has stopped; within, what the first look says, and nothing was done.
+    /// The run has stopped. The inner error comes from `before`, and nothing was done.
     pub async fn intervene_if<T: Send + 'static, E: Send + 'static>(
         &self,
         before: impl FnOnce(&Stage) -> Result<Intervention, E> + Send + 'static,
@@ -98,10 +99,10 @@ impl LiveHandle {
         Ok(self.advance_until(None, slots, NodeId(0)).await?.expect("no node is named"))
     }
 
-    /// [`LiveHandle::advance`] that ends where a condition holds, if that is within `slots` slots. It returns the height of a node.
+    /// Like [`LiveHandle::advance`], but ends as soon as `until` holds. Reports the height of `node`.
     ///
     /// # Errors
-    /// The run has stopped; within, it names a node that is not there.
+    /// The run has stopped. The inner error means that `until` names an unknown node.
     pub async fn advance_until(
         &self,
         until: Option<Until>,
@@ -128,7 +129,7 @@ impl LiveHandle {
         self.ask(|reply| Command::Now { reply }).await
     }
 
-    /// By node, the nodes that it is connected to, ascending. All actors are copied for it.
+    /// The connected peers of each node, ascending. The call copies all actors.
     ///
     /// # Errors
     /// The run has stopped.
@@ -136,7 +137,7 @@ impl LiveHandle {
         self.ask(|reply| Command::Peers { reply }).await
     }
 
-    /// Looks at the run between two events. It stands still meanwhile, so the look is short.
+    /// Reads the run between two events. The run waits meanwhile, so `look` must be short.
     ///
     /// # Errors
     /// The run has stopped.
@@ -151,7 +152,7 @@ impl LiveHandle {
 
     /// Ends the run; the work in hand is finished first.
     pub fn stop(&self) {
-        // Stopped already is what was wanted.
+        // A run that has already stopped needs no command.
         let _stopped_already = self.0.send(Command::Stop);
     }
 

@@ -16,24 +16,24 @@ use std::{
     },
 };
 
-/// Slots that are played for a transaction at most, the running one included. If no block holds it then, the clock stands
-/// until the next one comes in: two rounds of 51 delegates, and some more.
+/// The largest number of slots that are played for a transaction, the running one included: two rounds of 51 delegates, and some more. If
+/// no block holds the transaction by then, the clock stands until the next one comes in.
 pub const ON_DEMAND_SLOTS: u32 = 120;
 
 /// Transactions that have come in at a node and wait for their block.
 pub(super) struct Demand {
     node: NodeId,
     missing: BTreeSet<TransactionId>,
-    /// The node's tip when it was looked at last.
+    /// The node's tip at the last check.
     tip: Option<Arc<Link>>,
-    /// The instant at which it is given up.
+    /// The instant at which the run stops waiting for the block.
     deadline: SimTime,
     submission: Submission,
     answer: Answer,
 }
 
 impl Demand {
-    /// Returns true if nothing is missing any more, or it takes too long.
+    /// Returns true if no transaction is missing any more, or the deadline has passed.
     fn is_over(&mut self, world: &World, dropped: &Dropped) -> bool {
         let tip = world.tips().of(self.node);
         if !self.tip.as_ref().is_some_and(|seen| seen.is(tip)) {
@@ -96,7 +96,7 @@ impl Observer for Dropped {
 }
 
 impl Live {
-    /// The run with its first block, if it forges on demand: clients sign transactions that are taken from height 2 on.
+    /// The run after its first block, if it forges on demand: nodes accept the transactions that clients sign from height 2 on.
     ///
     /// # Errors
     /// An actor died.
@@ -127,7 +127,7 @@ impl Live {
         Ok(())
     }
 
-    /// Stands until something is asked, or plays until every demand is met.
+    /// Plays events while a client waits for a block. Otherwise waits for a command.
     pub(super) async fn play_on_demand(&mut self) -> Result<(), ActorDied> {
         if self.demands.is_empty() {
             return self.wait_for_command().await;
@@ -145,7 +145,7 @@ impl Live {
         self.play_some(last).await
     }
 
-    /// The answer about these transactions waits until a block holds those that the pool took.
+    /// Defers the answer about these transactions until a block holds the accepted ones.
     pub(super) fn demand(&mut self, node: NodeId, submission: Submission, answer: Answer) {
         let missing = submission.accept.iter().copied().collect();
         let running = self.slots.slot(self.stage.world().now().seconds());
@@ -173,7 +173,7 @@ impl Live {
         Ok(self.demands.is_empty())
     }
 
-    /// Answers all of them as things are.
+    /// Answers all waiting clients now, with or without a block.
     pub(super) fn answer_demands(&mut self) {
         if self.is_broken() {
             self.demands.clear();

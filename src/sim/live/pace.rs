@@ -24,7 +24,7 @@ pub enum Pace {
 
 /// A wait that no testnet outlives.
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// The longest time after which observers hear the time, while nothing happens.
+/// The longest time between two reports of the clock to observers while nothing happens.
 const TELL_TIME: Duration = Duration::from_millis(100);
 
 impl FromStr for Pace {
@@ -61,7 +61,7 @@ impl fmt::Display for Pace {
 pub(super) struct Anchor(SimTime, Instant);
 
 impl Anchor {
-    /// The virtual instant is that of now.
+    /// The virtual instant `now` at the present real instant.
     pub(super) fn at(now: SimTime) -> Self {
         Self(now, Instant::now())
     }
@@ -89,7 +89,7 @@ impl Live {
         tokio::select! {
             biased;
             command = self.commands.recv() => {
-                // An input comes in now: the clock stands between two events.
+                // Plays the events that are due by now, so that the input comes in between two events.
                 let now = self.anchor.virtual_now(speed);
                 while self.stage.step(now).await? {}
                 self.stage.rest_until(now);
@@ -109,7 +109,7 @@ impl Live {
         }
     }
 
-    /// The pace counts from here on.
+    /// Counts the pace from the present instant on.
     pub(super) fn set_anchor(&mut self) {
         self.anchor = Anchor::at(self.stage.world().now());
     }

@@ -133,8 +133,7 @@ impl AccessLinks {
     /// it has passed the downlink.
     pub(super) fn receive(&mut self, now: SimTime, to: NodeId, size: u64, first: SimTime) -> SimTime {
         let Some(rate) = self.down.get(to.0 as usize) else { return now };
-        // The bytes of a message lie between those of others that come at the same time, so the downlink can have begun with them at
-        // `first`.
+        // Bytes of messages that come at the same time interleave, so the downlink can have begun with this message at `first`.
         self.downlinks[to.0 as usize].send(first, size, *rate).max(now)
     }
 }

@@ -83,7 +83,7 @@ impl Classes {
         Ok(())
     }
 
-    /// The class of each node. Draws are those of this name.
+    /// The class of each node. `draws` is the name of the random numbers.
     pub(super) fn of_nodes(&self, nodes: u32, seeds: SeedTree, draws: &str) -> Vec<u16> {
         if !self.nodes.is_empty() {
             return self.nodes.clone();

@@ -42,18 +42,18 @@ pub struct CompactNodes {
 /// A missing part: its share of the block, from 0 to 1, and its weight among the others.
 pub type MissingShare = (f64, u32);
 
-/// The nodes of a run by what they do with compact blocks.
+/// The nodes that have compact blocks, and the kind of each node.
 #[derive(Clone, Debug)]
 pub(super) struct CompactRelay {
     compact: Compact,
     /// The nodes that have compact blocks.
     has: Vec<bool>,
-    /// The place of each node's kind in `compact.nodes`.
+    /// The index of each node's kind in `compact.nodes`.
     kinds: Vec<usize>,
     choices: Choices,
 }
 
-/// The name of their stream.
+/// The name of the random numbers for the decisions about compact blocks.
 const NAME: &str = "network/compact-blocks";
 
 /// The decisions about a compact block that has come.
@@ -81,7 +81,7 @@ impl CompactRelay {
         Self { compact: compact.clone(), has, kinds, choices: seeds.choices(NAME) }
     }
 
-    /// Draws what is missing from other seeds from now on. The kinds of nodes stay.
+    /// Draws the missing parts from other seeds from now on. The kinds of nodes stay.
     pub(super) fn draw_anew(&mut self, seeds: SeedTree) {
         self.choices = seeds.choices(NAME);
     }
@@ -91,7 +91,7 @@ impl CompactRelay {
         self.choices.save(out);
     }
 
-    /// Goes on from what was written down of a network that began like this one.
+    /// Continues from the saved values of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
         self.choices = Saved::load(from)?;
         Ok(())
@@ -123,7 +123,7 @@ impl CompactRelay {
         found.or(missing.last()).map(|(share, _)| *share)
     }
 
-    /// The numbers for the latency of the question for what is missing.
+    /// The random numbers for the latency of the request for the missing part.
     pub(super) fn question(&self, from: NodeId, to: NodeId, block: &Block) -> SplitMix64 {
         self.draw(from, to, block, Draw::Question)
     }

@@ -1,4 +1,4 @@
-//! The random numbers that decide what becomes of messages: those of the message's name.
+//! The random numbers that decide the fates of messages. They follow from the message's name.
 
 use super::kind_of;
 use crate::{
@@ -23,18 +23,18 @@ pub(super) enum Fate {
     Fault,
 }
 
-/// The numbers of all messages. A message is named by its link, its kind, the slot in which it leaves, and its number among
-/// those: a message more or less moves the names of those after it in the slot, and of no others.
+/// The random numbers of all messages. The name of a message consists of its link, its kind, the slot in which it leaves, and its number
+/// among such messages. One message more or less changes only the names of later such messages in the same slot.
 #[derive(Clone, Debug)]
 pub(super) struct Fates {
-    /// Something is drawn for messages: otherwise they need no names.
+    /// True if something is drawn for messages. Otherwise they need no names.
     pub(super) named: bool,
     choices: Choices,
     slots: Slots,
     slot: Slot,
-    /// Messages that left in the slot, by sender and kind, and receiver.
+    /// The number of messages that left in the slot, by sender and kind, and receiver.
     sent: IndexMap<(u64, u64), u32, IdHash>,
-    /// The numbers of the last one.
+    /// The random numbers of the last message.
     message: Choices,
 }
 
@@ -50,7 +50,7 @@ impl Fates {
         self.choices = seeds.choices(NAME);
     }
 
-    /// A message leaves: what is decided next is about it.
+    /// Names a message that leaves. The next decisions are about this message.
     pub(super) fn leaves(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) {
         let slot = self.slots.slot(now.seconds());
         if slot != self.slot {
@@ -94,7 +94,7 @@ impl Fates {
         }
     }
 
-    /// Goes on from what was written down of a network that began like this one.
+    /// Continues from the saved values of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
         self.named = Saved::load(from)?;
         self.choices = Saved::load(from)?;
@@ -104,5 +104,5 @@ impl Fates {
     }
 }
 
-/// The name of their stream.
+/// The name of the random numbers for messages.
 const NAME: &str = "network/messages";

@@ -1,5 +1,5 @@
 //! The effects of faults on messages: cuts between groups, and rules by kind of message. A fault is in force from its
-//! beginning to its end; what was under way before is delivered.
+//! beginning to its end. It does not affect messages that are already under way.
 
 use crate::{
     actors::{Choices, NodeId},
@@ -18,18 +18,18 @@ pub struct Verdict {
     pub copies: Vec<Duration>,
 }
 
-/// A set of nodes, asked often.
+/// A set of nodes with a fast lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSet(Vec<bool>);
 
 /// The links that a fault cuts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Those between nodes of different groups; a group a node.
+    /// The links between nodes of different groups. Holds the group of each node.
     Groups(Vec<u16>),
     /// The messages from nodes outside the set to nodes in it.
     Into(NodeSet),
-    /// Those between these victims and everybody but these attackers.
+    /// The links between the victims and all nodes that are neither victims nor attackers.
     Eclipse { victims: NodeSet, attackers: NodeSet },
 }
 
@@ -42,12 +42,12 @@ pub struct MessageRule {
     pub receivers: Option<NodeSet>,
     /// From 0 to 1.
     pub chance: f64,
-    /// The number of the only one, from 1 on, if it is only one.
+    /// The number of the only message that the rule affects, from 1 on, if it affects only one.
     pub only: Option<u32>,
-    /// The number of these messages that have left, where only one of them counts.
+    /// The number of matching messages that have left, if the rule affects only one.
     pub met: u32,
     pub action: Action,
-    /// Its name in what is drawn, that of its fault.
+    /// The name by which the rule draws, which is its fault's name.
     pub name: u64,
 }
 
@@ -59,7 +59,7 @@ pub enum Action {
     Duplicate { copies: u32, within: Duration },
 }
 
-/// All that is in force, by the index of its fault.
+/// The cuts and rules in force, each with the index of its fault.
 #[derive(Clone, Debug)]
 pub struct Interference {
     nodes: u32,
@@ -135,23 +135,23 @@ impl Interference {
         self.cuts.push((fault, cut));
     }
 
-    /// A fault treats messages from now on.
+    /// Applies the rule of a fault to messages from now on.
     pub fn rule(&mut self, fault: usize, rule: MessageRule) {
         self.rules.push((fault, rule));
     }
 
-    /// A fault is over.
+    /// Removes the cuts and rules of a fault that is over.
     pub fn end(&mut self, fault: usize) {
         self.cuts.retain(|(of, _)| *of != fault);
         self.rules.retain(|(of, _)| *of != fault);
     }
 
-    /// Ends every cut, and answers whose they were.
+    /// Ends every cut, and returns the faults that made them.
     pub fn heal(&mut self) -> Vec<usize> {
         self.cuts.drain(..).map(|(fault, _)| fault).collect()
     }
 
-    /// Decides the effects on a message of a kind, by the numbers that are its own for each rule.
+    /// Decides the effects on a message of a kind. Each rule draws its own random numbers for the message.
     pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>, numbers: Choices) -> Verdict {
         let mut verdict = Verdict::default();
         if self.separates(from, to) {
@@ -173,7 +173,7 @@ impl Interference {
                 }
             }
             let mut random = numbers.at(&[rule.name]);
-            // Drawn whatever the chance: a jitter stays the same when the chance becomes another.
+            // Drawn for every chance, so that a change of the chance does not change the jitter.
             if random.random::<f64>() >= rule.chance {
                 continue;
             }

@@ -25,7 +25,7 @@ pub struct Latency {
     pub per: Per,
 }
 
-/// A distribution of durations; what would be negative is 0.
+/// A distribution of durations. Negative draws become 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Always the same, in milliseconds.
@@ -34,8 +34,7 @@ pub enum Distribution {
     Uniform { min_ms: u32, max_ms: u32 },
     /// Around a mean, in milliseconds.
     Normal { mean_ms: f64, deviation_ms: f64 },
-    /// Half of all are below the median; `sigma` is the standard deviation of the logarithm. What latencies across the
-    /// internet look like.
+    /// Half of all are below the median; `sigma` is the standard deviation of the logarithm. Latencies across the internet look like this.
     LogNormal { median_ms: f64, sigma: f64 },
     /// Around a mean, in milliseconds: (mean - 5) / U^(1 / (0.2 mean)), where U is even between 0 and 1. So SimBlock draws latencies
     /// (Y. Aoki et al., SimBlock: a blockchain network simulator, 2019).
@@ -127,7 +126,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Each link's drawn evenly between two, in milliseconds.
+    /// A latency that each link draws evenly between two limits, in milliseconds.
     pub fn uniform(min_ms: u32, max_ms: u32) -> Self {
         Self { distribution: Distribution::Uniform { min_ms, max_ms }, per: Per::Link }
     }

@@ -1,4 +1,4 @@
-//! The network of a run as a scenario file says it.
+//! The network of a run, in the form of a scenario file.
 
 use super::{AccessRate, ByClass, Classes, Compact, Latency, ListOrFile, Per, PerClass, Regions, Sharing, Topology};
 use crate::sim::{fault::is_zero, processor::ProcessorPlan};
@@ -137,10 +137,10 @@ impl LinkLatency {
         Self { between: None, from: Some(from), to: Some(to), latency }
     }
 
-    /// The directions that it speaks of, each from a node to a node, and the key that says so.
+    /// The directions that have this latency, each from a node to a node, and the key that names them.
     ///
     /// # Errors
-    /// It says neither `between` nor `from` and `to`, or both.
+    /// The link has neither `between` nor `from` and `to`, or both.
     pub fn directions(&self) -> Directions {
         match (self.between, self.from, self.to) {
             (Some((a, b)), None, None) => Ok(("between", vec![(a, b), (b, a)])),

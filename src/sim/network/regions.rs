@@ -57,7 +57,7 @@ impl Regions {
         self.classes().check(nodes)?;
         let wrong = |part, found: String, allowed: String| Err(ClassesError::new(part, found, allowed));
         let count = self.count();
-        // A matrix gives the number of regions; the shares do, where they are there.
+        // The shares give the number of regions, or the matrix if there are no shares.
         let count = if self.shares.is_empty() { count } else { self.shares.len() };
         if let Some(region) = self.nodes.iter().find(|region| usize::from(**region) >= count) {
             return wrong("nodes", region.to_string(), format!("regions below {count}, the rows of 'latency_ms'"));
@@ -90,7 +90,7 @@ impl Regions {
         self.classes().of_nodes(nodes, seeds, "network/regions")
     }
 
-    /// The keys that say which node is where.
+    /// The keys that assign nodes to regions.
     fn classes(&self) -> Classes {
         Classes { shares: self.shares.clone(), drawn: self.drawn, nodes: self.nodes.clone() }
     }

@@ -1,4 +1,4 @@
-//! Fates of single messages, set from outside: an exhaustive search sets them message by message.
+//! Fates of single messages, which a caller sets. An exhaustive search sets them message by message.
 
 use super::{interference::Verdict, is_question, kind_of};
 use crate::{
@@ -29,7 +29,7 @@ pub struct Sent {
     pub number: u32,
 }
 
-/// A message, and what befalls it.
+/// A message and its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Deviation {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ pub struct Deviation {
 /// The fates of messages, and the messages that have left since these were set.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Messages of these kinds are noted; of questions and answers, the answers.
+    /// The kinds of messages to record. Questions count for the numbers, but are not recorded.
     kinds: Vec<MessageKind>,
     by: Duration,
     said: Vec<Deviation>,
@@ -55,18 +55,18 @@ impl Script {
         Self { kinds, by, said: Vec::new(), sent: Vec::new(), counts: BTreeMap::new() }
     }
 
-    /// Says what befalls the messages that leave from here on.
+    /// Sets the fates of the messages that leave from now on.
     pub fn say(&mut self, said: &[Deviation]) {
         self.said = said.to_vec();
         self.sent.clear();
     }
 
-    /// The messages that have left since then.
+    /// The recorded messages that have left since the last call of [`Script::say`].
     pub fn sent(&self) -> &[Sent] {
         &self.sent
     }
 
-    /// A message leaves, with what faults decided of it.
+    /// Counts and records a message that leaves, and adds its fate to the faults' `verdict`.
     pub(super) fn befall(&mut self, from: NodeId, to: NodeId, message: &Message, verdict: &mut Verdict) {
         let Some(kind) = kind_of(message).filter(|kind| self.kinds.contains(kind)) else { return };
         let count = self.counts.entry((from, to, kind)).or_default();

@@ -74,7 +74,7 @@ pub struct TopologyError {
     pub allowed: String,
 }
 
-/// The links of a run, ready to be asked; clones share them.
+/// The links of a run, in a form for fast lookup. Clones share them.
 #[derive(Clone, Debug)]
 pub enum Links {
     /// All nodes with all others.
@@ -83,10 +83,10 @@ pub enum Links {
     Lists(Arc<Lists>),
 }
 
-/// The neighbours of each node, ascending. They lie close together, for each message is held against them.
+/// The neighbours of each node, ascending. They lie close together in memory, because each message looks them up.
 #[derive(Debug)]
 pub struct Lists {
-    /// The index in `all` at which the neighbours of a node begin; at last, the one at which those of the last node end.
+    /// The index in `all` at which the neighbours of each node begin. The last entry is the end of the last node's neighbours.
     starts: Vec<u32>,
     all: Vec<NodeId>,
 }
@@ -95,7 +95,7 @@ impl Topology {
     /// Checks that `nodes` nodes can be connected in this way.
     ///
     /// # Errors
-    /// There is no such graph, or it would be another one than it says.
+    /// No such graph exists, or the description does not match the graph that it gives.
     pub fn check(&self, nodes: u32) -> Result<(), TopologyError> {
         let refused = |part: &str, found: String, allowed| Err(TopologyError { part: part.to_owned(), found, allowed });
         let unlike_ring = |part, reach| {
@@ -157,7 +157,7 @@ impl Topology {
         }
     }
 
-    /// The neighbours of `nodes` nodes, all together: two for each link. Where the seed decides, an estimate from above.
+    /// The sum of the neighbours of `nodes` nodes: two for each link. An upper estimate if the seed decides.
     pub fn neighbours(&self, nodes: u32) -> u64 {
         let nodes = u64::from(nodes);
         let others = nodes.saturating_sub(1);
@@ -246,7 +246,7 @@ impl Topology {
     /// The links between `nodes` nodes.
     ///
     /// # Panics
-    /// They cannot be connected like that ([`Topology::check`]).
+    /// The nodes cannot be connected in this way ([`Topology::check`]).
     pub fn links(&self, nodes: u32, seeds: SeedTree) -> Links {
         if let Err(why) = self.check(nodes) {
             panic!("a topology is checked before it is built: {why}");
@@ -311,7 +311,7 @@ impl Links {
         self.given(node).iter().copied().filter(|other| *other != node).collect()
     }
 
-    /// The neighbours of a node, ascending, itself perhaps among them: one list is shared where all are connected.
+    /// The neighbours of a node, ascending. The node itself may be among them, because all nodes of a mesh share one list.
     pub fn given(&self, node: NodeId) -> Arc<[NodeId]> {
         match self {
             Self::Mesh(all) => all.clone(),
@@ -377,9 +377,9 @@ fn degrees(nodes: u32) -> String {
 
 /// A connected random graph without loops or double edges in which each node has `degree` neighbours.
 ///
-/// Two neighbours each are a circle in random order. From three on, stubs are paired at random, and a pair that may not
-/// be trades its end with another pair; where more than half of all edges are wanted, those that are not are drawn
-/// instead. The rare graph that falls apart is drawn again.
+/// For two neighbours each, the graph is a circle in random order. From three on, it pairs stubs at random, and an invalid pair trades its
+/// ends with an edge. If more than half of all edges are wanted, it draws the absent edges instead. A graph that is not connected is rare
+/// and drawn again.
 fn regular(nodes: u32, degree: u32, seeds: SeedTree) -> Edges {
     let mut random = seeds.stream(STREAM);
     if degree == 2 {
@@ -395,11 +395,11 @@ fn regular(nodes: u32, degree: u32, seeds: SeedTree) -> Edges {
             return edges;
         }
     }
-    // Hardly ever: less random, and as regular and connected.
+    // This happens hardly ever. The circle is less random, but also regular and connected.
     circulant(nodes, degree, &mut random)
 }
 
-/// Stubs paired at random; nothing, if one pair finds no other to trade with.
+/// Pairs stubs at random. Returns `None` if an invalid pair finds no edge to trade with.
 fn paired(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Option<Edges> {
     let mut stubs: Vec<u32> = (0..nodes).flat_map(|node| std::iter::repeat_n(node, degree as usize)).collect();
     stubs.shuffle(random);
@@ -416,7 +416,7 @@ fn paired(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Option<Edges> {
     mend(&mut edges, &left).then_some(edges)
 }
 
-/// All edges but these.
+/// All edges except `edges`.
 fn complement(nodes: u32, edges: &Edges) -> Edges {
     let all = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
     all.filter(|(a, b)| a != b && !edges.contains(&(*a, *b))).collect()

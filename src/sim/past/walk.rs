@@ -1,4 +1,4 @@
-//! Playing the past again, event for event, from a moment that was kept to the instant that is asked for.
+//! The replay of the past, event for event, from a kept moment to the requested instant.
 
 use super::{History, Kept, RunPoint, Watchers};
 use crate::{
@@ -20,24 +20,24 @@ use std::{
 pub enum WalkStep {
     /// To the next event of `/lab/events` and traces.
     Event,
-    /// To where another block is the winning tip.
+    /// To the point where another block is the winning tip.
     Block,
-    /// To where the winning chain is in another round.
+    /// To the point where the winning chain is in another round.
     Round,
 }
 
-/// Why an instant cannot be gone to.
+/// The reason why a replay cannot reach an instant.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
     /// Nothing is kept that early.
     #[error("{at} is before the first instant that is kept, {}", first.at.micros(), at = at.at.micros())]
     TooEarly { at: RunPoint, first: RunPoint },
-    /// The run never stood there.
+    /// The run never was at this point.
     #[error("the run never stood at {} after {} inputs delivered to actors", place.at.micros(), place.delivered)]
     NoSuchPoint { place: RunPoint },
     #[error(transparent)]
     Died(#[from] ActorDied),
-    /// An input is in a log only, which cannot be read.
+    /// An input is only in a log, and the log cannot be read.
     #[error(transparent)]
     Unread(#[from] SettledError),
 }
@@ -48,7 +48,7 @@ pub struct Walk<W> {
     watchers: W,
     inputs: VecDeque<CameIn>,
     came_in: usize,
-    /// The point at which it ends.
+    /// The point at which the replay ends.
     end: RunPoint,
     told: Arc<AtomicU64>,
 }
@@ -105,8 +105,8 @@ impl<W: Watchers> History<W> {
         Ok(walk)
     }
 
-    /// A copy of the run that stands a step before a place, or at the first instant that is kept: where that which was true
-    /// just before the place came about.
+    /// A copy of the run that stands a step before a place, or at the first instant that is kept. A step before the place is the point
+    /// where the state just before the place began.
     ///
     /// # Errors
     /// As [`History::to`].
@@ -174,12 +174,12 @@ impl<W> Walk<W> {
         RunPoint { at: world.now(), delivered: world.delivered(), inputs: self.came_in }
     }
 
-    /// The copy where it has come to, and those who watched it.
+    /// The stage at the point that it has reached, and its watchers.
     pub fn into_parts(self) -> (Stage, W) {
         (self.stage, self.watchers)
     }
 
-    /// Plays one event, or lets one input come in; says whether the end was further away.
+    /// Plays one event, or delivers one input. Returns true if the end was further away.
     async fn next(&mut self) -> Result<bool, Lost> {
         let until = self.inputs.front().map_or((self.end.at, self.end.delivered), |came| (came.at, came.delivered));
         let delivered = self.stage.world().delivered();
@@ -214,7 +214,7 @@ impl<W> Walk<W> {
         Ok(())
     }
 
-    /// The walk ends later than it did.
+    /// Moves the end of the walk, with the inputs up to there.
     fn go_on(&mut self, inputs: &[CameIn], end: RunPoint) {
         self.inputs = inputs.iter().cloned().collect();
         self.end = end;

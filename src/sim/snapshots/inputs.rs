@@ -33,7 +33,7 @@ impl CameIn {
 pub struct LogPlace(pub u64);
 
 impl LogPlace {
-    /// No record lies before it.
+    /// The place before which no record lies.
     pub const FIRST: Self = Self(0);
 }
 
@@ -71,7 +71,7 @@ enum Part {
     Logged(Stretch),
     /// In memory, and in the log if there is one.
     Here(CameIn, Option<LogPlace>),
-    /// The run went back here: what it left lies between those before and those after in the log.
+    /// The run reverted here. In the log, the inputs that it left lie between the part before and the part after.
     Seam,
 }
 
@@ -84,7 +84,7 @@ impl Part {
         }
     }
 
-    /// Where it lies in the log, unless it is not there or stays in memory.
+    /// The place of the part in the log. `None` if the log lacks it or it stays in memory.
     fn stretch(&self) -> Option<Stretch> {
         match self {
             Self::Logged(stretch) => Some(*stretch),
@@ -95,7 +95,7 @@ impl Part {
 }
 
 impl Stretch {
-    /// Goes on up to the end of a later one. Nothing else of the run lies between them in the log.
+    /// Extends the stretch to the end of a later one. The log must hold no other inputs of the run between them.
     fn go_on(&mut self, later: Self) {
         (self.last, self.count) = (later.last, self.count + later.count);
     }
@@ -111,34 +111,34 @@ pub(in crate::sim) enum Named {
 saved!(enum Named { 0 Stretch(stretch), 1 Fault(place) });
 
 impl Inputs {
-    /// These, which are in memory only.
+    /// Inputs that are only in memory.
     pub fn new(inputs: Vec<CameIn>) -> Self {
         let count = inputs.len();
         Self { parts: inputs.into_iter().map(|came| Part::Here(came, None)).collect(), count, log: None }
     }
 
-    /// None, of which those that come will be in a log.
+    /// No inputs yet. Later ones will be in `log`.
     pub(in crate::sim) fn of(log: Option<Arc<dyn InputLog>>) -> Self {
         Self { log, ..Self::default() }
     }
 
-    /// None, after the run went back.
+    /// No inputs yet, after the run has reverted.
     pub(in crate::sim) fn after_revert(log: Option<Arc<dyn InputLog>>) -> Self {
         Self { parts: VecDeque::from([Part::Seam]), ..Self::of(log) }
     }
 
-    /// Those that come from now on will be in a log.
+    /// Sets the log that will hold all later inputs.
     pub(in crate::sim) fn log_in(&mut self, log: &Arc<dyn InputLog>) {
         self.log = Some(log.clone());
     }
 
-    /// Takes one more.
+    /// Adds an input. `place` is its record in the log.
     pub fn push(&mut self, came: CameIn, place: Option<LogPlace>) {
         self.parts.push_back(Part::Here(came, place));
         self.count += 1;
     }
 
-    /// Takes all of others after its own.
+    /// Adds the inputs of `others` after its own.
     pub(in crate::sim) fn append(&mut self, others: &Self) {
         self.parts.extend(others.parts.iter().cloned());
         self.count += others.count;
@@ -147,7 +147,7 @@ impl Inputs {
         }
     }
 
-    /// Takes all of earlier ones before its own. Costs as much as the shorter of the two is long.
+    /// Adds the inputs of `earlier` before its own. The cost is proportional to the shorter list.
     pub(in crate::sim) fn prepend(&mut self, mut earlier: Self) {
         if earlier.parts.len() < self.parts.len() {
             earlier.parts.into_iter().rev().for_each(|part| self.parts.push_front(part));
@@ -169,7 +169,7 @@ impl Inputs {
         self.count == 0
     }
 
-    /// The number of those that are in memory.
+    /// The number of inputs in memory.
     pub fn in_memory(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part, Part::Here(..))).count()
     }
@@ -223,7 +223,7 @@ impl Inputs {
         rest.iter().skip(index.saturating_sub(before)).collect()
     }
 
-    /// Drops the first `count` inputs that the log holds, except faults.
+    /// Drops from memory those of the first `count` inputs that the log holds, except faults.
     pub(in crate::sim) fn let_go(&mut self, count: usize) {
         let (mut kept, mut seen) = (VecDeque::new(), 0);
         let mut parts = std::mem::take(&mut self.parts).into_iter();
@@ -243,7 +243,8 @@ impl Inputs {
         self.parts = kept;
     }
 
-    /// Where each lies in the log; `None` if the log lacks one. Between two stretches the run went back.
+    /// The places of all inputs in the log, or `None` if the log lacks one. Between two adjacent stretches the run has
+    /// reverted.
     pub(in crate::sim) fn named(&self) -> Option<Vec<Named>> {
         let (mut named, mut is_apart) = (Vec::new(), false);
         for part in &self.parts {
@@ -259,7 +260,7 @@ impl Inputs {
         Some(named)
     }
 
-    /// Those that lie there in a log. Faults are read. The run may have gone back before the first.
+    /// The inputs at these places in a log. Reads only the faults. The run may have reverted before the first input.
     ///
     /// # Errors
     /// A fault cannot be read.

@@ -26,7 +26,7 @@ saved!(struct NamedSnapshots { all, next, last, since });
 saved!(struct NamedSnapshot { info, before, inputs, is_deleted });
 
 impl Snapshots {
-    /// Their descriptions and where in the log their inputs lie; `None` if the log lacks one.
+    /// The descriptions of the snapshots and the places of their inputs in the log. `None` if the log lacks an input.
     pub fn named(&self) -> Option<NamedSnapshots> {
         let name = |kept: &Kept| {
             let Kept { info, before, inputs, is_deleted, moment: _, bytes: _ } = kept;
@@ -61,7 +61,7 @@ impl NamedSnapshots {
             log: Some(log.clone()),
             room: MOMENTS_MAX,
         };
-        // Earlier versions kept them.
+        // Earlier versions of the program kept deleted snapshots.
         deleted.into_iter().for_each(|id| snapshots.forget_unused(id));
         Ok(snapshots)
     }

@@ -20,7 +20,7 @@ pub struct InlineStage {
     world: World,
     actors: Vec<Hosted>,
     effects: Vec<Effect>,
-    /// The number of actors is so large that the processor waits for memory.
+    /// True if the run has at least [`MANY`] actors, so that the processor waits for memory.
     many: bool,
 }
 
@@ -47,7 +47,7 @@ impl InlineStage {
         Moment::of(&self.world, self.actors.clone())
     }
 
-    /// All of the run as it is now, in which it ends.
+    /// All of the run as it is now. Ends the run.
     pub fn into_moment(self) -> Moment {
         Moment::last_of(self.world, self.actors)
     }
@@ -76,7 +76,7 @@ impl InlineStage {
         }
     }
 
-    /// Puts other actors in the place of those it has, which are answered.
+    /// Replaces all actors. Returns the previous ones.
     pub(super) fn exchange(&mut self, actors: Vec<Hosted>) -> Vec<Hosted> {
         std::mem::replace(&mut self.actors, actors)
     }
@@ -105,7 +105,7 @@ impl InlineStage {
         Outlook::new(&self.world, &self.actors)
     }
 
-    /// Has the peer of one node hear a message now, in the name of another: for tests of what a node makes of it.
+    /// Delivers a message to the peer of a node now, with another node as its sender. For tests of how a node handles it.
     pub fn say(&mut self, from: NodeId, to: NodeId, message: Message) {
         self.world.say(from, to, message);
     }
@@ -137,7 +137,7 @@ impl InlineStage {
         self.world.rest_until(until);
     }
 
-    /// Plays one event due at `through` or before, and says whether there was one. A reader may ask the observers after it.
+    /// Plays one event due at `through` or before. Returns true if there was one. A reader may ask the observers after it.
     pub fn step(&mut self, through: SimTime) -> bool {
         let has_played = self.play(through);
         if has_played {
@@ -171,7 +171,7 @@ fn next<'w>(world: &'w mut World, actors: &[Hosted], many: bool, through: SimTim
     world.next_foreseeing(through, Some(soon))
 }
 
-/// Most of what is handed to an actor is a message to a peer, which reads it where it lies.
+/// Hands an input to an actor. Most inputs are messages to a peer, which reads them in place.
 fn hand_over(actor: &mut Hosted, now: SimTime, what: Handed<'_>, effects: &mut Vec<Effect>) {
     if let Some(peer) = actor.reader()
         && let Some((from, message)) = what.message()

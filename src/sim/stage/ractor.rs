@@ -39,7 +39,7 @@ pub struct RactorStage {
 pub struct ActorDied(String);
 
 impl ActorDied {
-    /// An actor asked for a settled block, and cannot go on without it.
+    /// An actor cannot continue, because a settled block that it asked for cannot be read.
     pub(in crate::sim) fn asking(why: &SettledError) -> Self {
         Self(why.to_string())
     }
@@ -119,7 +119,7 @@ impl RactorStage {
         Ok(actors)
     }
 
-    /// Puts other actors in the place of those it has, which are answered.
+    /// Replaces all actors. Returns the previous ones.
     ///
     /// # Errors
     /// An actor died.
@@ -140,7 +140,7 @@ impl RactorStage {
         self.world.rest_until(until);
     }
 
-    /// Plays one event due at `through` or before, and says whether there was one.
+    /// Plays one event due at `through` or before. Returns true if there was one.
     ///
     /// # Errors
     /// An actor died.
@@ -167,7 +167,7 @@ impl RactorStage {
         for (_, host) in &self.hosts {
             host.stop(None);
         }
-        // Each has received the message. One that is gone already answers with an error, which is as good.
+        // All have received the message. An actor that has already stopped answers with an error, which does no harm.
         for (_, host) in &self.hosts {
             let _gone_already = host.wait(None).await;
         }

@@ -67,7 +67,7 @@ pub struct Member {
     /// The keys of the members.
     keys: Arc<[PublicKey]>,
     members: Arc<[NodeId]>,
-    /// The block of its own delegate that its peer has still to apply.
+    /// The block of its own delegate that the peer has not applied yet.
     made: Option<BlockId>,
 }
 
@@ -92,12 +92,12 @@ fn publish(step: &mut Step<'_>, tip: &Arc<Link>, pushes: usize) {
 }
 
 impl Member {
-    /// The relay of a delegate among those that act together.
+    /// The relay of a member. `keys` and `members` are those of the whole coalition.
     pub(super) fn new(slots: u32, keys: &Arc<[PublicKey]>, members: &Arc<[NodeId]>) -> Self {
         Self { slots, keys: keys.clone(), members: members.clone(), made: None }
     }
 
-    /// Its own delegate has made a block, and its peer stands on it.
+    /// Keeps a block of its own delegate private, or publishes the private blocks. The peer has applied the block.
     fn forged(&self, step: &mut Step<'_>, peer: &Peer, link: &Arc<Link>) {
         if private::owns_soon(peer.tree(), link, self.slots, &self.keys) {
             let mut private = private(step);

@@ -1,4 +1,4 @@
-//! Nodes that let others see nothing but themselves and the past.
+//! Nodes that show their victims only each other and an old chain.
 
 use super::{Setting, Strategy};
 use crate::{
@@ -45,12 +45,12 @@ impl Strategy for EclipseAnswers {
     }
 }
 
-/// The peer answers its victims so.
+/// The peer names only the attackers to its victims, claims an old tip, and passes nothing on to them.
 #[derive(Clone, Debug)]
 pub struct Answering {
     attackers: Arc<[NodeId]>,
     victims: Arc<[NodeId]>,
-    /// The block that it shows them as its tip: that of the highest chain when the fault began.
+    /// The block that it claims as its tip: the tip of the highest chain when the fault began.
     shown: Arc<Link>,
 }
 
@@ -59,7 +59,7 @@ impl Behaviour for Answering {
         let shown = &self.shown;
         let seen = |height: Height| height.min(shown.height());
         match effect {
-            // It goes on asking them: who does not answer is dropped.
+            // Questions still go to the victims, because the peer drops a node that does not answer.
             Effect::SendToPeers {
                 mut to,
                 message: message @ (Message::Block(_) | Message::Announcement(_) | Message::Transactions(_)),

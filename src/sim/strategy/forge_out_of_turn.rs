@@ -55,11 +55,11 @@ impl Strategy for ForgeOutOfTurn {
 /// A slot's first two seconds belong to the block before. Source: consensus.md 2.1.
 const INTO_SLOT: Duration = Duration::from_secs(2);
 
-/// The delegate takes every slot whose number is a multiple of this for its own.
+/// The delegate forges in every slot whose number is a multiple of `every`.
 #[derive(Clone, Debug)]
 pub struct OutOfTurn {
     every: u32,
-    /// It has asked its relay where the chain is.
+    /// True if it has asked its relay for the round and has no answer yet.
     asked: bool,
 }
 
@@ -102,10 +102,10 @@ impl Behaviour for OutOfTurn {
     }
 
     fn wakes(&mut self, actor: &Actor, step: &mut Step<'_>, _: u64) -> Option<Input> {
-        // A wake-up from before it was switched off and on again may come beside the one planned since.
+        // If the behaviour was ended and begun again, an old wake-up may come beside the new one.
         let delegate = actor.delegate().filter(|_| !self.asked)?;
         self.plan(delegate, step);
-        // A clock that was set in between may have put the wake-up into another slot.
+        // A change of the clock may have moved the wake-up into another slot.
         if delegate.tree().slots().slot(step.now.seconds()).0.is_multiple_of(self.every) {
             step.send(step.relay(), Message::RoundRequest);
             self.asked = true;

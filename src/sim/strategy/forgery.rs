@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// An empty block on top of what a relay sees, for a slot.
+/// An empty block for a slot, on the tip that a relay reports.
 pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> Block {
     let milestones = &tree.config().milestones;
     let height = view.tip_height.next();
@@ -28,14 +28,14 @@ pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> 
     Block::forge(draft, keys, milestones)
 }
 
-/// A second block for the same slot: the same, one second later.
+/// A second block for the same slot. It has the same content, one second later.
 pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
     let mut header = block.header.clone();
     header.timestamp = Timestamp(header.timestamp.0 + 1);
     signed(header, block.transactions.clone(), keys, milestones)
 }
 
-/// More transactions of a delegate than fit into a block: megabytes, so they are kept for as long as they will do.
+/// More transactions of a delegate than fit into a block. They take megabytes, so they are reused while they are valid.
 #[derive(Clone, Debug, Default)]
 pub struct Oversize {
     transactions: Vec<Arc<SignedTransaction>>,
@@ -59,7 +59,7 @@ impl Oversize {
     }
 }
 
-/// The block with one rule broken, and everything else as it should be.
+/// The block with one rule broken and everything else valid.
 pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: &mut Oversize) -> Block {
     let Some(keys) = delegate.keys() else { return block.clone() };
     let milestones = &delegate.tree().config().milestones;
@@ -186,7 +186,7 @@ impl Forgery<'_> {
         }
     }
 
-    /// Puts these transactions in place of the block's own, and counts them up as they should be.
+    /// Replaces the block's transactions, and computes its totals from the new ones.
     fn holds(&mut self, transactions: Vec<Arc<SignedTransaction>>) {
         let header = &self.header;
         let draft = BlockDraft {
@@ -236,8 +236,8 @@ impl Forgery<'_> {
 
 /// The fee of these transactions.
 const FEE: Arktoshi = Arktoshi::coins(1);
-/// Recipients of one payment: twice what the testnet allows, for as many transactions as a block may hold do not exceed
-/// its payload otherwise.
+/// The number of recipients of one payment, twice the limit of the testnet. With fewer, a block's largest number of
+/// transactions would not exceed its payload limit.
 const PAYMENTS: usize = 512;
 
 fn more(amount: Arktoshi) -> Arktoshi {

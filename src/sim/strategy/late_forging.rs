@@ -1,7 +1,7 @@
 //! Delegates that forge late.
 //!
-//! Such a delegate has its transactions in time, and its relay has answered. It takes them later, so the block that it makes of
-//! them is late: the answer is kept until then, and so the delegate does not give its relay up.
+//! The relay of such a delegate answers with the transactions in time. The behaviour holds this answer back, so the delegate forges late.
+//! Meanwhile it drops the wake-up at which the delegate would give up its relay.
 
 use super::{Setting, Strategy};
 use crate::{
@@ -46,13 +46,13 @@ impl Strategy for LateForging {
     }
 }
 
-/// The delegate makes its block later than it could, by this time. Several at once add up.
+/// The delegate makes its block later than it could, by `by`. The delays of several faults add up.
 #[derive(Clone, Debug)]
 pub struct Late {
     by: Duration,
     /// The delegate has asked for transactions to forge.
     awaits: bool,
-    /// The transactions of a block that it makes late.
+    /// The held answer with the transactions of a late block.
     held: Option<Input>,
 }
 
@@ -65,10 +65,10 @@ impl Behaviour for Late {
     }
 
     fn hears(&mut self, actor: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
-        // An answer that comes once it has given its relay up makes no block: what it plans to do next must not wait for it.
+        // An answer that comes after the delegate has given up its relay makes no block, so the delegate's next plan must not wait for it.
         let works = matches!(actor, Actor::Delegate(delegate) if delegate.is_at_work());
         match input {
-            // It would give its relay up, which has answered.
+            // The delegate would give up its relay, although that has answered.
             Input::Wake(Wake::Forge { .. }) if self.held.is_some() => None,
             Input::Message { message: Message::ForgingTransactions(_), .. }
                 if self.awaits && works && !self.by.is_zero() =>

@@ -1,4 +1,4 @@
-//! Nodes that claim another tip than they stand on.
+//! Nodes that claim a false tip.
 
 use super::{Setting, Strategy, forgery};
 use crate::{
@@ -70,15 +70,15 @@ impl Strategy for LieAboutTip {
     }
 }
 
-/// The peer says that it stands on a tip that is none.
+/// The peer claims a false tip.
 #[derive(Clone, Debug)]
 pub struct Lie {
     pub(super) claim: FalseClaim,
-    /// So many blocks or slots more.
+    /// The number of blocks or slots that it adds to the true height or slot.
     pub(super) by: i32,
-    /// The key that signs it; without one the true block's signature stays.
+    /// The key that signs the false header. Without one, the signature of the true block stays.
     pub(super) keys: Option<KeyPair>,
-    /// The tip it lies about, and what it claims instead.
+    /// The id of the true tip, and the block that it claims instead.
     claimed: Option<(BlockId, Arc<Block>)>,
 }
 

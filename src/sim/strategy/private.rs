@@ -7,9 +7,9 @@ use crate::{
 };
 use std::{iter, sync::Arc};
 
-/// Pushed blocks that a node hears of one peer within seconds. One more, and it hangs up. Source: consensus.md 6.
+/// The number of pushed blocks that a node accepts from one peer within seconds. At one more, it hangs up. Source: consensus.md 6.
 pub const PUSHES: usize = 2;
-/// Private blocks so far below a tip are on no chain any more.
+/// The distance below a tip from which private blocks are on no chain any more.
 const FORGOTTEN: u32 = 1_000;
 
 /// Returns true if one of these keys owns one of the `slots` slots after a block's, by the round of the block after it.
@@ -20,7 +20,7 @@ pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicK
     soon.any(|slot| keys.iter().any(|key| state.round().owns(slot, key)))
 }
 
-/// Blocks that are unknown outside the coalition. One whose chain is left stays private.
+/// Blocks that are unknown outside the coalition. If its chain is left, a block stays private.
 #[derive(Clone, Debug, Default)]
 pub struct Private(pub Vec<BlockId>);
 
@@ -36,7 +36,7 @@ impl Private {
         lowest.and_then(|link| link.parent()).unwrap_or_else(|| tip.clone())
     }
 
-    /// One more, the tip of a chain.
+    /// Adds the tip of a chain, and drops the blocks far below it.
     pub fn add(&mut self, tree: &BlockTree, tip: &Arc<Link>) {
         let is_near = |id: &BlockId| tree.link(id).is_some_and(|link| link.height().0 + FORGOTTEN > tip.height().0);
         self.0.retain(is_near);
@@ -53,19 +53,19 @@ impl Private {
         self.0.retain(|id| chain.iter().all(|link| link.id() != *id));
     }
 
-    /// Returns true if a block from outside stands in the place of one of those at the end of a peer's chain.
+    /// Returns true if a block from outside has the height of a private block at the end of a peer's chain.
     pub fn has_rival(&self, peer: &Peer, block: &Block) -> bool {
         let (tip, height) = (peer.tip(), block.header.height);
         tip.height() >= height && height > self.known(tip).height() && !self.0.contains(&block.id)
     }
 
-    /// Returns true for a message in which something private may be.
+    /// Returns true for a message that may reveal a private block.
     pub fn is_in(message: &Message) -> bool {
         use Message::{Announcement, Block, Blocks, CommonBlocks, Status};
         matches!(message, Block(_) | Announcement(_) | Status { .. } | Blocks { .. } | CommonBlocks { .. })
     }
 
-    /// Returns a peer's effect as one does it who knows of no private block; `None` if nothing is left of it.
+    /// Returns a peer's effect without private blocks, as if the peer did not have them. `None` if nothing is left.
     pub fn hide(&self, peer: &Peer, effect: Effect) -> Option<Effect> {
         if self.0.is_empty() {
             return Some(effect);

@@ -1,12 +1,12 @@
-//! Strategies that another process decides, such as functions in Python.
+//! Strategies whose behaviour another process decides, such as functions in Python.
 //!
 //! ```text
 //!   a behaviour's turn ─► one line of JSON ─► the other process ─► lines of JSON: what it draws, then its answer
 //! ```
 //!
-//! The other process says which kinds it has. A kind is registered like any other, so scenario files, the lab, the search and the
-//! minimiser know it. An answer of the other process may depend only on the question: the memory of a behaviour is its state, which is
-//! part of the run. So a run can be copied, saved and gone back to, and has the same chain again. `docs/extending.md` has the lines.
+//! The other process describes its kinds. They are registered like all others, so scenario files, the lab, the search and the minimiser
+//! know it. An answer of the other process may depend only on the question: the memory of a behaviour is its state, which is part of the
+//! run. So a run can be copied, saved and gone back to, and has the same chain again. `docs/extending.md` has the lines.
 
 mod message;
 mod turn;
@@ -32,7 +32,7 @@ pub trait Decider: fmt::Debug + Send + Sync {
     /// Answers the question of a turn of a kind: one line of JSON. `below` draws, as [`Step::below`](behaviour::Step::below) does.
     fn decide(&self, kind: &str, question: String, below: &dyn Fn(&str, u64) -> u64) -> Answer;
 
-    /// The answer asks for something impossible, so the run cannot go on.
+    /// Reports an answer that asks for something impossible, and ends the run.
     fn refuse(&self, kind: &str, why: &str) -> !;
 }
 
@@ -78,9 +78,9 @@ impl From<SaidRole> for Role {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Breaks {
-    /// They leave something out, as they may.
+    /// None: they omit something, which the rules allow.
     Nothing,
-    /// The rules, but not those of forging.
+    /// Rules other than those of forging.
     Rules,
     /// The rules of forging.
     Forging,
@@ -91,7 +91,7 @@ enum Breaks {
 pub(super) struct Script {
     said: SaidKind,
     facts: Facts,
-    /// The lists behind the first: their nodes keep the rules.
+    /// The lists after the first, whose nodes keep the rules.
     bystanders: Vec<&'static str>,
     on: Vec<On>,
     by: Arc<dyn Decider>,
@@ -141,7 +141,7 @@ impl On {
 /// Registers a kind, before anything is read or run.
 ///
 /// # Errors
-/// It is no new kind with an example: a line that says why.
+/// The kind is not new, or its description is wrong. The error is a line with the reason.
 pub fn register(said: SaidKind, by: Arc<dyn Decider>) -> Result<(), String> {
     let (script, example) = script(said, by)?;
     behaviour::learn::<Remote>(&script.said.name);

@@ -1,4 +1,4 @@
-//! Nodes that forge with a key of another delegate, too.
+//! Nodes that also forge with the key of another delegate.
 
 use super::{Setting, Strategy};
 use crate::{
@@ -36,7 +36,7 @@ impl Strategy for SpareForger {
         vec![("delegates", &mut self.delegates), ("nodes", &mut self.nodes)]
     }
 
-    /// None forges with its own key a second time.
+    /// Leaves out the node of the key itself, which forges with it anyway.
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Spare)> {
         let mut all = Vec::new();
         for delegate in setting.resolve(&self.delegates) {
@@ -65,7 +65,7 @@ impl fmt::Debug for Spare {
 }
 
 impl Spare {
-    /// The forger hears something. Its wake-ups are those of the behaviour.
+    /// Delivers an input to the forger. Its wake-ups become wake-ups of the behaviour.
     fn step(&mut self, step: &mut Step<'_>, input: Input) {
         let Some(forger) = &mut self.forger else { return };
         let mut effects = Vec::new();
@@ -82,14 +82,14 @@ impl Spare {
 impl Behaviour for Spare {
     fn begins(&mut self, actor: &Actor, step: &mut Step<'_>) {
         let Some(beside) = actor.delegate() else { return };
-        // Its polls lie elsewhere than those of the others.
+        // It polls at other instants than the other forgers.
         let polls = step.seed_for(beside.polls());
         self.forger = Some(Delegate::new(beside.node(), Some(self.keys.clone()), beside.tree().clone(), polls));
         self.step(step, Input::Start);
     }
 
     fn hears(&mut self, _: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
-        // A wake-up is of one forger.
+        // A wake-up is for one forger only.
         if !matches!(input, Input::Wake(_)) {
             self.step(step, input.clone());
         }

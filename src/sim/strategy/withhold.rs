@@ -45,7 +45,7 @@ impl Strategy for Withhold {
     }
 }
 
-/// The peer keeps the blocks of its own delegate back for so long; without an end, it throws them away.
+/// The peer holds back the blocks of its own delegate for the time `release`. Without a release, it drops them.
 #[derive(Clone, Debug)]
 pub struct Withholding {
     release: Option<Duration>,

@@ -43,7 +43,7 @@ impl Strategy for WithholdAhead {
         vec![("slots", Said::Number(self.slots, 1..=1_000))]
     }
 
-    /// Each is a coalition of its own.
+    /// Makes each delegate a coalition of its own.
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Member)> {
         let alone = setting.resolve(&self.delegates).into_iter().filter_map(|node| {
             let key = *setting.keys(node)?.public();

@@ -1,4 +1,4 @@
-//! SHA256 that can be written down half-way, so that another process goes on with it.
+//! SHA256 whose intermediate state can be saved, so that another process can continue it.
 
 use crate::ledger::saved::saved;
 use sha2::compress256;
@@ -11,9 +11,9 @@ const BLOCK: usize = 64;
 #[derive(Clone)]
 pub(super) struct OpenSha256 {
     state: [u32; 8],
-    /// Bytes that make no whole block yet.
+    /// The bytes that do not fill a block yet.
     rest: Vec<u8>,
-    /// All bytes so far.
+    /// The number of bytes so far.
     length: u64,
 }
 

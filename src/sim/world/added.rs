@@ -1,4 +1,4 @@
-//! Faults that come and go while a run goes on, and how each stands.
+//! Faults that are added or ended while a run goes on, and the state of each fault.
 
 use super::{World, faults::State};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A fault of the plan, or one that was added, and how it stands.
+/// A fault of the plan or an added one, with its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultStatus {
     /// Its index in the plan; those that were added come after.
@@ -59,13 +59,12 @@ impl World {
         self.plan.faults.len()
     }
 
-    /// From now on the run can be given faults from outside.
+    /// Allows faults from outside from now on.
     pub fn open(&mut self) {
         self.ahead.is_open = true;
     }
 
-    /// Plans a fault while the run goes on, and answers its id. One that is due begins at this instant, after all that is
-    /// due already.
+    /// Plans a fault while the run goes on, and returns its id. One that is due begins at this instant, after all that is due already.
     pub(in crate::sim) fn add_fault(&mut self, AddedFault { fault, clients }: AddedFault) -> usize {
         let id = self.plan.faults.len();
         let source = clients.map(|make| make(&self.plan.faults, self.best()));
@@ -86,7 +85,7 @@ impl World {
         id
     }
 
-    /// Ends a fault now; one that has not begun never begins. Says whether there is such a fault.
+    /// Ends a fault now. A fault that has not begun never begins. Returns false if the fault does not exist.
     pub(in crate::sim) fn withdraw_fault(&mut self, id: usize) -> bool {
         if id >= self.plan.faults.len() {
             return false;

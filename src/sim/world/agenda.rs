@@ -1,7 +1,7 @@
 //! The beginnings and ends of faults and sources.
 //!
-//! Faults are numbered as in the plan; those that are added while the run goes on take the next numbers. A fault that is
-//! clients' doing has a source beside it, with the same beginning and end.
+//! Faults are numbered as in the plan; those that are added while the run goes on take the next numbers. A fault that clients carry out
+//! also has a source, with the same beginning and end.
 
 use super::{Item, World};
 use crate::{
@@ -41,7 +41,7 @@ struct Waiting {
     entry: Entry,
     ends: bool,
     trigger: Trigger,
-    /// The node of an event that is waited for.
+    /// The node at which the event must happen, if only one counts.
     node: Option<NodeId>,
     seen: u32,
 }
@@ -69,7 +69,7 @@ impl Agenda {
         Entry::Source(self.sources.len() - 1)
     }
 
-    /// Forgets what waits of a fault and its sources.
+    /// Withdraws a fault, and forgets the waiting beginnings and ends of it and its sources.
     pub fn withdraw(&mut self, fault: usize, sources: &[usize]) {
         self.withdrawn.insert(fault);
         self.waiting.retain(|waiting| match waiting.entry {
@@ -117,7 +117,7 @@ impl Agenda {
         self.take(|waiting| waiting.trigger.has_come(tips, best, tree))
     }
 
-    /// Takes out what has waited for this.
+    /// Removes and returns the entries whose trigger fires.
     fn take(&mut self, mut happens: impl FnMut(&mut Waiting) -> bool) -> Vec<Item> {
         let mut due = Vec::new();
         self.waiting.retain_mut(|waiting| {
@@ -165,7 +165,7 @@ impl World {
         self.arm(entry, false, from);
     }
 
-    /// Sees to it that a beginning or an end comes when its trigger fires; at once, if that is over.
+    /// Schedules a beginning or an end for the instant of its trigger, or at once if that has passed. Without a known instant, it waits.
     fn arm(&mut self, entry: Entry, ends: bool, trigger: Trigger) {
         let is_reached = trigger.has_come(self.tips(), self.best().height(), &self.plan.tree);
         let at = trigger.instant(&self.plan, Some(self.now)).or_else(|| is_reached.then_some(self.now));
@@ -181,7 +181,8 @@ impl World {
         }
     }
 
-    /// Plans what waited for a height or a round that has come. A node has applied a block, has gone down or has come back.
+    /// Schedules the beginnings and ends that waited for a height or a round that has been reached. Called after a node has applied a
+    /// block, gone down or come back.
     pub(super) fn chains_moved(&mut self) {
         if self.agenda.is_waiting() {
             for due in self.agenda.reached(self.nodes.tips(), self.nodes.best().height(), &self.plan.tree) {

@@ -11,7 +11,7 @@ use crate::{
 use std::collections::BTreeSet;
 
 impl World {
-    /// All nodes of the fault are up, and draw how long they stay so.
+    /// Begins the fault: all its nodes are up, and each draws the length of its first phase.
     pub(super) fn churn(&mut self, fault: usize, nodes: &[NodeId], keep_pool: bool) -> Held {
         // There is always a turn to come while the fault lasts.
         self.ahead.scheduled += 1;
@@ -20,7 +20,7 @@ impl World {
         Held::ComeAndGo { name, keep_pool, down: BTreeSet::new() }
     }
 
-    /// Plans the end of a node's stay: the first, the third and so on are up, the others down.
+    /// Schedules the end of a phase of a node. The first phase, the third and so on are up, the others down.
     fn plan_turn(&mut self, fault: usize, name: u64, node: NodeId, stays: u32) {
         let FaultKind::NodeChurn(NodeChurn { up, down, .. }) = &self.plan.faults[fault].kind else { return };
         let durations = if is_up(stays) { up } else { down };
@@ -29,7 +29,7 @@ impl World {
         self.queue.push(self.now + durations.draw(&mut random), Item::Turn { fault, node, stays });
     }
 
-    /// A stay of a node is over.
+    /// Ends a phase of a node: the node goes down or comes back.
     pub(super) fn turn(&mut self, fault: usize, node: NodeId, stays: u32) {
         let State::On { held: Held::ComeAndGo { name, keep_pool, down }, .. } = self.faults.state_mut(fault) else {
             return;
@@ -52,7 +52,7 @@ impl World {
     }
 }
 
-/// Returns true if a node is up after this number of stays.
+/// Returns true if a node is up after this number of phases.
 fn is_up(stays: u32) -> bool {
     stays.is_multiple_of(2)
 }

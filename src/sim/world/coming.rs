@@ -1,6 +1,5 @@
-//! The events to come: the queue, with what is due kept beside it, so that the queue itself moves small things only. Most events
-//! under way are messages from peer to peer, and most of these say the same: such copies share one record. Most of the others are
-//! wake-ups.
+//! The future events: the queue, and a store of the events' data beside it, so that the queue moves only small entries. Most future events
+//! are messages from peer to peer. Most of these are copies of one message, which share one record. Most of the other events are wake-ups.
 
 use super::{Item, places::Places};
 use crate::{
@@ -30,13 +29,13 @@ pub struct Coming {
     latest: Option<u32>,
 }
 
-/// An entry of the queue. It refers to what is kept, or says itself, for most events, for whom and from whom they are. It is
-/// moved about, so it is two words, which a processor moves at once.
+/// An entry of the queue. It refers to the stored data, and for most events it holds sender and receiver itself. The queue moves it about,
+/// so it has two words, which a processor moves at once.
 #[derive(Clone, Copy)]
 struct Due {
-    /// The place, and above it the node a copy or a wake-up is for; [`Due::ITEM`] of anything else.
+    /// The place of the data, and in the upper half the receiving node of a copy or a wake-up, or [`Due::ITEM`] for all else.
     what: u64,
-    /// The generation of that node, and above it the node a copy is from; of a wake-up [`Due::WAKES`] and the role.
+    /// The generation of that node, and in the upper half the sender of a copy, or [`Due::WAKES`] plus the role for a wake-up.
     rest: u64,
 }
 
@@ -78,8 +77,8 @@ enum Event {
     Copy { place: u32, from: NodeId, to: NodeId, generation: u32 },
 }
 
-/// The entry that left the queue last. The referenced data stays in its place until it is handed over or taken, so this value must not
-/// be lost. It is passed on as a value all the same: it stays in registers then, which makes a fifth of the work of most events.
+/// The entry that left the queue last. The referenced data stays in its place until it is handed over or taken, so this value must not be
+/// lost. It is still passed by value, so that it stays in registers, which makes a fifth of the work of most events.
 #[must_use]
 pub struct Popped(Due);
 
@@ -113,11 +112,11 @@ pub enum Next<'c> {
 pub enum Bound<'c> {
     /// An actor of a node in its state of this generation.
     For { to: ActorId, generation: u32 },
-    /// The item says.
+    /// The receiver, if any, is in the item.
     Item(&'c Item),
 }
 
-/// The next event, handed to an actor, which reads it where it lies or takes it. Dropped unread, it is gone as well.
+/// The next event, handed to an actor, which reads it in place or takes it. It is removed even if it is dropped unread.
 pub struct Handed<'c> {
     coming: &'c mut Coming,
     due: Due,
@@ -160,7 +159,7 @@ impl Drop for Handed<'_> {
     }
 }
 
-/// A message from peer to peer, or what several say alike.
+/// A message from peer to peer, which several equal messages share.
 #[derive(Clone)]
 struct Shared {
     message: Message,
@@ -193,7 +192,7 @@ impl Coming {
         self.queue.push(at, Due::wake(place, to, generation));
     }
 
-    /// An item that is due now, before all that wait.
+    /// Adds an item that is due now, before all queued events.
     pub fn push_first(&mut self, item: Item) -> Popped {
         Popped(Due::item(self.keep(item)))
     }
@@ -202,7 +201,7 @@ impl Coming {
         place(self.items.insert(item))
     }
 
-    /// Copies of one message from peer to peer, in the order sent. The message is taken, unless one like it is kept.
+    /// Adds copies of one message from peer to peer, in the order sent. Takes the message, unless an equal one is stored.
     pub fn push_copies(&mut self, from: NodeId, message: &mut Message, arrivals: &[Arrival]) {
         let Some(copies) = u32::try_from(arrivals.len()).ok().filter(|copies| *copies > 0) else { return };
         let place = self.share(message, copies);
@@ -224,8 +223,8 @@ impl Coming {
         place
     }
 
-    /// The next of all with its time, if that is `through` or before. Tells who soon hears something from whose peer, or is woken,
-    /// if that is wanted.
+    /// Removes the next event, if it is due at `through` or before, and returns it with its time. Calls `soon` with the receivers of near
+    /// events, and with the sending node unless it is a wake-up.
     #[inline]
     pub fn pop(
         &mut self,
@@ -247,7 +246,7 @@ impl Coming {
                     }
                     soon(to, None, how);
                 }
-                // Where an item goes stands in its record, for which nothing waits yet.
+                // The receiver of an item is in its record, which is not fetched for a far event.
                 Event::Item { .. } if how == Soon::Far => {}
                 Event::Item { place } => {
                     if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[place as usize] {
@@ -271,7 +270,7 @@ impl Coming {
         }
     }
 
-    /// The receiver of what is due: most events name it, and neither message nor wake-up is looked at.
+    /// The receiver of the due event. Most entries of the queue name it, so neither message nor wake-up is read.
     #[inline]
     pub fn bound(&self, due: &Popped) -> Bound<'_> {
         match due.0.event() {
@@ -293,8 +292,8 @@ impl Coming {
         Some(self.items.remove(place as usize))
     }
 
-    /// Takes what is due as what an actor hears; nothing if it is not for one. It moves once, straight from where it lies,
-    /// for this is done millions of times.
+    /// Takes the due event as a stimulus for an actor, or `None` if it is for no actor. This is done millions of times, so the data moves
+    /// only once, directly from its place.
     #[inline]
     pub fn stimulus(&mut self, due: Popped) -> Option<Stimulus> {
         Some(match due.0.event() {
@@ -364,7 +363,7 @@ impl Coming {
             + self.messages.len() * size_of::<Shared>()
     }
 
-    /// Everything to come except messages from peer to peer, in no order that means anything.
+    /// All future events except messages from peer to peer, in no particular order.
     pub fn of_nodes(&self) -> impl Iterator<Item = (SimTime, Next<'_>)> {
         self.queue.timed().filter_map(|(at, due)| {
             let next = match due.event() {
@@ -376,7 +375,7 @@ impl Coming {
         })
     }
 
-    /// Takes a transaction out of all that is under way. Returns the number of copies that held it.
+    /// Removes a transaction from all messages under way. Returns the number of copies that held it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
         let mut copies = 0;
         for shared in &mut self.messages.all {
@@ -394,7 +393,7 @@ impl Coming {
         copies
     }
 
-    /// All messages under way, with their senders and receivers. Looks at everything that is to come.
+    /// All messages under way, with their senders and receivers. Reads all future events.
     pub fn messages(&self) -> impl Iterator<Item = (ActorId, ActorId, &Message)> {
         self.queue.iter().filter_map(|due| match due.event() {
             Event::Copy { place, from, to, .. } => Some((peer(from), peer(to), &self.messages.of(place).message)),
@@ -419,7 +418,7 @@ fn place(index: usize) -> u32 {
     u32::try_from(index).expect("so many events do not fit into memory")
 }
 
-/// In the order in which all of it comes, whatever places it lies in: those are given anew.
+/// Saves the events in the order in which they are due. Their places do not matter, because loading assigns new ones.
 impl Saved for Coming {
     fn save(&self, out: &mut Saver) {
         let Self { queue, items, wakes, messages, latest } = self;
@@ -496,7 +495,7 @@ impl Saved for Coming {
             let latest = usize::try_from(index).ok().and_then(|index| read.get(index)).copied();
             coming.latest = Some(latest.ok_or_else(|| from.wrong("message that was read before", index + 1))?);
         }
-        // Nothing comes before what has come, so it does not matter when that was.
+        // No event is due before the last one that was taken, so the time of that one does not matter.
         coming.queue = EventQueue::of(SimTime::default(), events);
         Ok(coming)
     }

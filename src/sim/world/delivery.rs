@@ -1,4 +1,4 @@
-//! From the queue to an actor: what is due, whether it reaches its node now, and what the actor then takes or reads.
+//! The way from the queue to an actor: the due event, whether it reaches its node now, and the input that the actor takes or reads.
 
 use super::{
     Item, World,
@@ -35,8 +35,8 @@ impl World {
         self.next_foreseeing(through, None::<fn(usize, Option<NodeId>, Soon)>)
     }
 
-    /// [`World::next`] that tells the index of an actor that will hear something soon, and of which node's, or that will
-    /// be woken, if that is wanted.
+    /// [`World::next`] that calls `soon` with the index of each actor that will soon receive an input, and with the sending node unless it
+    /// is a wake-up.
     #[inline]
     pub(in crate::sim) fn next_foreseeing(
         &mut self,
@@ -79,7 +79,7 @@ impl World {
             Bound::For { to, generation } | Bound::Item(&Item::Input { to, generation, .. }) => {
                 (to, self.nodes.reach(to.node, generation, self.now))
             }
-            // A pool may be kept while its node is down: it is the same one afterwards.
+            // The pool of a node that is down may be kept, so it hears stimuli meanwhile.
             Bound::Item(&Item::Stimulus { to, .. }) if self.nodes.is_up(to.node) || to.role == Role::Pool => {
                 (to, Reach::Now(self.nodes.clock(to.node).local(self.now)))
             }
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// Does what an item that no actor hears says.
+    /// Carries out an item that is not for an actor.
     #[inline(never)]
     fn done(&mut self, due: Popped) -> Option<Reached> {
         match self.queue.item(due)? {
@@ -145,14 +145,14 @@ impl World {
         }
     }
 
-    /// A post has reached a node that stands still. Its sender looks for the answer when its time is up.
+    /// Schedules a check for the answer to a post that has reached a node that stands still.
     fn wait_for_answer(&mut self, from: ActorId, to: ActorId, message: &Message) {
         if matches!(message, Message::Block(_) | Message::Transactions(_)) {
             self.queue.push(self.now + ANSWER_TIME, Item::Answerless { from, to });
         }
     }
 
-    /// Makes due what has waited longest on a node.
+    /// Makes the input that has waited longest on a node due.
     fn free(&mut self, node: NodeId, generation: u32) -> Option<Reached> {
         let Freed { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
         self.call(node, again);

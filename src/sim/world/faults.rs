@@ -24,13 +24,13 @@ use std::{
 #[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
-    /// Behaviours that are on: whose, and by which fault, as they began.
+    /// The behaviours in force: fault, actor, and the behaviour as it began.
     pub(super) behaviours: Vec<(usize, ActorId, Layer)>,
-    /// Delegates that are switched off: by which fault, and in which rounds.
+    /// The delegates that are switched off: fault, node and rounds.
     off: Vec<(usize, NodeId, Spells)>,
     /// The number of the next behaviour.
     next_layer: u32,
-    /// Nodes that one crash, which is over, takes the pool from, and that another one still keeps down.
+    /// Nodes that another crash still keeps down after a crash that loses the pool has ended.
     without_pool: BTreeSet<NodeId>,
 }
 
@@ -38,7 +38,7 @@ pub struct Faults {
 pub(super) enum State {
     #[default]
     Ahead,
-    /// With the nodes it was found to concern when it began.
+    /// `nodes` are the nodes that it affects, resolved when it began.
     On {
         since: SimTime,
         nodes: Vec<NodeId>,
@@ -82,7 +82,7 @@ impl Faults {
         }
     }
 
-    /// One more, which has not begun.
+    /// Adds a fault that has not begun.
     pub fn add(&mut self) {
         self.state.push(State::Ahead);
     }
@@ -92,7 +92,7 @@ impl Faults {
         &self.state
     }
 
-    /// The state of one, to be changed.
+    /// The state of a fault, for changes.
     pub(super) fn state_mut(&mut self, index: usize) -> &mut State {
         &mut self.state[index]
     }
@@ -131,7 +131,7 @@ impl Faults {
 }
 
 impl World {
-    /// A fault begins: it does what it does.
+    /// Begins a fault and carries out its effects.
     pub(super) fn begin_fault(&mut self, index: usize) {
         let kind = self.plan.faults[index].kind.clone();
         self.tell(&NetworkEvent::FaultBegan { index, kind: kind.name() });
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// Does what a fault does to the nodes that it concerns, and answers what of that its end has to undo.
+    /// Carries out the effects of a fault on its nodes. Returns the effects that its end has to undo.
     fn carry_out(&mut self, index: usize, kind: &FaultKind, concerned: &[NodeId]) -> Held {
         match kind {
             FaultKind::Partition(partition) => {
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// A fault ends: what it did is undone, as far as it can be.
+    /// Ends a fault and undoes its effects, as far as possible.
     pub(super) fn end_fault(&mut self, index: usize) {
         let was = mem::replace(&mut self.faults.state[index], State::Over);
         let State::On { nodes: concerned, held, .. } = was else { return };
@@ -215,7 +215,7 @@ impl World {
         self.tell(&NetworkEvent::FaultEnded { index, kind });
     }
 
-    /// The nodes it happens to, where a kind names those and no others.
+    /// The nodes that a fault affects, if `nodes` or `delegates` is its only list of nodes.
     fn concerned(&self, kind: &FaultKind) -> Vec<NodeId> {
         match kind.nodes().as_slice() {
             [("nodes" | "delegates", nodes)] => self.resolve(nodes),
@@ -311,8 +311,8 @@ impl World {
         self.tell_whether_live(node, was_live, DownCause::Pause);
     }
 
-    /// Tells that a node has gone down or come back, if it has: one that is crashed and paused at once is down until both
-    /// are over. `cause` is what may have brought it down.
+    /// Reports that a node has gone down or come back, if it has. A node that is both crashed and paused is down until both are over.
+    /// `cause` is the possible cause.
     fn tell_whether_live(&mut self, node: NodeId, was_live: bool, cause: DownCause) {
         let event = match (was_live, self.nodes.is_live(node)) {
             (true, false) => NetworkEvent::NodeDown { node, cause },
@@ -342,7 +342,7 @@ impl World {
         })
     }
 
-    /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
+    /// Starts new actors on the chain that the node had stored. Behaviours in force apply to the new actors, too.
     fn come_back(&mut self, node: NodeId, keep_pool: bool) {
         let keep_pool = !self.faults.without_pool.remove(&node) && keep_pool;
         if self.nodes.is_up(node) {
@@ -380,7 +380,7 @@ impl World {
         self.call(node, call);
     }
 
-    /// A node's clock is as wrong as the faults in force make it, those that began before one another first.
+    /// Sets a node's clock to its own and applies the skews in force, in the order in which they began.
     fn set_right(&mut self, node: NodeId) {
         self.nodes.set_right(node);
         let mut skews = Vec::new();
@@ -397,7 +397,7 @@ impl World {
 
     // By a delegate, its relay or its pool.
 
-    /// The actors of a strategy behave by it from now on.
+    /// Gives the actors of a strategy their behaviours.
     fn behave(&mut self, index: usize, planned: &Planned) -> Held {
         let setting = Setting::new(&self.plan, &self.names, self.best());
         let choices = Choices::new(self.draw_name(index));
@@ -432,8 +432,8 @@ impl World {
         }
     }
 
-    /// A behaviour has written the memory of its coalition. The others learn of it, and the writer hears it among what others write at
-    /// this instant, so that all read the same in the end.
+    /// Distributes the memory that a behaviour has written to its coalition. The writer receives it, too, in order with the writes of
+    /// others at this instant, so that all read the same value in the end.
     pub(super) fn share(&mut self, layer: u32, value: &Arc<[u8]>) {
         let Some((fault, ..)) = self.faults.behaviours.iter().find(|(.., one)| one.id == layer) else { return };
         let fault = *fault;
@@ -449,7 +449,7 @@ impl World {
         self.faults.off.push((index, node, rounds));
     }
 
-    /// The delegates that a fault has switched off in such rounds are on again.
+    /// Switches on the delegates that a fault has switched off in rounds for which `ends` holds.
     pub(super) fn switch_on(&mut self, index: usize, ends: impl Fn(&Spells) -> bool) {
         let all = mem::take(&mut self.faults.off);
         let (over, on): (Vec<_>, Vec<_>) = all.into_iter().partition(|(of, _, rounds)| *of == index && ends(rounds));

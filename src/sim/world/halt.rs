@@ -45,7 +45,7 @@ use crate::{
 use sha2::{Digest as _, Sha256};
 use std::{collections::BTreeSet, time::Duration};
 
-/// The longest time between a delegate's question for the state of the network and what follows from it.
+/// The longest time from a delegate's request for the state of the network to the event that follows from it.
 const ASKING_TIME: Duration = Duration::from_secs(4);
 
 /// Why no block can ever be made again.
@@ -81,20 +81,20 @@ impl HaltCause {
     }
 }
 
-/// The facts that the world notes in order to prove a halt.
+/// The facts that the world records for the proof of a halt.
 #[derive(Clone)]
 pub(super) struct HaltFacts {
-    /// Faults' beginnings and ends that lie in the queue.
+    /// The number of beginnings and ends of faults in the queue.
     pub(super) scheduled: u32,
     /// The run is live: a client may bring any node back.
     pub(super) is_open: bool,
     /// Keys that were active in a round of any chain.
     active: BTreeSet<PublicKey>,
-    /// The last block that ended a round and whose round was noted: most nodes tell of one block after the other.
+    /// The last block whose new round was recorded. Most nodes report the same block in succession.
     noted: Option<BlockId>,
     /// Blocks that were forged and have been on no node's chain.
     unapplied: BTreeSet<BlockId>,
-    /// Blocks put on a chain, counted at each node, blocks taken off, and nodes that went down or came back.
+    /// The number of applied and reverted blocks, counted at each node, and of nodes that went down or came back.
     moves: Counted,
     /// The last time that a node went down or came back.
     turned: SimTime,
@@ -126,7 +126,7 @@ impl HaltFacts {
         ahead
     }
 
-    /// A fault may come.
+    /// Takes account of a fault that may begin.
     pub(super) fn expect(&mut self, kind: &FaultKind) {
         let facts = kind.facts();
         self.is_regular &= !facts.irregular;
@@ -140,7 +140,8 @@ impl HaltFacts {
         self.asked.clear();
     }
 
-    /// A delegate has the state of the network. A ping that began before a node went down may have heard that node.
+    /// Records that a delegate has received the state of the network. A ping that began before a node went down does not count, because
+    /// that node may have answered.
     fn asks(&mut self, now: SimTime, node: NodeId) {
         if now > self.turned + ASKING_TIME {
             self.asked.insert(node);
@@ -174,9 +175,9 @@ impl HaltFacts {
 }
 
 impl World {
-    /// Why no block can ever be made again, if that is proved, with the digest of what the proof rests on: which nodes are
-    /// live, the block each stands on, how often any of them has moved, and the keys that were ever active. For between
-    /// two events, all of an instant's having been played.
+    /// Why no block can ever be made again, if that is proved, with the digest of what the proof rests on: which nodes are live, the block
+    /// each stands on, how often any of them has moved, and the keys that were ever active. Call it only when all events of the present
+    /// instant have been played.
     pub fn standstill(&self) -> Option<(HaltCause, Digest)> {
         if self.ahead.is_open || self.ahead.scheduled > 0 {
             return None;
@@ -201,7 +202,7 @@ impl World {
         key.is_some_and(|key| self.ahead.active.contains(&key)) && !self.faults.is_always_off(node)
     }
 
-    /// Returns true if so few nodes are live that none of them can forge. Looks at everything that is under way.
+    /// Returns true if so few nodes are live that none of them can forge. Reads all messages under way.
     fn is_below_reach(&self, live: u32) -> bool {
         let from_the_dead = |(from, to): (NodeId, NodeId)| !self.tips().is_live(from) && self.tips().is_live(to);
         live > 0

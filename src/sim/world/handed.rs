@@ -1,4 +1,4 @@
-//! A block that a client made and hands in, and a pending transaction that is to go. For those who steer a live run.
+//! Blocks that a client made and submits, and the removal of pending transactions, in a live run.
 
 use super::{Item, World};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use std::sync::Arc;
 
 impl World {
-    /// A node looks at a block now, as at one that a peer pushes. Its decision is known once all of this instant was played
+    /// Delivers a block to a node now, as if a peer pushed it. Its decision is known once all of this instant was played
     /// ([`World::pushed`]).
     pub(in crate::sim) fn push_block(&mut self, node: NodeId, block: &Arc<Block>) {
         self.witness = Some(Vec::new());
@@ -33,7 +33,7 @@ impl World {
         verdict.unwrap_or(Pushed::Discarded)
     }
 
-    /// Each live node's pool follows its node's chain now.
+    /// Makes the pool of each live node follow its node's chain now.
     pub(in crate::sim) fn have_pools_follow(&mut self) {
         for node in self.live_nodes() {
             let [from, to] = [Role::Peer, Role::Pool].map(|role| ActorId { node, role });

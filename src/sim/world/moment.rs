@@ -1,4 +1,4 @@
-//! The world at one instant, to go back to.
+//! The world at one instant, to which a run can go back.
 
 use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
@@ -46,7 +46,7 @@ impl Moment {
         self.world.tips()
     }
 
-    /// The height of the node that stands lowest; also of one that is down.
+    /// The least height of all nodes, live or down.
     pub fn lowest(&self) -> Height {
         self.tips().all().map(|tip| tip.height()).min().unwrap_or_default()
     }
@@ -66,12 +66,12 @@ impl Moment {
         (world, self.actors.clone())
     }
 
-    /// Bytes it takes beside what others share with it: an estimate, from the number and the sizes of what it holds.
+    /// An estimate of its bytes, without data that others share, from the number and sizes of its parts.
     pub fn bytes(&self) -> usize {
         self.world.queue.bytes() + self.actors.iter().map(Hosted::bytes).sum::<usize>() + size_of::<World>()
     }
 
-    /// By node, the nodes that it is connected to, ascending.
+    /// The connected peers of each node, ascending.
     pub fn peers(&self) -> Vec<Vec<NodeId>> {
         let peers = self.actors.iter().filter_map(Hosted::peer);
         peers.map(|peer| peer.connected().collect()).collect()
@@ -144,7 +144,7 @@ impl World {
         self.network.script()
     }
 
-    /// A client draws from the streams that the run draws from by now.
+    /// Gives a client the streams from which the run draws now.
     pub(super) fn source_draws_anew(&mut self, index: usize) {
         if let (Some(seeds), Some(source)) = (self.anew, &mut self.sources[index]) {
             source.draw_anew(seeds.choices(&format!("anew/{}", self.plan.sources[index].name)));
@@ -152,7 +152,7 @@ impl World {
     }
 
     /// Goes back, or over, to a moment of this run. Observers stay, and receive the differences; `was` are the actors that the run had
-    /// until now. With `begins` nothing has happened in it yet.
+    /// until now. With `begins`, nothing has happened in the run yet.
     pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted], begins: bool) {
         let mut left = mem::replace(self, moment.world.clone());
         self.observers = mem::take(&mut left.observers);
@@ -171,8 +171,8 @@ impl World {
             let pending = moment.pending(node);
             let had = plan::pool_of(was, node);
             let same = had.len() == pending.len() && had.iter().zip(&pending).all(|(a, b)| a.id() == b.id());
-            // One pool is shown in different ways on different chains: a block's transactions stay in a pool until it
-            // hears of the block.
+            // Equal pools can look different on different chains, because a block's transactions stay in a pool until it hears of the
+            // block.
             let pending = (!same || !from.is(&to)).then_some(&*pending);
             self.tell(&NetworkEvent::Moved { node, from: &from, to: &to, pending, begins });
             match (left.nodes.is_live(node), self.down_cause(node)) {
@@ -184,8 +184,8 @@ impl World {
         self.rest_until(self.now);
     }
 
-    /// Tells which faults are in force now that were not, and the other way round. Another branch of the run may have given the same
-    /// number to another fault. Each beginning is reported with its instant.
+    /// Reports the faults that are in force only now, and those that were in force only before. Another branch of the run may have given
+    /// the same number to another fault. Each beginning is reported with its instant.
     fn tell_faults(&mut self, left: &Self) {
         let (before, now): (Vec<_>, Vec<_>) = (left.in_force().collect(), self.in_force().collect());
         for (index, _, fault) in before.iter().filter(|in_force| !now.contains(in_force)) {

@@ -15,20 +15,20 @@ use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 /// All nodes.
 #[derive(Clone)]
 pub struct Nodes {
-    /// The part that every event looks at; small, for that.
+    /// The part that every event reads. It is small for that reason.
     brief: Vec<Brief>,
     state: Vec<NodeState>,
     tips: Tips,
     best: Arc<Link>,
-    /// The greatest height that any node was ever at, on chains that all have left as well.
+    /// The greatest height that any node ever reached, also on chains that all nodes have left.
     highest: Height,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Brief {
-    /// Grows with each crash: what was meant for an older one is lost.
+    /// Grows with each crash. Inputs for an older generation are lost.
     generation: u32,
-    /// Something of the state is not as usual, or was so once.
+    /// True once the state has differed from the default.
     special: bool,
 }
 
@@ -40,16 +40,16 @@ struct NodeState {
     /// The time that one event takes.
     step: Duration,
     busy_until: SimTime,
-    /// Inputs for when it is neither paused nor busy, in the order they came.
+    /// The inputs that wait until the node is neither paused nor busy, in the order of arrival.
     waiting: VecDeque<(ActorId, Input)>,
-    /// It will be called when it is free again.
+    /// True if a call is scheduled for when the node is free again.
     is_called: bool,
     clock: Clock,
     /// The clock, when no fault skews it.
     own_clock: Clock,
 }
 
-/// The answer to whether an event reaches its node.
+/// Whether an event reaches its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Its clock shows this.
@@ -62,7 +62,7 @@ pub enum Reach {
 pub enum NotNow {
     /// The node is busy or stands still, or others wait before this one.
     Waits,
-    /// The node is down, or another than it was.
+    /// The node is down, or of a later generation.
     Gone,
 }
 
@@ -77,7 +77,7 @@ pub struct Freed {
 }
 
 impl NodeState {
-    /// Hears an input now, if nothing keeps it from that: its clock shows this.
+    /// Begins an input now and returns the time on the node's clock. `None` if the node is paused, busy or behind.
     fn hear(&mut self, now: SimTime) -> Option<SimTime> {
         if self.pauses > 0 || now < self.busy_until || !self.waiting.is_empty() {
             return None;
@@ -85,7 +85,7 @@ impl NodeState {
         Some(self.begin(now))
     }
 
-    /// Is busy with an input from now on: its clock shows this.
+    /// Makes the node busy with an input from now on, and returns the time on its clock.
     fn begin(&mut self, now: SimTime) -> SimTime {
         self.busy_until = now + self.step;
         self.clock.local(now)
@@ -172,7 +172,8 @@ impl Nodes {
         self.state[to.node.0 as usize].wait(to, input)
     }
 
-    /// Calls a node in its state of `generation`: answers what has waited longest, and when to call the node again.
+    /// Takes the input that has waited longest on a node of this generation, with the time at which to call the node
+    /// again.
     pub fn free(&mut self, node: NodeId, generation: u32, now: SimTime) -> Option<Freed> {
         if self.generation(node) != generation {
             return None;
@@ -180,7 +181,7 @@ impl Nodes {
         self.state[node.0 as usize].free(now)
     }
 
-    /// Counts the times a node has come back.
+    /// The number of crashes of a node.
     pub fn generation(&self, node: NodeId) -> u32 {
         self.brief[node.0 as usize].generation
     }
@@ -196,13 +197,13 @@ impl Nodes {
         !state.down && state.pauses == 0
     }
 
-    /// Returns true if a live node hears at once whatever comes.
+    /// Returns true if a live node hears every input at once.
     pub fn is_prompt(&self, node: NodeId) -> bool {
         let state = &self.state[node.0 as usize];
         state.step.is_zero() && state.waiting.is_empty()
     }
 
-    /// The highest block is this one, for all have left what was higher.
+    /// Sets the highest block, because all nodes have left the higher ones.
     pub fn go_back_to(&mut self, link: &Arc<Link>) {
         self.best = link.clone();
     }
@@ -217,7 +218,7 @@ impl Nodes {
         !self.state[node.0 as usize].waiting.is_empty()
     }
 
-    /// Takes a transaction out of all inputs that wait on nodes. Returns the number of those that held it.
+    /// Removes a transaction from all inputs that wait on nodes. Returns the number of inputs that held it.
     pub fn drop_transaction(&mut self, id: &TransactionId) -> usize {
         let mut copies = 0;
         for (_, input) in self.state.iter_mut().flat_map(|state| &mut state.waiting) {
@@ -236,7 +237,7 @@ impl Nodes {
         self.state[node.0 as usize].clock
     }
 
-    /// The first true instant at which a node's clock shows this.
+    /// The first true instant at which a node's clock shows `local`.
     pub fn true_time(&self, node: NodeId, local: SimTime) -> SimTime {
         match self.brief[node.0 as usize].special {
             true => self.clock(node).global(local),
@@ -259,7 +260,7 @@ impl Nodes {
         &self.tips
     }
 
-    /// The highest block follows an event of any node.
+    /// Updates the highest block by an event of any node.
     pub fn rise(&mut self, event: &Event) {
         if let Event::BlockApplied(link) = event
             && link.height() > self.best.height()
@@ -269,7 +270,7 @@ impl Nodes {
         }
     }
 
-    /// A node's chain follows its event.
+    /// Updates a node's tip by its event.
     pub fn stand(&mut self, node: NodeId, event: &Event) {
         self.tips.follow(node, event);
     }
@@ -279,7 +280,7 @@ impl Nodes {
         self.tips.follow_network(event);
     }
 
-    /// A node goes down, and with it what it had not heard yet; answers that.
+    /// Takes a node down. Returns the inputs that it had not heard yet, which are lost.
     pub fn crash(&mut self, node: NodeId) -> VecDeque<(ActorId, Input)> {
         let brief = &mut self.brief[node.0 as usize];
         (brief.generation, brief.special) = (brief.generation + 1, true);
@@ -290,18 +291,18 @@ impl Nodes {
         mem::take(&mut node.waiting)
     }
 
-    /// A node comes back. From its first crash on its generation is looked at.
+    /// Brings a node back. Events check its generation from its first crash on.
     pub fn come_back(&mut self, node: NodeId) {
         self.state[node.0 as usize].down = false;
     }
 
-    /// A node stands still once more.
+    /// Adds a pause to a node.
     pub fn pause(&mut self, node: NodeId) {
         self.brief[node.0 as usize].special = true;
         self.state[node.0 as usize].pauses += 1;
     }
 
-    /// A node stands still once less; answers when to call it, if it goes on and something waits.
+    /// Ends a pause of a node. Returns the time at which to call the node, if it goes on and inputs wait.
     pub fn resume(&mut self, node: NodeId) -> Option<SimTime> {
         self.state[node.0 as usize].resume()
     }

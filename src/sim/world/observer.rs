@@ -1,4 +1,4 @@
-//! Observers of a run, and what they hear.
+//! Observers of a run, and the events that they receive.
 
 use super::{
     Item, Outlook, World,
@@ -25,7 +25,7 @@ pub trait Observer: Send {
     /// end of each `run_until`, the ractor stage after each event.
     fn rest(&mut self) {}
 
-    /// A scenario's run ends here, after its last event, with these transactions in a node's pool: of one node or several, live or down.
+    /// A scenario's run has ended, after its last event. `pending` are the transactions in the pool of at least one node, live or down.
     fn run_ended(&mut self, _pending: &BTreeSet<TransactionId>) {}
 
     /// The clock has moved over a time in which nothing happened, and stands here.
@@ -36,16 +36,17 @@ pub trait Observer: Send {
         false
     }
 
-    /// An actor hears something, or does something because of what it heard last. Told to those who want it.
+    /// An actor hears something, or does something because of what it heard last. Only observers that want acts receive it
+    /// ([`Observer::wants_acts`]).
     fn observe_act(&mut self, _now: SimTime, _actor: ActorId, _act: &Act<'_>) {}
 
-    /// Returns true if it wants [`Observer::observe_act`]. Acts are more than messages. Asked once.
+    /// Returns true if it wants [`Observer::observe_act`]. There are more acts than messages. Asked once.
     fn wants_acts(&self) -> bool {
         false
     }
 
-    /// The run stands between two instants, and its actors and all that is to come can be looked at. Told to those who want it,
-    /// at the end of each `run_until` in which a look is due.
+    /// The run is between two instants, and its actors and future events can be read. Only observers that want to look receive it
+    /// ([`Observer::looks`]), at the end of each `run_until` in which a look is due.
     fn look(&mut self, _outlook: &Outlook<'_>) {}
 
     /// Returns true if it wants [`Observer::look`], which takes a copy of every actor on the ractor stage. Asked once.
@@ -60,7 +61,7 @@ pub trait Observer: Send {
 pub enum Act<'a> {
     /// It hears something; its node's clock shows `local`.
     Hears { local: SimTime, what: Heard<'a> },
-    /// It sends a message, whatever becomes of that.
+    /// It sends a message, which may be lost.
     Sends { to: ActorId, message: &'a Message },
     /// It answers a client.
     Answers(&'a Submission),
@@ -85,7 +86,7 @@ pub enum Heard<'a> {
         on: bool,
         spare: Option<&'a PublicKey>,
     },
-    /// The memory of its coalition was written.
+    /// A member of its coalition has written the shared memory.
     Learns,
 }
 
@@ -106,14 +107,14 @@ pub enum NetworkEvent<'a> {
     NodeUp { node: NodeId },
     /// A node has come back without the transactions that waited in its pool.
     PoolLost { node: NodeId },
-    /// The run went back, or over, to another moment: a node that stood on `from` stands on `to` now, and these wait in its
-    /// pool, in the order of arrival; `None` where both block and pool are those of before. Told of every node.
+    /// The run went back, or over, to another moment: a node that stood on `from` stands on `to` now. `pending` are the transactions in its
+    /// pool, in the order of arrival, or `None` if block and pool are the same as before. Reported for every node.
     Moved {
         node: NodeId,
         from: &'a Arc<Link>,
         to: &'a Arc<Link>,
         pending: Option<&'a [Arc<SignedTransaction>]>,
-        /// The run begins there: what is between the two blocks has not happened in it.
+        /// The run begins there, so the blocks between the two have not happened in it.
         begins: bool,
     },
 }
@@ -136,7 +137,7 @@ impl DownCause {
 }
 
 impl World {
-    /// Tells that an actor hears what is due.
+    /// Reports that an actor hears the due event.
     pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime, due: &Popped) {
         let what = match self.queue.next(due) {
             Next::Wake { wake, .. } => Heard::Wake(wake),

@@ -1,7 +1,7 @@
 //! Delegates that a fault switches off, in the rounds of the fault or in all rounds.
 //!
-//! [`Offline::told`] says when they learn it: when the fault is planned, or when it begins. Delegates of a run that goes on hear it
-//! like any other stimulus. Delegates of a run that is about to start take it before their first input.
+//! [`Offline::told`] decides when they learn of it: when the fault is planned, or when it begins. Delegates of a running run receive it
+//! like any other stimulus. Delegates of a run that is about to start receive it before their first input.
 //!
 //! [`Offline::told`]: crate::sim::fault::Offline::told
 
@@ -23,8 +23,8 @@ impl World {
         Held::Nothing
     }
 
-    /// Tells the delegates of the plan's faults, before the first event. A world that is loaded has no actors yet: theirs
-    /// know it when they are loaded.
+    /// Tells the delegates of the plan's faults, before the first event. A world that is loaded has no actors yet. Its actors are loaded
+    /// with this knowledge.
     pub(super) fn switch_off_from_the_start(&mut self, actors: &mut [(ActorId, Hosted)]) {
         let mut effects = Vec::new();
         for index in 0..self.plan.faults.len() {
@@ -38,7 +38,7 @@ impl World {
         assert!(effects.is_empty(), "a delegate that learns the rounds in which it is off does nothing yet");
     }
 
-    /// The delegates that a fault switches off at this point, and the rounds, which are noted.
+    /// Records and returns the delegates that a fault switches off at this point, with the rounds.
     fn switched_off(&mut self, index: usize, at: Told) -> Vec<(NodeId, Spells)> {
         let FaultKind::Offline(offline) = &self.plan.faults[index].kind else { return Vec::new() };
         let (told, rounds) = offline.told();

@@ -1,4 +1,4 @@
-//! Everything that is to come for the actors of a run, seen between two instants.
+//! All future inputs of the actors of a run, as seen between two instants.
 
 use super::{Item, World, coming::Next};
 use crate::{
@@ -23,12 +23,12 @@ pub struct Outlook<'w> {
 /// Something that an actor will hear, if its node stays up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToCome {
-    /// The true instant at which it is due; `None` of what was due and waits until the node is free.
+    /// The true instant at which it is due. `None` if it was due and waits until the node is free.
     pub at: Option<SimTime>,
     pub what: Sort,
 }
 
-/// The sorts of inputs. A message from peer to peer is left out, for no actor may count on one.
+/// The sorts of inputs. Messages from peer to peer are left out, because no actor may rely on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Start,
@@ -100,7 +100,8 @@ impl<'w> Outlook<'w> {
         (0..self.world.plan.nodes.len() as u32).map(NodeId).filter(|node| self.world.nodes.is_up(*node))
     }
 
-    /// Returns true if the run has no faulty clock and no slow node, and can get none: what is due at an instant is heard then.
+    /// Returns true if the run has no faulty clock and no slow node, and can get none. Inputs are then heard at the instant at which they
+    /// are due.
     pub fn is_timely(&self) -> bool {
         self.world.ahead.is_timely
     }
@@ -110,7 +111,7 @@ impl<'w> Outlook<'w> {
         self.world.nodes.clock(node).local(self.world.now)
     }
 
-    /// The first true instant at which a node's clock shows this.
+    /// The first true instant at which a node's clock shows `local`.
     pub fn true_time(&self, node: NodeId, local: SimTime) -> SimTime {
         self.world.nodes.true_time(node, local)
     }
@@ -122,8 +123,8 @@ impl<'w> Outlook<'w> {
         self.to_come[first..].iter().take_while(move |(of, _)| *of == index).map(|(_, to_come)| *to_come)
     }
 
-    /// The nodes that are about to hear of a block, or where another node stands: such a message is under way to them, or they are
-    /// behind with their inputs.
+    /// The nodes that are about to hear of a block or of another node's tip: such a message is under way to them, or they are behind with
+    /// their inputs.
     pub fn about_to_hear(&self) -> BTreeSet<NodeId> {
         let tells = |message: &Message| {
             matches!(
@@ -163,8 +164,8 @@ impl<'w> Outlook<'w> {
         self.actor(node, Role::Delegate)?.release()
     }
 
-    /// The same without one of the things to come, by its place, and what that is; `None` beyond the last. For tests of what
-    /// notices that it is gone.
+    /// The outlook without the future input at index `place`, and the sort of that input. `None` beyond the last. For tests of checks that
+    /// notice its absence.
     pub fn without(&self, place: usize) -> Option<(Sort, Self)> {
         let (_, lost) = *self.to_come.get(place)?;
         let mut to_come = self.to_come.clone();
@@ -178,8 +179,8 @@ impl<'w> Outlook<'w> {
 }
 
 impl World {
-    /// Some observer wants to look at the run now, between two instants. Where a run goes on from slot to slot, they look at the
-    /// end of every fourth: a phase that nothing ends lasts.
+    /// Returns true if an observer wants to look at the run now, between two instants. At the ends of slots, observers look only at every
+    /// fourth one, because a lasting state is still there then.
     pub(in crate::sim) fn is_looked_at(&self) -> bool {
         let slots = self.plan.tree.slots();
         let slot = slots.slot(self.now.seconds());
@@ -187,7 +188,7 @@ impl World {
         self.onlookers && (!is_slots_end || slot.0.is_multiple_of(SLOTS_BETWEEN_LOOKS))
     }
 
-    /// Lets those observers look who want to.
+    /// Shows the run to the observers that want to look, if a look is due.
     pub(in crate::sim) fn show(&mut self, actors: &[Hosted]) {
         if !self.is_looked_at() {
             return;

@@ -1,10 +1,10 @@
 //! Records of events to come, each at a place of its own.
 
-/// Records without marks of which are in use, so that it is known where each lies without looking there.
+/// Records without in-use marks, so that the address of each follows from its place without a read.
 #[derive(Clone)]
 pub struct Places<T> {
     pub all: Vec<T>,
-    /// Places of those that are over.
+    /// The places of released records.
     free: Vec<u32>,
 }
 
@@ -25,7 +25,7 @@ impl<T> Places<T> {
         free
     }
 
-    /// The place is free from now on.
+    /// Releases a place, and returns the record that is still in it.
     pub fn release(&mut self, place: u32) -> &mut T {
         self.free.push(place);
         &mut self.all[place as usize]

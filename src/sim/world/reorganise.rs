@@ -1,6 +1,6 @@
-//! A reorganisation that is asked for: nodes leave the end of a chain for another branch, which their delegates sign.
+//! Requested reorganisations: nodes leave the end of a chain for another branch, which their delegates sign.
 //!
-//! 1. The branch begins at the block that many blocks below the observed node's tip.
+//! 1. The branch begins at the block `depth` blocks below the observed node's tip.
 //! 2. For each reverted block the owner of its slot, by the rounds of the new branch, forges another one: in that slot,
 //!    without transactions, if its node goes along (5) and no fault has switched it off. Other slots stay empty.
 //! 3. Each names the second after that of the block it replaces, so that none is the same. Nothing depends on which blocks
@@ -47,7 +47,7 @@ impl World {
     /// ([`World::reorganised`]).
     ///
     /// # Errors
-    /// It cannot be; nothing has changed then.
+    /// The reorganisation is impossible, and nothing has changed.
     pub(in crate::sim) fn reorganise(&mut self, asked: &Asked) -> Result<Reorganised, ReorgError> {
         let (from, common) = self.check_reorganisation(asked)?;
         let reverted = between(&from, &common);
@@ -85,7 +85,7 @@ impl World {
         })
     }
 
-    /// With what the observed node's pool has taken back.
+    /// Completes the result: transactions that the observed node's pool has not taken back become refused.
     pub(in crate::sim) fn reorganised(&mut self, mut what: Reorganised) -> Reorganised {
         let pending = self.pool_watch.take().map(|watch| watch.pending).unwrap_or_default();
         for (id, became) in &mut what.transactions {
@@ -96,14 +96,14 @@ impl World {
         what
     }
 
-    /// Something happened at a node whose pool may be watched.
+    /// Updates the watched pool by an event of its node.
     pub(super) fn watch_pool(&mut self, node: NodeId, event: &Event) {
         if let Some(watch) = self.pool_watch.as_mut().filter(|watch| watch.node == node) {
             watch.follow(event);
         }
     }
 
-    /// The tip and the block to go back to.
+    /// Checks the request. Returns the observed node's tip and the block to go back to.
     fn check_reorganisation(&self, asked: &Asked) -> Result<(Arc<Link>, Arc<Link>), ReorgError> {
         let (node, nodes) = (asked.node, self.plan.nodes.len());
         if node.0 as usize >= nodes {
@@ -117,7 +117,8 @@ impl World {
         }
         let from = self.nodes.tip(node).clone();
         let (found, limit) = (asked.depth, self.plan.tree.rules().node.rollback_max);
-        // Each leaves a chain shorter. Below the deepest rollback of the highest block there was, blocks may have settled.
+        // Each reorganisation makes a chain shorter. Blocks deeper than the largest rollback below the highest block so far may have
+        // settled.
         let (height, highest) = (from.height(), self.nodes.highest());
         let lowest = highest.0.saturating_sub(limit).max(Height::GENESIS.0);
         let deepest = height.0.saturating_sub(lowest);
@@ -181,7 +182,7 @@ impl World {
             reward: milestones.at(height).reward,
             transactions: Vec::new(),
         };
-        // Its forger did so at this height before, so it votes for nothing again.
+        // Its forger has already forged at this height, so the new block votes for nothing.
         let said = if self.plan.tree.rules().ledger.finality.asks_forgers() { old.header.height } else { Height(0) };
         Block::forge_after(draft, said, keys, milestones)
     }
@@ -193,7 +194,7 @@ fn between(tip: &Arc<Link>, common: &Link) -> Vec<Arc<Link>> {
     std::iter::successors(Some(tip.clone()), |link| link.parent()).take_while(above).collect()
 }
 
-/// Decides what becomes of each reverted transaction, in the order of the reverted chain.
+/// Decides the outcome of each reverted transaction, in the order of the reverted chain.
 fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(TransactionId, Became)>, ReorgError> {
     let blocks = reverted.iter().rev().map(|link| link.block());
     let ids: Vec<TransactionId> = blocks.flat_map(|block| block.transactions.iter().map(|one| one.id())).collect();

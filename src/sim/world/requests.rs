@@ -10,7 +10,7 @@ use crate::{
 const FROM_SOURCE: u64 = 1 << 63;
 
 impl World {
-    /// Hands transactions in at a node's API, now. The answer comes with [`World::take_answer`].
+    /// Submits transactions at a node's API now. The answer comes with [`World::take_answer`].
     pub(in crate::sim) fn submit(&mut self, node: NodeId, transactions: Transactions) -> RequestId {
         let request = RequestId(self.requests);
         self.requests += 1;
@@ -83,7 +83,7 @@ impl World {
     }
 }
 
-/// No transaction was looked at, for this reason.
+/// The answer that no transaction was checked, for the reason `why`.
 fn unavailable(transactions: &Transactions, why: &'static str) -> Submission {
     let errors = transactions.iter().map(|transaction| (transaction.id(), PoolError::Unavailable(why))).collect();
     Submission { errors, ..Submission::default() }

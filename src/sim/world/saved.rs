@@ -12,7 +12,7 @@ use crate::{
 use std::sync::Arc;
 
 impl Moment {
-    /// It as bytes, and the blocks of the tree that they name.
+    /// The moment as bytes, and the blocks of the tree that they name.
     pub fn to_bytes(&self) -> (Vec<u8>, Vec<Arc<Link>>) {
         let mut out = Saver::new(self.world.tree());
         self.save(&mut out);
@@ -38,12 +38,12 @@ impl Moment {
         actors.save(out);
     }
 
-    /// Reads one of a run that began with this plan, and into which these faults came, in this order.
+    /// Reads a moment of a run that began with `plan` and received the faults `added`, in this order.
     ///
     /// # Errors
     /// The bytes are none of such a moment.
     pub fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
-        // Behaviours are read by kinds that are there from the first look at their list on.
+        // Loading a behaviour needs its kind, and the first read of the list registers the kinds.
         strategy::kinds();
         let world = World::load(from, plan, added)?;
         let (tallies, actors) = (Vec::<Counts>::load(from)?, Vec::<Hosted>::load(from)?);
@@ -150,14 +150,15 @@ impl World {
         Ok(world)
     }
 
-    /// Faults that came in, and the clients that carry them out, are of the plan again.
+    /// Adds the faults that came in, and the clients that carry them out, to the plan again.
     fn add_again(&mut self, from: &Loader, added: &[AddedFault]) -> Result<(), LoadError> {
         if added.len() != self.added.len() || self.faults.states().len() != self.plan.faults.len() + added.len() {
             return Err(from.wrong("number of faults", self.added.len()));
         }
         for (AddedFault { fault, clients }, (id, best)) in added.iter().zip(self.added.clone()) {
             if let Some(make) = clients {
-                // Clients that have begun know all that they took from that block.
+                // Clients that have begun need that block no more, because their saved state has all that they took
+                // from it.
                 let has_begun = self.faults.states().get(id).is_none_or(|state| *state != State::Ahead);
                 let best = from.tree().link(&best).or_else(|| has_begun.then(|| from.tree().genesis().clone()));
                 let best = best.ok_or_else(|| from.wrong("fault whose clients can be made", id))?;

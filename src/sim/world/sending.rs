@@ -1,4 +1,4 @@
-//! From an actor into the network and the queue.
+//! The way of a message from an actor into the network and the queue.
 //!
 //! A post (a block or transactions that a peer passes on) has no answer here, because nothing follows from it. Something
 //! follows from its lack: the sender drops the peer, without an event. So the world cuts the connection of a post that is
@@ -16,7 +16,7 @@ pub(super) const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// The time that a post waits for a connection to a node that is down. Source: consensus.md 6.
 const CONNECTING_TIME: Duration = Duration::from_secs(2);
 
-/// Why a post comes to nothing.
+/// The reason why a post fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failed {
     /// The message is lost on its way, or the node stands still.
@@ -26,7 +26,7 @@ pub(super) enum Failed {
 }
 
 impl World {
-    /// The message is taken, unless others that are under way say the same.
+    /// Sends a message. Takes it, unless an equal one is under way.
     pub(super) fn send(&mut self, from: ActorId, to: ActorId, message: &mut Message) {
         if self.processors.is_some()
             && matches!(message, Message::Blocks { .. } | Message::Body { .. })
@@ -116,14 +116,14 @@ impl World {
         self.arrivals = arrivals;
     }
 
-    /// The time of a post is up that reached a node that stood still. If the node still does, no answer has been sent.
+    /// Cuts the connection of a post without an answer in time: the post reached a node that stood still, and the node still does.
     pub(super) fn look_for_answer(&mut self, from: ActorId, to: ActorId) {
         if !self.nodes.is_live(to.node) {
             self.connection_cut(self.now, from, to);
         }
     }
 
-    /// The sender of a post that comes to nothing loses its connection; other messages have questions of their own to fail.
+    /// Cuts the connection of the sender of a post that fails. Other messages are questions, which fail by themselves, or their answers.
     #[cold]
     pub(super) fn cut_off(&mut self, from: ActorId, to: ActorId, message: &Message, why: Failed) {
         let is_post = matches!(message, Message::Block(_) | Message::Transactions(_));

@@ -33,7 +33,7 @@ const ACCOUNT: &[Member<NewAccount>] = &[
     Member::new("balance", shape::AMOUNT, |(_, balance), _| (*balance).into()),
 ];
 
-/// Payments or accounts of one request.
+/// The largest number of payments or accounts in one request.
 const AT_ONCE: u32 = 1_000;
 
 /// `POST /lab/faucet {"recipient":..,"amount":..}`, or a list of such objects.
@@ -93,10 +93,10 @@ fn read_payment(one: &Value, at: &str, byte: u8) -> Result<Payment, ApiError> {
     Ok(Payment { amount: read_amount(&members["amount"], &format!("{at}amount"))?, recipient })
 }
 
-/// An address of the network that is asked.
+/// Reads an address of this network.
 ///
 /// # Errors
-/// It is none.
+/// The value is not an address of this network.
 pub fn read_recipient(value: &Value, key: &str, call: &Call<'_>) -> Result<Address, ApiError> {
     read_address(value, key, network_byte(call))
 }
@@ -121,7 +121,7 @@ fn read_accounts(body: &Value) -> Result<(u32, Arktoshi), ApiError> {
     Ok((count, read_amount(&members["balance"], "balance")?))
 }
 
-/// An object of these members, all of them and no other.
+/// Reads an object that has exactly these members.
 fn members<'b>(value: &'b Value, at: &str, names: [&str; 2]) -> Result<&'b Map<String, Value>, ApiError> {
     let fits =
         |members: &&Map<String, Value>| members.len() == 2 && names.iter().all(|name| members.contains_key(*name));

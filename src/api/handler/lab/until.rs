@@ -11,20 +11,20 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 
-/// The request.
+/// The requested advance.
 #[derive(Debug, PartialEq)]
 pub struct Wanted {
-    /// Played at most.
+    /// The largest number of slots to play.
     pub slots: u32,
     pub until: Option<Until>,
 }
 
-/// Slots that are played at most where no limit is given.
+/// The largest number of slots to play if the body has no `limit`.
 const LIMIT: u32 = 10_000;
 /// The events that an advance can wait for.
 const NAMES: [&str; 5] = ["height", "time", "round", "transaction", "event"];
 
-/// Reads the body; heights, rounds and transactions are those of a node's chain.
+/// Reads the body. Heights, rounds and transactions refer to the chain of `node`.
 pub fn read(body: &Value, node: NodeId) -> Result<Wanted, ApiError> {
     let members = body.as_object().ok_or_else(|| wrong(None, body))?;
     if !members.contains_key("until") {

@@ -1,11 +1,11 @@
-//! The resources that this process takes of the machine, by `/proc`. Source: proc(5).
+//! The resources that this process uses, read from `/proc`. Source: proc(5).
 
 use std::fs;
 
-/// The ticks a second in which the kernel reports times to programs, whatever its own are.
+/// The ticks per second in which the kernel reports times to programs (`USER_HZ`). The kernel's own timer may differ.
 const TICKS: f64 = 100.0;
 
-/// The resources that the process takes; `None` where the system does not tell.
+/// The resources that the process uses. A figure is `None` if the system does not report it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Process {
     /// Processor time of all its threads [s].
@@ -37,7 +37,8 @@ impl Process {
     }
 }
 
-/// The sum of members 14 and 15; the second is a name in parentheses that may hold anything.
+/// The processor time in `stat` [s]: members 14 and 15. Member 2 is a name in parentheses that may contain any
+/// character.
 fn cpu(stat: &str) -> Option<f64> {
     let (_, members) = stat.rsplit_once(')')?;
     let mut members = members.split_whitespace().skip(11);

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Only the rows of the page are made, and only the rows up to its end are kept. A search that one index answers visits no row: the
-//! index's length is the total. All others are visited newest first.
+//! index's length is the total. All other searches visit their candidates newest first.
 
 use crate::{
     api::{
@@ -44,7 +44,7 @@ pub struct Scope {
 pub struct Search<'s> {
     call: &'s Call<'s>,
     scope: Scope,
-    /// Both of them must be the sender: what the path says and what the query says.
+    /// The keys that the path and the query name. Every one of them must be the sender.
     senders: Vec<PublicKey>,
     recipient: Option<Address>,
     /// One of them must be its sender or its stored recipient.
@@ -53,7 +53,7 @@ pub struct Search<'s> {
     owner: Option<Address>,
     /// The types of transactions that can match.
     kinds: Kinds,
-    /// The numbers that can match.
+    /// The ranges that the numbers of a transaction must lie in.
     numbers: Vec<Numbers>,
 }
 
@@ -68,10 +68,10 @@ struct Numbers {
     to: u64,
 }
 
-/// Rows of each of several lists that are read at a time.
+/// The number of rows that a merge reads from each of its lists at a time.
 const READ_AT_ONCE: u64 = 256;
 
-/// Transactions among which all that are searched for are.
+/// A superset of the matching transactions.
 enum Candidates<'s> {
     All,
     Of(Listed<'s>),
@@ -93,7 +93,7 @@ impl Kinds {
         self.0 & 1 << kind as u32 != 0
     }
 
-    /// The only one, if it is one.
+    /// The only type of the set. `None` if it has none or several.
     fn single(self) -> Option<Kind> {
         let mut kinds = Kind::ALL.into_iter().filter(|kind| self.contains(*kind));
         kinds.next().filter(|_| kinds.next().is_none())
@@ -104,7 +104,7 @@ impl Numbers {
     /// Reads a parameter: one number, or a range of them. `None` if it narrows nothing.
     fn asked(of: fn(&Facts) -> u64, given: &Given) -> Option<Self> {
         let (from, to) = given.ends()?;
-        // Below 0 is nothing: then the range is empty.
+        // No number is below 0, so an end below 0 makes the range empty.
         let to = to.map_or((0, u64::MAX), |to| u64::try_from(to).map_or((1, 0), |to| (0, to)));
         let from = from.map_or(0, |from| u64::try_from(from).unwrap_or(0)).max(to.0);
         Some(Self { of, from, to: to.1 })
@@ -147,7 +147,7 @@ impl<'s> Search<'s> {
             senders.push(call.frame().find_wallet(address)?.public_key?);
         }
         senders.dedup();
-        // A well-formed address without an owner: the wallet of no transaction.
+        // A text that is no address becomes the zero address, which no transaction has.
         let address = |text: &str| text.parse().unwrap_or(Address::from_bytes([0; 21]));
         let recipient = parameters.text("recipientId").map(address).or(scope.recipient);
         let addresses = parameters.texts("addresses").unwrap_or_default().iter().map(|text| address(text)).collect();
@@ -172,7 +172,7 @@ impl<'s> Search<'s> {
         Some(Self { call, scope, senders, recipient, addresses, owner, kinds, numbers })
     }
 
-    /// The page asked for.
+    /// Runs the search and returns the requested page.
     pub fn run(&self) -> Listing<TransactionRow> {
         let (page, candidates) = (self.call.page(), self.candidates());
         let by_chain = self.is_in_chain_order();
@@ -235,7 +235,7 @@ impl<'s> Search<'s> {
         self.kinds.single().map_or(Candidates::All, |kind| Candidates::OfKind(chain.listed(List::Of(kind))))
     }
 
-    /// True if the candidates are what is searched for.
+    /// True if the candidates are exactly the matches, so that no row needs a visit.
     fn is_answered_by(&self, candidates: &Candidates<'_>) -> bool {
         let is_of_kind = match candidates {
             Candidates::OfKind(_) => true,
@@ -245,7 +245,7 @@ impl<'s> Search<'s> {
         is_of_kind && self.numbers.is_empty() && !self.has_more_than(candidates)
     }
 
-    /// True if something is asked for that neither the candidates nor numbers and types tell.
+    /// True if a filter remains that neither the candidates nor numbers and types decide.
     fn has_more_than(&self, candidates: &Candidates<'_>) -> bool {
         let told = match candidates {
             Candidates::Of(_) => 1,
@@ -260,12 +260,12 @@ impl<'s> Search<'s> {
         parties > told || self.call.parameters.iter().any(|(name, _)| is_text(name))
     }
 
-    /// True if the type and numbers of a transaction are among those that are searched for.
+    /// True if a transaction passes the filters of type and numbers.
     fn may_match(&self, facts: &Facts) -> bool {
         self.kinds.contains(facts.kind) && self.numbers.iter().all(|numbers| numbers.holds(facts))
     }
 
-    /// Visits the candidates that are searched for, newest first.
+    /// Visits the candidates that match, newest first.
     fn each_found(&self, candidates: &Candidates<'_>, mut visit: impl FnMut(&Seen<'_>)) {
         let chain = self.call.head.chain();
         let must_look = self.has_more_than(candidates) || self.scope.block.is_some();
@@ -293,7 +293,7 @@ impl<'s> Search<'s> {
                 }
                 None => {
                     let facts = block.contents().facts.iter();
-                    // Where several are looked at, the block is read once.
+                    // If several of its transactions need a look, the block is read once as a whole.
                     let whole = match must_look && facts.filter(|facts| self.may_match(facts)).nth(1).is_some() {
                         true => block.entry(chain),
                         false => None,
@@ -307,7 +307,7 @@ impl<'s> Search<'s> {
         });
     }
 
-    /// The page of those that are found, in the order of the chain, newest first.
+    /// The page of the matches in the order of the chain, newest first.
     fn in_chain_order(&self, candidates: &Candidates<'_>, page: Page) -> Listing<TransactionRow> {
         let (mut total, mut spots) = (0, Vec::new());
         self.each_found(candidates, |seen| {
@@ -319,13 +319,14 @@ impl<'s> Search<'s> {
         self.listing(spots, total)
     }
 
-    /// The turn of a transaction among its equals: the last in its block is first, but in the list of one block the first is.
+    /// The sort key among equal rows: the position in the block, then the height, both descending. In the list of one block both
+    /// ascend.
     fn turn(&self, spot: Spot) -> u64 {
         let turn = u64::from(spot.index) << 32 | u64::from(spot.height.0);
         if self.scope.block.is_some() { turn } else { !turn }
     }
 
-    /// The page in the order of a number, without ordering all others.
+    /// The page in the order of a number. Sorts only the rows up to its end.
     fn order_by_number(
         &self,
         candidates: &Candidates<'_>,
@@ -335,7 +336,7 @@ impl<'s> Search<'s> {
     ) -> Listing<TransactionRow> {
         let mut least = Least::new(page.end());
         self.each_found(candidates, |seen| {
-            // Descending by a number is ascending by what is left above it.
+            // The complement of a number reverses the order.
             let number = if descending { !of(seen.facts) } else { of(seen.facts) };
             least.push((number, self.turn(seen.spot), seen.spot));
         });
@@ -361,7 +362,7 @@ impl<'s> Search<'s> {
         self.each_found(candidates, |seen| {
             total += 1;
             rows.extend(seen.place(chain).map(TransactionRow::confirmed));
-            // Now and then what lies behind the page is let go.
+            // Drops the rows behind the page each time the buffer is full.
             if rows.len() == least::room(keep) {
                 cut(&mut rows);
             }
@@ -386,7 +387,8 @@ impl<'s> Search<'s> {
             && select::matches(transaction::MEMBERS, &self.call.parameters, row, &self.call.frame())
     }
 
-    /// Beside a recipient only the sender can still be one of them, beside a sender only the recipient.
+    /// True if the row passes the filter `addresses`. With a recipient filter only the sender counts, with a sender filter only the
+    /// stored recipient.
     fn is_of_addresses(&self, row: &TransactionRow) -> bool {
         let is_sender = || self.addresses.contains(&row.transaction.sender_address());
         let is_recipient = || row.stored_recipient().is_some_and(|address| self.addresses.contains(&address));
@@ -427,7 +429,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Visits each once, newest first.
+    /// Visits each candidate once, newest first. Visits nothing of `All`, whose blocks the caller walks.
     fn down(&self, chain: &Chain, mut visit: impl FnMut(&Seen<'_>)) {
         let mut at = |spot: Spot| chain.look_at(spot.height, |block| visit(&block.seen(spot.index as usize)));
         match self {
@@ -446,9 +448,10 @@ impl Candidates<'_> {
     }
 }
 
-/// The places in any of several lists, each once, newest first.
+/// A merge of several lists: each spot once, newest first.
 struct Merged<'l> {
-    /// Each with the position above which all has been read, and what has been read, the newest last.
+    /// Each list with the position above which all has been read, and with the spots that were read and not yet returned, the
+    /// newest last.
     lists: Vec<(&'l Listed<'l>, u64, Vec<Spot>)>,
 }
 

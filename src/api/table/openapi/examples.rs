@@ -1,10 +1,11 @@
-//! Examples of requests and answers: what a live node answered. `tests/runs/examples.rs` asks one again, and writes them anew.
+//! Examples of requests, with the answers of a live node. `tests/runs/examples.rs` sends the requests again, and can rewrite
+//! the file.
 
 use crate::api::table::dialect::Dialect;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// By dialect, then by method and path: the target that was asked for, the body that was sent, and the answer.
+/// The requested target, the sent body and the answer of each example, by dialect and then by method and path.
 static ALL: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("examples.json")).expect("a test holds the file against answers")
 });
@@ -21,7 +22,7 @@ pub fn of(dialect: Dialect, method: &str, path: &str) -> Option<Example> {
     Some(Example { path: path.to_owned(), recorded })
 }
 
-/// The answer about something that is not there.
+/// The answer about a missing resource.
 pub fn missing(dialect: Dialect) -> Option<&'static Value> {
     ALL[&*dialect.to_string()].get("missing")?.get("answer")
 }
@@ -32,7 +33,7 @@ pub fn invalid(dialect: Dialect) -> Option<&'static Value> {
 }
 
 impl Example {
-    /// Adds it to the description of its operation.
+    /// Adds the example to the description of its operation.
     pub fn put_into(&self, operation: &mut Value) {
         let target = self.recorded["target"].as_str().unwrap_or_default();
         let segments = self.path.split('/').zip(target.split('?').next().unwrap_or_default().split('/'));

@@ -22,7 +22,7 @@ pub enum Given {
 }
 
 impl Given {
-    /// The ends of a range, which one number is, too.
+    /// The ends of a range. A single number is a range with two equal ends.
     pub fn ends(&self) -> Option<(Option<i64>, Option<i64>)> {
         match self {
             Self::Integer(number) => Some((Some(*number), Some(*number))),

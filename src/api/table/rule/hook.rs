@@ -15,13 +15,13 @@ use serde_json::Value;
 /// An absolute URI of any scheme.
 pub fn uri(name: &str, value: &Value) -> Result<Given, String> {
     let text = text(name, value, ANY_TEXT_CHECKS)?;
-    // An authority without a host is none.
+    // An authority must have a host.
     let is_uri =
         Uri::parse(text.as_str()).is_ok_and(|uri| uri.authority().is_none_or(|authority| !authority.host().is_empty()));
     if is_uri { Ok(Given::Text(text)) } else { Err(format!("\"{name}\" must be a valid uri")) }
 }
 
-/// The name of an event, or a list of different ones in the dialect that has it.
+/// The name of an event. `documented` also takes a list of different names.
 pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
     let one = |name: &str, value: &Value| text(name, value, ANY_TEXT_CHECKS).map(Given::Text);
     match (value, dialect) {
@@ -30,7 +30,8 @@ pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<Given, Stri
     }
 }
 
-/// A list of conditions, perhaps none. As in the reference, the JSON text of a list is one, too.
+/// A list of conditions, which may be empty. As in the reference, a string that contains the JSON of a list counts as
+/// the list.
 pub fn conditions(name: &str, value: &Value) -> Result<Given, String> {
     let read = value.as_str().and_then(|text| serde_json::from_str(text).ok());
     let value = read.as_ref().unwrap_or(value);

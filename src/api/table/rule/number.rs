@@ -82,13 +82,13 @@ fn from_text(text: &str) -> Number {
     }
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => from_float(number),
-        // Written as a number, but beyond all.
+        // The text is a number, but beyond every bound.
         _ => Number::Whole(i128::MAX),
     }
 }
 
 /// True if the text of a number without an exponent begins with a zero that the reference loses when it writes the number
-/// again, by which it tells what is safe: `-0`, `00`, `00.5`. Source: api.md 1.3.
+/// again: `-0`, `00`, `00.5`. The reference compares the two texts to decide if a number is safe. Source: api.md 1.3.
 fn is_odd_zero(text: &str) -> bool {
     let text = text.strip_prefix('+').unwrap_or(text);
     let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -102,7 +102,7 @@ fn from_float(number: f64) -> Number {
     match number {
         _ if !number.is_finite() => Number::Not,
         _ if number.fract() != 0.0 => Number::Fraction,
-        // Saturates, and is then out of bounds.
+        // The conversion saturates, and the result is then out of bounds.
         _ => Number::Whole((number as i128).clamp(i128::MIN + 1, i128::MAX)),
     }
 }

@@ -72,7 +72,7 @@ pub fn several(
             Given::Text(text) if !texts.contains(&text) => texts.push(text),
             _ => return Err(format!("\"{name}\" position {index} contains a duplicate value")),
         }
-        // More are refused below; they need not be held against each other first.
+        // A longer list is refused below, so its other items need no comparison.
         if index > most {
             break;
         }

@@ -3,7 +3,7 @@
 use super::given::Given;
 use serde_json::Value;
 
-/// The checks of a text that may be anything but absent.
+/// The checks of a text that may be any but the empty one.
 pub const ANY_TEXT_CHECKS: &[Check] = &[];
 
 /// One check of a text, in the order of a list.
@@ -53,12 +53,12 @@ pub fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, St
             Err(reason) => reasons.push(reason),
         }
     }
-    // A reason that all of them give is repeated, as in the reference.
+    // A reason that several lists give is repeated, as in the reference.
     Err(reasons.join(", "))
 }
 
 impl Check {
-    /// The reason why a text fails that is not empty.
+    /// The reason why a text that is not empty fails.
     fn refusal(self, text: &str) -> Option<String> {
         let length = text.encode_utf16().count();
         let all = |allowed: fn(u8) -> bool| text.bytes().all(allowed);

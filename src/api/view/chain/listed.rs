@@ -18,7 +18,7 @@ use std::{
 pub struct Listed<'c> {
     chain: &'c Chain,
     list: List,
-    /// Rows that are not in memory.
+    /// The number of rows that are not in memory.
     older: u64,
     recent: Recent<'c>,
 }
@@ -63,7 +63,7 @@ impl Listed<'_> {
         self.len() == 0
     }
 
-    /// The places at a range of positions, the last of them first.
+    /// The spots at a range of positions, the last first.
     pub fn spots_down(&self, positions: Range<u64>) -> Vec<Spot> {
         let mut spots = Vec::with_capacity((positions.end - positions.start) as usize);
         let first_recent = self.older.max(positions.start);
@@ -98,7 +98,7 @@ impl Listed<'_> {
         self.older_down(self.older, &mut |row| visit(row.spot.height));
     }
 
-    /// Visits the fees that were paid and where, newest first.
+    /// Visits the paid fees with their spots, newest first.
     pub fn fees_down(&self, mut visit: impl FnMut(Spot, u64) -> ControlFlow<()>) {
         if let Recent::WithFees(spots) = self.recent
             && spots.iter().rev().try_for_each(|(spot, fee)| visit(*spot, *fee)).is_break()
@@ -110,7 +110,7 @@ impl Listed<'_> {
 
     /// Visits the transactions, newest first.
     pub fn down(&self, mut visit: impl FnMut(&Seen<'_>) -> ControlFlow<()>) {
-        // Neighbours are often of one block.
+        // Consecutive rows are often from one block.
         let mut last: Option<&Arc<Entry>> = None;
         let mut recent = |spot: Spot| {
             if last.is_none_or(|entry| entry.height() != spot.height) {

@@ -1,5 +1,5 @@
-//! Keys and values of a shelf as bytes. Numbers in keys stand with their greatest byte first, so that keys are in their order; in
-//! values they are of variable length, seven bits a byte, the least first.
+//! Keys and values of a shelf as bytes. Numbers in keys are big-endian, so that keys sort by number. Numbers in values have a
+//! variable length: seven bits a byte, the least significant first.
 
 use super::super::{
     entry::{Contents, Facts, Spot, Totals},
@@ -7,7 +7,7 @@ use super::super::{
 };
 use crate::protocol::{Arktoshi, BlockId, Height, Timestamp, TransactionId, transaction::Kind};
 
-/// Another one is made anew.
+/// The version of the encoding. A shelf of another version is rebuilt.
 pub const VERSION: u64 = 1;
 
 /// The key of the mark.
@@ -15,14 +15,14 @@ pub const MARK: &[u8] = b"m";
 /// The first byte of the keys of batches.
 pub const BATCH: u8 = b'c';
 
-/// Up to where a shelf has all.
+/// The version of a shelf and the height up to which it is complete.
 #[derive(Clone, Copy)]
 pub struct Mark {
     pub version: u64,
     pub top: Height,
 }
 
-/// The number of rows of lists: a wallet's three, or one list alone.
+/// The numbers of rows of a wallet's three lists, or of one other list.
 #[derive(Clone, Copy, Default)]
 pub struct Counts([u64; 3]);
 
@@ -58,7 +58,7 @@ impl Counts {
         self.0[column(list)]
     }
 
-    /// The count of a list, which is greater by one from now on.
+    /// Increments the count of a list. Returns the count before.
     pub fn count_up(&mut self, list: &List) -> u64 {
         let count = &mut self.0[column(list)];
         *count += 1;
@@ -74,7 +74,7 @@ fn column(list: &List) -> usize {
     }
 }
 
-/// The first byte of the keys of a list's rows, and the rest of what they have in common.
+/// The common beginning of the keys of a list's rows: the first byte, and the rest.
 fn name(list: &List) -> (u8, &[u8]) {
     match list {
         List::Sent(address) => (b's', address.as_bytes()),
@@ -95,7 +95,7 @@ const KIND_NUMBERS: [u8; Kind::ALL.len()] = {
     numbers
 };
 
-/// The bytes that tell a block from others at its height.
+/// The bytes that distinguish a block from others at its height.
 pub fn id_mark(id: &BlockId) -> [u8; 8] {
     match id {
         BlockId::Numeric(number) => number.to_be_bytes(),
@@ -117,7 +117,7 @@ pub fn row_key(list: &List, position: u64) -> Vec<u8> {
     key(first, of, u32::try_from(position).unwrap_or(u32::MAX))
 }
 
-/// The lists of a wallet are counted together.
+/// The key of a list's count. The three lists of a wallet share one.
 pub fn count_key(list: &List) -> Vec<u8> {
     let (first, of) = name(list);
     let kind = if matches!(first, b's' | b'r') { b'a' } else { first };
@@ -136,7 +136,7 @@ fn key(first: u8, of: &[u8], number: u32) -> Vec<u8> {
     key
 }
 
-/// A height as keys have it.
+/// Reads a height in the encoding of keys.
 pub fn height(bytes: &[u8]) -> Option<Height> {
     Some(Height(u32::from_be_bytes(bytes.try_into().ok()?)))
 }
@@ -273,7 +273,7 @@ impl Reader<'_> {
         self.number()?.try_into().ok()
     }
 
-    /// The number of things that follow, each of a byte at least.
+    /// The number of following items. `None` if it exceeds the number of bytes, since an item has at least one.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.0.len()).then_some(count)

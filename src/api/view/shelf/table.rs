@@ -1,6 +1,6 @@
-//! An ordered table of bytes in a folder: the store behind a shelf, and the only place that knows which one it is.
+//! An ordered table of bytes in a folder: the store behind a shelf. Only this module knows the store's crate.
 //!
-//! The store answers much of the damage with an error, and some with a panic. Here both are errors.
+//! The store reports most damage by an error and some by a panic. This module turns both into errors.
 
 use crate::ledger::settled::SettledError;
 use fjall::{
@@ -16,13 +16,13 @@ use std::{
     sync::Once,
 };
 
-/// Bytes of what was read that are kept at hand.
+/// The size of the read cache [bytes].
 const CACHE_BYTES: u64 = 6 << 20;
-/// Bytes that are written at a time.
+/// The size of written rows in memory at which the store flushes them [bytes].
 const MEMTABLE_BYTES: u64 = 4 << 20;
-/// The least that the store takes for its journal on disk.
+/// The largest size of the journal on disk [bytes]. The store accepts no less.
 const JOURNAL_BYTES: u64 = 64 << 20;
-/// Files that are open at a time.
+/// The largest number of open files.
 const FILES: usize = 64;
 
 /// Keys and values that are written together.
@@ -38,7 +38,7 @@ pub struct Table {
     database: Database,
 }
 
-/// Takes a table away.
+/// Removes a table.
 pub fn remove(folder: &Path) -> Result<(), SettledError> {
     match fs::remove_dir_all(folder) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -57,7 +57,7 @@ impl Table {
             .max_cached_files(Some(FILES))
             .worker_threads(1);
         let database = sheltered(folder, || builder.open())?;
-        // Nearly every key that is asked for is there. Indexes that stay in memory would grow with the chain.
+        // Nearly every lookup finds its key. Indexes that stay in memory would grow with the chain.
         let options = || {
             KeyspaceCreateOptions::default()
                 .max_memtable_size(MEMTABLE_BYTES)
@@ -100,31 +100,31 @@ impl Table {
         sheltered(&self.folder, || all.commit())
     }
 
-    /// Empties it.
+    /// Empties the table.
     pub fn clear(&self) -> Result<(), SettledError> {
         sheltered(&self.folder, || self.rows.clear())
     }
 
-    /// Puts what was written into the table's own files.
+    /// Flushes written rows from memory into the table's files.
     pub fn flush(&self) -> Result<(), SettledError> {
         sheltered(&self.folder, || self.rows.rotate_memtable_and_wait())
     }
 
-    /// The error about something that does not belong there.
+    /// The error about invalid content.
     pub fn wrong(&self, why: String) -> SettledError {
         SettledError { file: self.folder.clone(), source: io::Error::new(io::ErrorKind::InvalidData, why) }
     }
 
-    /// Something is missing, or cannot be what was written.
+    /// The error about content that is missing or cannot be what was written.
     pub fn damaged(&self, what: &str) -> SettledError {
         self.wrong(format!("{what} is damaged; remove the folder, and the next start makes it anew"))
     }
 }
 
-/// Calls the store. A panic of it is damage as well.
+/// Calls the store. Reports a panic of the store as damage.
 fn sheltered<T>(folder: &Path, act: impl FnOnce() -> fjall::Result<T>) -> Result<T, SettledError> {
     static HUSHED: Once = Once::new();
-    // Its message would say where in the store, and the error says in which folder.
+    // The panic's message would name a place in the store's code. The error names the folder instead.
     HUSHED.call_once(|| {
         let tell = panic::take_hook();
         panic::set_hook(Box::new(move |info| {

@@ -9,7 +9,7 @@ use super::{
 use crate::{actors::Event, check::story::event_in_words, ledger::BlockRejected, protocol::TransactionId};
 
 impl Teller<'_> {
-    /// Tells an event, or lets it join a row that says the same.
+    /// Adds a row for an event, or merges the event into an equal row.
     pub(super) fn event(&mut self, step: &RecordedStep, event: &Event, changed: Option<Change>, found: Vec<Number>) {
         let (node, at) = (step.actor.node, step.at);
         let words = || event_in_words(event, &self.record.tree);

@@ -17,7 +17,7 @@ use std::{
 
 /// Letters for rival blocks, in the order in which they were forged.
 pub(super) const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwyz";
-/// The number of transactions up to which a run tells all of them.
+/// The largest number of transactions for which the events of all are shown.
 const FEW: usize = 12;
 
 /// Facts about the whole run, gathered before rows are made.
@@ -26,7 +26,8 @@ pub(super) struct Ground {
     pub(super) end: SimTime,
     /// The node that the failure concerns, if it is one.
     pub(super) node: Option<NodeId>,
-    /// Blocks that nodes took, as others took another one on the same parent, each with its letter.
+    /// The blocks that nodes applied while others applied another block on the same parent, each with its
+    /// letter.
     pub(super) rivals: BTreeMap<BlockId, char>,
     /// The rivals that still part the nodes when the failure shows.
     pub(super) parting: BTreeSet<BlockId>,

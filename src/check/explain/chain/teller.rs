@@ -1,4 +1,4 @@
-//! Makes rows of steps, one after the other, and follows where each node stands.
+//! Turns steps into rows, one after the other, and follows the tip of each node.
 
 use super::{
     super::{
@@ -22,7 +22,8 @@ use std::{
     time::Duration,
 };
 
-/// Nodes that do the same within a slot share a row. This is the time for their counts while no node moves.
+/// Nodes with equal deeds within a slot share a row. This longer time applies to counts of peers while no tip
+/// moves.
 const TOGETHER_WHILE_ALL_STAND: Duration = Duration::from_secs(600);
 
 /// Makes rows of steps, one after the other.
@@ -59,7 +60,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Returns the longest time between two deeds of different nodes that one row tells.
+    /// Returns the longest time between two deeds of different nodes that share a row.
     fn together(&self, first: &Row, next: &Row) -> Duration {
         let counts = matches!(next.kind, "health.checked" | "forger.suspended");
         if counts && first.stands == next.stands { TOGETHER_WHILE_ALL_STAND } else { self.slot() }
@@ -90,7 +91,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Adds a row, or lets it join one that says the same.
+    /// Adds a row, or merges it into an equal one.
     pub(super) fn tell(&mut self, mut row: Row, key: Option<String>) {
         row.stands = self.stands();
         let key = key.map(|key| (row.kind, key));

@@ -6,7 +6,7 @@ use crate::protocol::{
 };
 use serde_json::{Map, Value};
 
-/// An object and where it is.
+/// A JSON object whose members are read.
 #[derive(Clone, Copy)]
 pub struct Members<'a> {
     object: &'a Map<String, Value>,
@@ -163,7 +163,7 @@ pub fn checked(asset: Members<'_>, path: &str, key: &str, rule: TextRule) -> Res
     Ok(Some(text.to_owned()))
 }
 
-/// The reference's rule for these forgets to ask for a text, so null is as good as nothing there.
+/// An optional URI. The reference's rule does not require a text, so null counts as missing.
 pub fn optional_uri(asset: Members<'_>, path: &str, key: &str, lax: bool) -> Result<Option<String>, SchemaError> {
     match asset.get(key) {
         Some(Value::Null) => Ok(None),

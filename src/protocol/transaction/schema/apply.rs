@@ -1,4 +1,4 @@
-//! The rules applied to a typed transaction, and those that need more than one member.
+//! Applying the rules to a typed transaction, and rules over several members.
 
 use super::{Rule, SchemaError, text};
 use crate::protocol::transaction::{Asset, Kind, Transaction, TransactionContext, TransactionId};
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 /// Passed, or the member at fault.
 pub type Checked = Result<(), SchemaError>;
 
-/// Every rule that a value can still break, in the reference's order of evaluation.
+/// Checks every rule that a decoded value can still break, in the reference's order of evaluation.
 pub fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> Checked {
     let kind = transaction.kind();
     let genesis = || context.genesis_ids.contains(&id);
@@ -50,7 +50,7 @@ pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Ch
     Err(SchemaError::new("amount", format!("\"{found}\""), Rule::Amount { min, max }))
 }
 
-/// Core types cost something, claims and refunds nothing, those of group 2 whatever a pool asks.
+/// Core types have a fee, claims and refunds have none, and types of group 2 have any that a pool accepts.
 pub fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Checked {
     let (min, max) = match (kind, kind.numbers().0) {
         (Kind::HtlcClaim | Kind::HtlcRefund, _) => (0, 0),
@@ -75,7 +75,7 @@ fn signatures(transaction: &Transaction) -> Checked {
     }
 }
 
-/// Repetition among `signatures` as JSON has them: the whole text counts, not the index alone.
+/// Checks for repetition among `signatures` in JSON. It compares whole texts, not only the indexes.
 pub fn indexed_signatures(texts: &[&str]) -> Checked {
     unique("signatures", texts)
 }
@@ -111,7 +111,7 @@ pub fn payments(found: usize, limit: usize) -> Checked {
     Err(SchemaError::new("asset.payments", format!("{found} payments"), Rule::PaymentLimit(limit)))
 }
 
-/// Addresses of some other networks are shorter or longer in base58 than the schema wants.
+/// Checks the length of a recipient's address: those of some other networks are shorter or longer in base58 than the schema allows.
 pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checked {
     if recipient.network_byte() == context.network {
         return Ok(());
@@ -119,12 +119,12 @@ pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checke
     text::base58("recipientId", &recipient.to_string(), 34, 34)
 }
 
-/// Fails if none of some members is there.
+/// Fails if none of these members is present.
 pub fn at_least_one(path: &str, any: bool, members: &'static str) -> Checked {
     if any { Ok(()) } else { Err(SchemaError::new(path, "none", Rule::AnyOf(members))) }
 }
 
-/// The order in which JavaScript keeps an object's members: whole numbers ascending, then the rest as written.
+/// Sorts ports in the order in which JavaScript keeps an object's members: whole numbers ascending, then the rest as written.
 pub fn order_as_javascript(ports: &mut IndexMap<String, u16>) {
     let number = |name: &String| name.parse::<u32>().ok().filter(|n| *n != u32::MAX && n.to_string() == *name);
     ports.sort_by(|one, _, other, _| match (number(one), number(other)) {

@@ -6,11 +6,11 @@ use crate::protocol::keys::shorten;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("transaction member `{path}` is {found}, allowed is {rule}")]
 pub struct SchemaError {
-    /// From the transaction, for instance `asset.votes[0]`.
+    /// The path from the transaction, for instance `asset.votes[0]`.
     pub path: String,
     /// The value found, shortened; `missing` if there is none.
     pub found: String,
-    /// The characters of a text found, or the members of a list.
+    /// The number of characters of a text found, or of members of a list.
     length: usize,
     pub rule: Rule,
 }
@@ -79,7 +79,7 @@ impl SchemaError {
         Self { length, ..Self::new(path, format!("{length} items"), rule) }
     }
 
-    /// About as the reference's validator says it. Its long lists of tried alternatives are not reproduced.
+    /// Approximately the message of the reference's validator. Its long lists of tried alternatives are not reproduced.
     pub fn reference_text(&self) -> String {
         let path = &self.path;
         // The path writes a member whose name is no identifier in brackets.

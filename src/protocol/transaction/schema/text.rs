@@ -1,4 +1,4 @@
-//! Rules for texts. The patterns are few and simple, so they are walked by hand instead of by a regex engine.
+//! Rules for texts. The patterns are few and simple, so they are matched by hand instead of by a regex engine.
 
 use super::{Rule, SchemaError};
 use crate::protocol::keys::shorten;
@@ -124,7 +124,7 @@ fn is_seed_node(text: &str) -> bool {
     }
 }
 
-/// One to ten ports, that of the public interface among them, with names of 1 to 214 characters. Which characters is
+/// One to ten ports, that of the public interface among them, with names of 1 to 214 characters. The allowed characters are
 /// a rule of the state, not of the schema.
 pub fn ports(path: &str, ports: &IndexMap<String, u16>) -> Checked {
     port_count(path, ports.len(), ports.contains_key(CORE_API))?;
@@ -157,7 +157,7 @@ pub fn items(path: &str, found: usize, min: usize, max: usize) -> Checked {
     Err(SchemaError::of_list(path, found, Rule::Items { min, max }))
 }
 
-/// The last two members of a list that are the same, the first of them first: the reference looks from the end.
+/// The indexes of the last two equal members of a list, the lower one first: the reference searches from the end.
 pub fn last_pair<T: PartialEq>(items: &[T]) -> Option<(usize, usize)> {
     (0..items.len()).rev().find_map(|one| {
         let after = items[one + 1..].iter().position(|other| *other == items[one])?;

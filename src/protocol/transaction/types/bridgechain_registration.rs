@@ -1,4 +1,4 @@
-//! A business names a chain of its own. Source: protocol.md 3.4.
+//! Registration of a bridgechain by a business. Source: protocol.md 3.4.
 
 use super::{
     super::{
@@ -28,7 +28,7 @@ pub struct BridgechainRegistration {
     pub genesis_hash: [u8; 32],
     pub repository: String,
     pub asset_repository: Option<String>,
-    /// In the order they are signed in.
+    /// The ports by name, in the order in which they are signed.
     pub ports: IndexMap<String, u16>,
 }
 
@@ -63,7 +63,7 @@ impl TransactionType for Type {
         4_000_000
     }
 
-    /// Registration and update have their members in different orders.
+    /// A registration and an update write their common members in different orders.
     fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
         own!(asset is Asset::BridgechainRegistration(registration));
         let BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } =
@@ -152,7 +152,7 @@ pub(super) fn check_members(
     ports.map_or(Ok(()), |ports| schema::ports(&format!("{path}.ports"), ports))
 }
 
-/// Names distinct and in the order JavaScript gives the members of an object, or encoding would not give them back.
+/// Reads ports. Their names must be distinct and in the order of JavaScript's objects, or encoding would not reproduce the bytes.
 pub(super) fn read_ports(wire: &mut WireReader<'_>) -> Result<IndexMap<String, u16>, BytesError> {
     let mut ports = IndexMap::new();
     for _ in 0..wire.byte("ports")? {
@@ -189,7 +189,7 @@ pub(super) fn seed_nodes(asset: Members<'_>, path: &str) -> Result<Option<Vec<St
     Ok(Some(nodes))
 }
 
-/// Names that cannot be a port's are dropped as unknown members are; the signature then fails.
+/// Reads ports from JSON. Invalid names are dropped like unknown members; the signature then fails.
 pub(super) fn ports(
     json: &mut JsonReader<'_>,
     asset: Members<'_>,
@@ -216,8 +216,8 @@ pub(super) fn ports(
     Ok(Some(ports))
 }
 
-/// The members that a registration and an update share, in the order in which the reference lists what an update must
-/// have one of.
+/// The published members that a registration and an update share. Their order is that of the reference's list of members of which an
+/// update must have one.
 pub(super) fn published_members() -> Value {
     json!({
         "seedNodes": {

@@ -1,4 +1,4 @@
-//! Some members of a chain of a business change. Source: protocol.md 3.4.
+//! Update of some members of a bridgechain. Source: protocol.md 3.4.
 
 use super::{
     super::{
@@ -39,7 +39,7 @@ impl From<BridgechainUpdate> for Asset {
 }
 
 impl Transaction {
-    /// At least one of the four beside the id must be there.
+    /// Updates a bridgechain. At least one of the four members beside the id must be present.
     pub fn bridgechain_update(
         bridgechain: [u8; 32],
         seed_nodes: Option<Vec<String>>,

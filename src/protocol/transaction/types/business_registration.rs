@@ -1,4 +1,4 @@
-//! A wallet becomes a business. Source: protocol.md 3.4.
+//! Registration of a wallet as a business. Source: protocol.md 3.4.
 
 use super::{
     super::{
@@ -89,7 +89,7 @@ impl TransactionType for Type {
 
 type Texts = (Option<String>, Option<String>, Option<String>, Option<String>);
 
-/// Name, website, vat and repository out of JSON.
+/// Reads name, website, vat and repository from JSON.
 pub(super) fn members(path: &str, asset: Members<'_>, lax: bool) -> Result<Texts, SchemaError> {
     Ok((
         checked(asset, path, "name", schema::name)?,

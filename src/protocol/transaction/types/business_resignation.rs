@@ -1,4 +1,4 @@
-//! A business ends. Source: protocol.md 3.4.
+//! Resignation of a business. Source: protocol.md 3.4.
 
 use super::{
     super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},

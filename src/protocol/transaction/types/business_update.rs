@@ -1,4 +1,4 @@
-//! Some members of a business change. Source: protocol.md 3.4.
+//! Update of some members of a business. Source: protocol.md 3.4.
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ const MEMBERS: &str = "name, website, vat, repository";
 pub struct Type;
 
 impl Transaction {
-    /// At least one of the four must be there.
+    /// Updates a business. At least one of the four members must be present.
     pub fn business_update(
         name: Option<String>,
         website: Option<String>,

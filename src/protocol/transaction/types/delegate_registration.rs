@@ -1,4 +1,4 @@
-//! A wallet becomes a delegate under a username. Source: protocol.md 3.4.
+//! Registration of a wallet as a delegate with a username. Source: protocol.md 3.4.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! A delegate leaves for good. Source: protocol.md 3.4.
+//! Resignation of a delegate, which is final. Source: protocol.md 3.4.
 
 use super::{
     super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},

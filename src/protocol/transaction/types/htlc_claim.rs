@@ -1,4 +1,4 @@
-//! The secret of a lock, for its coin. Source: protocol.md 3.4.
+//! Claim of a lock's coin with its secret. Source: protocol.md 3.4.
 
 use super::{
     super::{

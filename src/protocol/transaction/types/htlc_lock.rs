@@ -1,4 +1,4 @@
-//! Coin that its recipient gets for a secret, in time. Source: protocol.md 3.4.
+//! Hashed-timelock lock: coin that its recipient can claim in time with a secret. Source: protocol.md 3.4.
 
 use super::{
     super::{

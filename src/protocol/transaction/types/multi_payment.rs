@@ -1,4 +1,4 @@
-//! Coin to several recipients. Source: protocol.md 3.4.
+//! Payment to several recipients. Source: protocol.md 3.4.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! A wallet of several participants, and its old form in version 1. Source: protocol.md 3.4.
+//! Registration of a multisignature wallet, and its old form in version 1. Source: protocol.md 3.4.
 
 use super::{
     super::{

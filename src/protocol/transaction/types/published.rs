@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// The `asset` member with its one member of this name.
+/// The `asset` member, with a single member of this name.
 pub fn asset(name: &'static str, fragment: Value) -> (&'static str, Value) {
     ("asset", json!({"type": "object", "required": [name], "properties": {name: fragment}}))
 }
 
-/// The same with no other member allowed.
+/// The `asset` member, with a single member of this name and no other allowed.
 pub fn closed_asset(name: &'static str, fragment: Value) -> (&'static str, Value) {
     let (member, mut asset) = asset(name, fragment);
     asset["additionalProperties"] = json!(false);
@@ -22,7 +22,7 @@ pub fn recipient() -> (&'static str, Value) {
     ("recipientId", reference("address"))
 }
 
-/// An object of these members, of which some must be there.
+/// An object of these members, with those in `required` mandatory.
 pub fn object(required: &[&str], members: Value) -> Value {
     json!({"type": "object", "required": required, "properties": members})
 }
@@ -44,7 +44,7 @@ pub fn hash() -> Value {
     json!({"allOf": [{"minLength": 64, "maxLength": 64}, {"$ref": "hex"}]})
 }
 
-/// The rule that one of these members must be there.
+/// The rule that at least one of these members is present.
 pub fn one_of(members: &Value) -> Value {
     members.as_object().into_iter().flatten().map(|(name, _)| json!({"required": [name]})).collect()
 }

@@ -1,4 +1,4 @@
-//! A second key, which signs with the first from then on. Source: protocol.md 3.4.
+//! Registration of a second key, which signs in addition to the first from then on. Source: protocol.md 3.4.
 
 use super::{
     super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},

@@ -1,4 +1,4 @@
-//! Coin to one recipient. Source: protocol.md 3.4.
+//! Payment to one recipient. Source: protocol.md 3.4.
 
 use super::{
     super::{

@@ -52,7 +52,7 @@ impl TransactionType for Type {
         }
         let at = wire.at();
         let marker = match wire.byte("asset.votes")? {
-            // The reference looks at the low digit alone.
+            // The reference reads only the low hex digit.
             byte if wire.is_lax() => u8::from(byte & 15 == 1),
             byte => byte,
         };
@@ -71,7 +71,7 @@ impl TransactionType for Type {
 
     fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let root = json.members;
-        // Not on the wire, since it is the sender's own; but if it is there, it must look like an address.
+        // The wire lacks it, since it is the sender's own address. If the JSON has it, it must have the form of an address.
         root.get("recipientId").map_or(Ok(()), |found| address_looks("recipientId", found).map(|_| ()))?;
         vote(root.object("", "asset")?.list("asset", "votes")?, json.lax()).map(Asset::Vote)
     }

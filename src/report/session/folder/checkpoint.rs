@@ -5,9 +5,9 @@
 //!   DIR/checkpoint-7 │ "dposckpb" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
-//! The log stays the truth. A checkpoint says at which byte of the log it was taken and what each segment came to by then, as a
-//! checksum. One that is damaged, of another version, or of another log is passed over with a word, and so is one that the
-//! log has lost the end of; without any, the whole log is played.
+//! The log stays the truth. A checkpoint records its position in the log and a checksum of each segment up to there. A checkpoint
+//! that is damaged, of another version or of another log is skipped with a message. So is one whose position lies beyond the end
+//! of a log that lost records. Without a usable checkpoint, the whole log is played.
 //!
 //! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so it reads none of them. It reads
 //!    the last segment of the log, the blocks that have not settled, and the faults. It applies only the blocks above the second state
@@ -39,11 +39,11 @@ pub use writing::Checkpoints;
 const MAGIC: &[u8; 8] = b"dposckpc";
 /// The first bytes of a base.
 const BASE_MAGIC: &[u8; 8] = b"dposbas4";
-/// Bytes before the body.
+/// The number of bytes before the body.
 const HEAD: usize = MAGIC.len() + 32;
-/// Bytes of a file that is read.
+/// The largest size of a file in bytes.
 const FILE_MAX: u64 = 4 << 30;
-/// Checkpoints that are kept.
+/// The number of checkpoints that are kept.
 const KEPT: usize = 2;
 /// Real time after which a checkpoint is due, whatever the blocks.
 const AFTER: Duration = Duration::from_secs(5);
@@ -55,11 +55,11 @@ pub struct Beside {
     pub digest: TraceDigest,
     /// The numbers of the last events of the nodes that are served.
     pub numbers: Box<dyn Fn() -> Vec<u64> + Send>,
-    /// Goes on from these numbers, or says why that would leave something out.
+    /// Continues the numbering of events after a checkpoint.
     pub go_on: GoOn,
 }
 
-/// Goes on from the numbers of the last events, or says why that would leave something out.
+/// A function that continues from the numbers of the last events, or returns the reason why that would leave out an event.
 type GoOn = Box<dyn Fn(&[u64]) -> Result<(), String> + Send>;
 
 /// The body of a file.
@@ -95,7 +95,7 @@ impl BaseName {
     }
 }
 
-/// The files of a folder that are called this and a number, the newest first.
+/// The files of a folder with this name and a number, the newest first.
 pub(super) fn all(folder: &Path, called: &str) -> Vec<(u64, PathBuf)> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let number = |name: &str| name.strip_prefix(called)?.strip_prefix('-')?.parse().ok();
@@ -105,7 +105,7 @@ pub(super) fn all(folder: &Path, called: &str) -> Vec<(u64, PathBuf)> {
     all
 }
 
-/// The checksum of the file that says how the testnet of a folder began.
+/// The checksum of the manifest of a folder.
 fn network(folder: &Path) -> io::Result<[u8; 32]> {
     fs::read(folder.join("network.json")).map(|bytes| sha256(&bytes))
 }

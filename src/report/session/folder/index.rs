@@ -1,4 +1,4 @@
-//! The index of a testnet's settled blocks: which record of the log holds the block of a height, of an id, of a transaction.
+//! The index of a testnet's settled blocks: it finds a block's record in the log by height, by id or by transaction.
 //!
 //! ```text
 //!   DIR/index/blocks   heights       height         -> record, transactions up to it, notable consequences
@@ -8,8 +8,8 @@
 //!                      meta          version, network, top
 //! ```
 //!
-//! The log is the truth and the index may be deleted at any time. It holds no bytes of blocks. Every answer is compared with the block
-//! in the log, so a row from before a revert answers nothing. A row above the top is one of these.
+//! The log is the truth and the index may be deleted at any time. The index holds no bytes of blocks. Every answer is compared with the
+//! block in the log, so a row from before a revert gives no answer. All rows above the top are such rows.
 
 mod value;
 
@@ -38,22 +38,22 @@ use std::{
 };
 use value::{Keys, Row};
 
-/// Rows and tables as this version writes them.
+/// The version of the rows and tables that this build writes.
 const VERSION: u32 = 2;
-/// Bytes of blocks of the index that are kept in memory.
+/// The size of the store's cache in bytes.
 const CACHE: u64 = 4 << 20;
-/// Bytes of each table that wait in memory to be written.
+/// The number of bytes of each table that wait in memory to be written.
 const MEMTABLE: u64 = 2 << 20;
-/// Open files of the index.
+/// The largest number of files of the index that are kept open.
 const FILES: usize = 64;
-/// Bytes of an id in a key: two ids with this common beginning cannot be found.
+/// The number of bytes of an id in a key. Two ids that share them are infeasible to find.
 const KEY: usize = 16;
-/// Bytes of an index that is read through when it is opened. A larger one is read where it is asked.
+/// The largest index, in bytes, that is read completely when it is opened. A larger one is read on demand.
 const READ_THROUGH: u64 = 32 << 20;
-/// Records that are kept at hand, and bytes of them at most: one answer often asks for a block several times.
+/// The number of cached records, and the largest number of their bytes: one answer often needs a block several times.
 const RECENT: usize = 8;
 const RECENT_BYTES: usize = 1 << 20;
-/// The file in the folder of indexes that says that this one was found damaged.
+/// The file that marks this index as damaged, in the folder of indexes.
 const DAMAGED: &str = "blocks.damaged";
 
 /// The settled blocks of a testnet's folder. A handle answers for the chain that had settled when it was made, and for what
@@ -86,8 +86,8 @@ struct Inner {
 }
 
 impl Index {
-    /// Opens the index of a folder, or makes an empty one where there is none, or none that can be trusted; then it also says
-    /// why. The log has to be there.
+    /// Opens the index of a folder. Makes an empty one if there is none or if it cannot be trusted, and returns the reason for the
+    /// latter. The log must exist.
     ///
     /// # Errors
     /// The folder cannot be written to, or the index is open already.
@@ -125,7 +125,7 @@ impl Index {
         Arc::new_cyclic(|me| Self { inner, generation, me: me.clone() })
     }
 
-    /// Adds blocks on top, in one step: ascending from the top on, each with the record of the log that holds it.
+    /// Adds blocks on top, in one atomic step. They ascend from the top, and each has its record of the log.
     ///
     /// # Errors
     /// They cannot be written. None of them is added.
@@ -135,8 +135,8 @@ impl Index {
     pub fn add(&self, blocks: &[(Arc<Link>, Spot)]) -> Result<(), SettledError> {
         let inner = &*self.inner;
         let Some((last, _)) = blocks.last() else { return Ok(()) };
-        // Through the journal, though a start reads it. 4,000 ingestions past it (fjall 3.1.13) took 140 MiB of memory, and one such
-        // store could not be opened again.
+        // The batch goes through the journal, although a start reads that. 4,000 ingestions that bypassed it (fjall 3.1.13) took 140 MiB
+        // of memory, and one such store could not be opened again.
         let mut batch = inner.database.batch();
         {
             let mut keys = inner.known_keys.write().unwrap_or_else(PoisonError::into_inner);
@@ -164,8 +164,8 @@ impl Index {
         Ok(())
     }
 
-    /// Lets go of what lies above a height, since the run went back. This handle goes on answering for what remains, and
-    /// never for what settles later; that is what the new one is for.
+    /// Lowers the top to a height, because the run went back. This handle still answers for the remaining blocks, and never for
+    /// blocks that settle later. The returned handle answers for both.
     ///
     /// # Errors
     /// It cannot be written.
@@ -272,8 +272,8 @@ impl Settled for Index {
 }
 
 impl Inner {
-    /// The index that is there, if it can be trusted. The store panics at some damage, so it is opened on a thread of its own,
-    /// which panics quietly.
+    /// Opens an existing index and checks it. The store panics at some damage, so it is opened on a thread of its own, which panics
+    /// quietly.
     fn opened(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> io::Result<Self> {
         const NAME: &str = "index";
         static QUIET: Once = Once::new();
@@ -303,7 +303,7 @@ impl Inner {
             .max_journaling_size(64 << 20)
             .open()
             .map_err(wrong)?;
-        // A filter or an index of a table in one piece is read whole for each answer as soon as it is larger than the cache.
+        // An unpartitioned filter or index of a table is read whole for each answer once it is larger than the cache.
         let options = || {
             KeyspaceCreateOptions::default()
                 .max_memtable_size(MEMTABLE)
@@ -333,7 +333,7 @@ impl Inner {
         Ok(inner)
     }
 
-    /// Reads what is needed at hand, and refuses what another version or another network has written.
+    /// Loads the keys and the top into memory. Refuses an index that another version or another network has written.
     fn begin(&self) -> Result<(), SettledError> {
         let (version, network) = (VERSION.to_be_bytes(), self.config.genesis.block.header.payload_hash);
         match (self.checked(self.meta.get("version"))?, self.checked(self.meta.get("network"))?) {
@@ -359,7 +359,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads the newest block, for an index may be ahead of a log that lost its end; and all of a small index.
+    /// Reads the newest block, because an index may be ahead of a log that lost its end. Also reads all rows of a small index.
     fn examined(self) -> Result<Self, SettledError> {
         let top = self.top();
         if top > Height::GENESIS {
@@ -442,7 +442,7 @@ impl Inner {
         })
     }
 
-    /// The result of decoding a record that holds the block at a height. `decode` also says which height it found.
+    /// Decodes the record of the block at a height. `decode` also returns the height that it found.
     fn decoded<T>(
         &self,
         height: Height,
@@ -486,10 +486,10 @@ impl Inner {
         self.failed(format!("is damaged: {why}"))
     }
 
-    /// Remembers what is wrong, here and for the next start.
+    /// Records a failure in memory, and in a file for the next start.
     fn failed(&self, why: String) -> SettledError {
         if self.failed.set((self.folder.clone(), why.clone())).is_ok() {
-            // Where nothing can be written, the next start finds the same.
+            // If the file cannot be written, the next start finds the same failure.
             let _next_time = self.folder.parent().map(|folder| fs::write(folder.join(DAMAGED), &why));
         }
         self.wrong(why)

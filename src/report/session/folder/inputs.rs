@@ -40,7 +40,7 @@ impl LoggedInputs {
         Self { log: log.to_owned(), config: config.clone(), desk: desk.clone() }
     }
 
-    /// Reads all that came in from a place on, with the places, up to the end of the log. Ends after the first error.
+    /// Reads the inputs from a position to the end of the log, each with its position. Ends after the first error.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -59,12 +59,12 @@ impl LoggedInputs {
         }))
     }
 
-    /// The same, for those who only read what came in.
+    /// The same log as a reader of inputs only.
     pub(super) fn shared(&self) -> Arc<dyn InputLog> {
         Arc::new(self.clone())
     }
 
-    /// Something that came in; `None` if it is the end of a session.
+    /// Decodes an input. Returns `None` for the end of a session.
     ///
     /// # Errors
     /// It cannot be understood.
@@ -79,7 +79,7 @@ impl LoggedInputs {
         Ok(what.map(|what| CameIn { at: SimTime::from_micros(at), delivered, what }))
     }
 
-    /// The error of a log that names its file and byte by itself.
+    /// The error of a log. `why` already names the file and the byte.
     fn failure(why: impl ToString) -> SettledError {
         SettledError {
             file: PathBuf::from("inputs"),

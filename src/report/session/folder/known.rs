@@ -15,7 +15,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// The records of a segment up to a byte.
+/// The length and the checksum of a segment's records up to a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSum {
     /// The byte after the last of them.
@@ -29,14 +29,14 @@ saved!(struct SegmentSum { bytes, sum });
 /// The facts about a log up to a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// By segment, from the first on.
+    /// The sums of the segments, from the first on.
     pub sums: Vec<SegmentSum>,
     /// The pace that was set last.
     pub pace: Option<String>,
 }
 
 impl Known {
-    /// A record was appended, or read after all those before it.
+    /// Counts a record that was appended, or that was read after all records before it.
     pub fn record(&mut self, spot: Spot, record: &[u8]) {
         while self.sums.len() < spot.segment as usize {
             self.sums.push(SegmentSum { bytes: SEGMENT_HEAD, sum: 0 });
@@ -60,8 +60,8 @@ impl Known {
         inputs::place(Spot { segment, at, length: 0 })
     }
 
-    /// The rest of a log that is as it is known up to the place; `None` if it is another one. Full segments are compared by their
-    /// lengths only.
+    /// Returns the rest of a log that agrees with these facts up to the position, or `None` if it is another log. Full segments are
+    /// compared by their lengths only.
     ///
     /// # Errors
     /// The log cannot be read, or its last segment is damaged.
@@ -81,7 +81,7 @@ impl Known {
         Ok((found.sums == self.sums).then_some(records))
     }
 
-    /// Reads the full segments of a log, unless it is stopped. A start looks at their lengths only.
+    /// Reads the full segments of a log and compares their checksums, unless it is stopped. A start compares only their lengths.
     ///
     /// # Errors
     /// One of them cannot be read, or is damaged.
@@ -109,14 +109,14 @@ impl Known {
     }
 }
 
-/// Reads full segments on a thread of its own, until it is dropped.
+/// Verifies full segments on a thread of its own, until it is dropped.
 pub struct Verifying {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Verifying {
-    /// Reads those of a log of which this is known. `tell` hears when one is damaged.
+    /// Begins to verify the full segments of a log. `tell` receives the error of a damaged one.
     pub fn new(known: &Known, log: &Path, tell: impl FnOnce(LogError) + Send + 'static) -> Self {
         let (known, log, stop) = (known.clone(), log.to_owned(), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
@@ -128,7 +128,7 @@ impl Verifying {
         Self { stop, thread: Some(thread::spawn(verify)) }
     }
 
-    /// Waits until all were read.
+    /// Waits until all segments are verified.
     pub fn finish(mut self) {
         self.join();
     }
@@ -148,7 +148,7 @@ impl Drop for Verifying {
     }
 }
 
-/// Records in the order of the log, each by its distance from the one before.
+/// The positions of records in the order of the log. Each is saved as its distance from the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spots(pub Vec<Spot>);
 
@@ -167,7 +167,7 @@ impl Saved for Spots {
 
 saved!(struct Known { sums, pace });
 
-/// Where the first distance is measured from.
+/// The position from which the first distance is measured.
 const FIRST: Spot = Spot { segment: 0, at: 0, length: 0 };
 
 fn save_spot(out: &mut Saver, before: &mut Spot, spot: &Spot) {

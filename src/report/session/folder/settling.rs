@@ -1,4 +1,4 @@
-//! Which blocks of a testnet in a folder settle, and when: they leave memory, and its index answers for them.
+//! The settling of blocks of a testnet in a folder: settled blocks leave memory, and the index answers for them.
 //!
 //! ```text
 //!   genesis ─────────── top │ seam ──────────── … margin … ────────── the lowest tip
@@ -21,17 +21,17 @@ use crate::{
 };
 use std::{collections::BTreeMap, iter, sync::Arc};
 
-/// Blocks that stay in memory beside those that a node can roll back, so that the past can be gone back to that far at least.
+/// The number of blocks that stay in memory beside those that a node can roll back. A run can go back at least that far.
 const MARGIN: u32 = 1_000;
-/// Blocks that are written to the index in one step.
+/// The number of blocks that are written to the index in one step.
 const AT_ONCE: usize = 1_000;
 
 /// The depth at which blocks settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// Blocks that a node rolls back at most.
+    /// The largest number of blocks that a node rolls back.
     pub rollback: u32,
-    /// More blocks that stay.
+    /// The number of further blocks that stay in memory.
     pub margin: u32,
 }
 
@@ -42,12 +42,12 @@ impl Depth {
     }
 }
 
-/// The log, for who settles blocks of it.
+/// The log, as the code that settles its blocks needs it.
 pub(super) trait Logged {
-    /// The record of a block that is in no record yet; `None` if none can be made now.
+    /// Appends a block that has no record yet and returns its record. `None` if none can be made now.
     fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError>;
 
-    /// Waits until the log is on the disk, for the index must not know more than the log.
+    /// Waits until the log is on the disk, because the index must not know more than the log.
     fn sync(&mut self) -> Result<(), LogError>;
 }
 
@@ -61,7 +61,7 @@ pub struct Settling {
     depth: Depth,
     /// The records of blocks that have not settled.
     places: Places,
-    /// The height of the winning tip from which on to look again.
+    /// The height of the winning tip at which settling is due again.
     next: Height,
 }
 
@@ -80,7 +80,7 @@ impl Settling {
         self.tree.cut()
     }
 
-    /// A block is in the log.
+    /// Records that a block is in the log.
     pub(super) fn is_logged(&mut self, height: Height, id: BlockId, spot: Spot) {
         self.places.entry((height, id)).or_insert(spot);
     }
@@ -90,7 +90,8 @@ impl Settling {
         &self.places
     }
 
-    /// Has the run begin with what has settled up to a block. Returns false, and changes nothing, where the index lacks it.
+    /// Begins the run with the blocks that have settled up to a base. Returns false, and changes nothing, if the index lacks the base's
+    /// block.
     pub(super) fn begin_at(&mut self, base: Base) -> Result<bool, LogError> {
         let link = self.index.link(base.height).map_err(log_error)?;
         let is_there = link.is_some_and(|link| base.is_of(&link));
@@ -105,13 +106,13 @@ impl Settling {
         self.places.contains_key(&(height, id))
     }
 
-    /// Returns true if it is time to look again.
+    /// Returns true if settling is due.
     pub(super) fn is_due(&self, tips: &Tips) -> bool {
         tips.winning().height() >= self.next
     }
 
-    /// Settles the blocks that are deep enough. `None` if there were none; else the least height of the nodes in every moment to which
-    /// the run may still go back.
+    /// Settles the blocks that are deep enough. Returns `None` if there were none. Otherwise returns the least height that a node may
+    /// have in a moment to which the run can still go back.
     pub(super) fn settle(&mut self, tips: &Tips, log: &mut impl Logged) -> Result<Option<Height>, LogError> {
         self.next = Height(tips.winning().height().0.saturating_add((self.tree.span() / 4).max(1)));
         let Some(top) = self.tree.settles_at(tips.all(), self.depth.rollback.saturating_add(self.depth.margin)) else {
@@ -144,7 +145,7 @@ impl Settling {
                 self.index_holds(&at)?
             };
         if !agrees {
-            // It is of a chain that the run has left, or will come to.
+            // The index is of a chain that the run has left, or that it has not reached yet.
             self.index = self.index.cut(self.tree.cut()).map_err(log_error)?;
         }
         let above = self.index.top().max(Height::GENESIS);
@@ -170,7 +171,7 @@ impl Settling {
         Ok(true)
     }
 
-    /// The run went back to a snapshot.
+    /// Handles a run that went back to a snapshot.
     pub(super) fn went_back(&mut self, tips: &Tips) -> Result<(), LogError> {
         self.next = Height(0);
         let in_memory = tips.all().map(|tip| tip.lowest_in_memory()).max().unwrap_or(Height::GENESIS);
@@ -205,7 +206,7 @@ impl Settling {
         Ok(())
     }
 
-    /// The log has been played to its end: what the index has beyond that was never told, or is of a chain that was left.
+    /// Handles the end of a replay of the log. Later rows of the index were never announced, or are of a chain that was left.
     pub(super) fn is_played(&mut self) -> Result<(), FolderError> {
         let cut = self.tree.cut();
         if self.index.top() > cut {

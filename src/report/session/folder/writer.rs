@@ -29,7 +29,7 @@ use std::{
     time::Duration,
 };
 
-/// Writes a testnet's log while it goes on. It watches the run as well, for its blocks. Clones write the same log.
+/// Writes the log of a running testnet. It also observes the run, for its blocks. Clones write the same log.
 #[derive(Clone)]
 pub struct FolderWriter(Arc<Mutex<Writing>>);
 
@@ -42,17 +42,17 @@ struct Writing {
     begun_on: Arc<Link>,
     /// The number of served nodes, from the first on, whose blocks clients see.
     served: u32,
-    /// Where it said last that the network stood.
+    /// The last instant and tip of the network that it recorded.
     stood: Option<(SimTime, BlockId)>,
     known: Known,
     inputs: LoggedInputs,
-    /// The place of what came in last.
+    /// The position of the last input.
     came_last: Option<LogPlace>,
-    /// Something was written that may not be on the disk yet.
+    /// True if some records may not be on the disk yet.
     is_behind: bool,
-    /// The first that went wrong; nothing is written after it.
+    /// The first error. Nothing is written after it.
     broken: Option<LogError>,
-    /// The thread that syncs ends with it.
+    /// The end of the channel whose drop ends the thread that syncs.
     _syncing: mpsc::Sender<()>,
 }
 
@@ -81,7 +81,7 @@ impl FolderWriter {
         Self(writing)
     }
 
-    /// Writes on a log of which this is known.
+    /// Sets the facts about the log that is continued.
     #[must_use]
     pub fn after(self, known: Known) -> Self {
         self.lock().known = known;
@@ -96,8 +96,8 @@ impl FolderWriter {
         Some((running, writing.known.clone(), writing.settling.places().clone()))
     }
 
-    /// Writes the blocks that nodes stand on and the log lacks: an input that a kill has cut off made them when it was played
-    /// again. Belongs before anything else that is written.
+    /// Writes the blocks on the chains of nodes that the log lacks: the replay of the last input made them, after a kill had cut off the
+    /// log. Must be called before anything else is written.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -108,7 +108,7 @@ impl FolderWriter {
         writing.outcome()
     }
 
-    /// The history of a testnet that began elsewhere, the blocks that its nodes stand on, and its instant.
+    /// Writes the history of a testnet that began elsewhere, the blocks on the chains of its nodes, and its instant.
     ///
     /// # Errors
     /// An input cannot be read, or the log cannot be written.
@@ -132,7 +132,7 @@ impl FolderWriter {
         self.lock().inputs.clone()
     }
 
-    /// Says, once the run is over, whether all of it is on the disk.
+    /// Checks, once the run is over, that all of it is on the disk.
     ///
     /// # Errors
     /// The first that went wrong.
@@ -158,7 +158,7 @@ impl Writing {
         self.came_last = self.tell(&Told::Came(Entry { height, ..entry })).map(place);
     }
 
-    /// A block, unless it is known to be there.
+    /// Writes a block, unless the log is known to hold it.
     fn take(&mut self, link: &Link) {
         if !self.settling.knows(link.height(), link.id()) {
             let record = block_record(link.block(), &self.config);
@@ -168,7 +168,7 @@ impl Writing {
         }
     }
 
-    /// All blocks in memory that nodes stand on, above those that come with the network.
+    /// Writes all blocks in memory on the chains of nodes, above the blocks that come with the network.
     fn complete(&mut self, tips: &Tips) {
         let cut = self.settling.cut();
         let mut blocks = BTreeMap::new();
@@ -210,7 +210,7 @@ impl Writing {
         self.broken.is_some() || self.settling.index().failure().is_some()
     }
 
-    /// Before a client hears of it.
+    /// Syncs the log before a client learns of the last record, with [`Sync::Always`].
     fn settle(&mut self) {
         if self.sync == Sync::Always {
             self.sync();
@@ -297,7 +297,7 @@ impl Journal for FolderWriter {
     }
 }
 
-/// The height of the node that transactions come to.
+/// The height of the node that receives the transactions.
 fn height_for(what: &Intervention, tips: &Tips) -> Option<Height> {
     match what {
         Intervention::Submit { node, .. } => Some(tips.of(*node).height()),
@@ -305,7 +305,7 @@ fn height_for(what: &Intervention, tips: &Tips) -> Option<Height> {
     }
 }
 
-/// [`height_for`] what came in before, on the chain that its node stands on now.
+/// As [`height_for`], for an earlier input, on the chain on which its node stands now.
 fn height_then(came: &CameIn, tips: &Tips) -> Option<Height> {
     let Intervention::Submit { node, .. } = &came.what else { return None };
     let tip = tips.of(*node);
@@ -327,7 +327,7 @@ fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {
     record
 }
 
-/// The log of a testnet that goes on.
+/// The log of a running testnet.
 struct Running<'w> {
     log: &'w mut Log,
     config: &'w NetworkConfig,
@@ -337,7 +337,7 @@ struct Running<'w> {
 }
 
 impl Logged for Running<'_> {
-    /// A chain that a testnet began on is in no log: its blocks come into it when they settle.
+    /// Appends a block of the chain on which a testnet began. Such blocks enter the log only when they settle.
     fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError> {
         *self.is_behind = true;
         let record = block_record(block, self.config);
@@ -378,7 +378,7 @@ impl Settler for FolderWriter {
     }
 }
 
-/// Belongs before all those who tell clients of what happens.
+/// Must be registered before all observers that report to clients.
 impl Observer for FolderWriter {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         let Event::BlockApplied(link) = event else { return };

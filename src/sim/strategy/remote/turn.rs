@@ -1,4 +1,4 @@
-//! The turns of an actor that another process decides: the question, and what is done of the answer.
+//! The turns of an actor that another process decides: the question, and the effects of the answer.
 
 use super::{
     On, Script,
@@ -23,7 +23,7 @@ pub struct Remote {
     state: Value,
     /// The number of nodes in the network.
     nodes: u32,
-    /// Messages that it may send later, by the numbers that it gave them.
+    /// The messages that the other process may send later, by the numbers that it gave them.
     kept: BTreeMap<u64, Message>,
 }
 
@@ -93,12 +93,12 @@ pub struct Answer {
     /// Messages that need not be kept any more.
     #[serde(default)]
     forget: Vec<u64>,
-    /// In this order, before the message goes on.
+    /// The effects to carry out in this order, before the message goes on.
     #[serde(default)]
     effects: Vec<Wanted>,
 }
 
-/// Something that the other process wants done.
+/// An effect that the other process asks for.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Wanted {
@@ -116,7 +116,7 @@ enum Wanted {
     Share(Value),
 }
 
-/// The message of a turn, and whom it concerns.
+/// The message of a turn, with its sender or its receivers.
 struct Subject<'a> {
     message: &'a mut Message,
     from: Option<NodeId>,
@@ -133,7 +133,7 @@ impl Remote {
         self.script.on.contains(&on)
     }
 
-    /// Asks, and does what is answered. Returns false if the message goes no further.
+    /// Asks the other process and carries out its answer. Returns false if the message goes no further.
     fn ask(
         &mut self,
         turn: On,

@@ -1,4 +1,4 @@
-//! Reading a checkpoint, and of the log before it what a start needs.
+//! Reading a checkpoint, and the part of the log before it that a start needs.
 
 use super::{
     super::{BLOCK, FolderError, RecordPlace, Settling, inputs::LoggedInputs, is_of_beginning, known::Known},
@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-/// Everything before a place in the log, without having been played.
+/// A testnet at a position in the log, restored without playing the inputs before it.
 pub(in crate::report::session::folder) struct Restored {
     pub records: Records,
     pub known: Known,
@@ -40,7 +40,7 @@ pub(in crate::report::session::folder) struct Restored {
 }
 
 impl Restored {
-    /// All of the log is to be played.
+    /// The beginning, from which the whole log is played.
     pub fn nothing(records: Records, plan: &Plan) -> Self {
         let (known, snapshots) = (Known::default(), Snapshots::new(plan));
         Self { records, known, base: Height(0), moment: None, snapshots }
@@ -134,7 +134,7 @@ fn added_fault(came: &CameIn) -> Option<AddedFault> {
     }
 }
 
-/// The body of a file that is whole, and of this version and network.
+/// Reads the body of a checkpoint. The file must be whole, and of this version and network.
 fn opened(folder: &Path, file: &Path, plan: &Plan) -> Result<Body, String> {
     let (_, body) = body_of(file, MAGIC)?;
     let mut from = plan.loader(body);
@@ -148,7 +148,7 @@ fn opened(folder: &Path, file: &Path, plan: &Plan) -> Result<Body, String> {
     Ok(body)
 }
 
-/// The body of a file that begins with these bytes and is whole, and its checksum.
+/// Returns the checksum and the body of a file, which must be whole and begin with `magic`.
 fn body_of(file: &Path, magic: &[u8; 8]) -> Result<([u8; 32], Vec<u8>), String> {
     let length = fs::metadata(file).map_err(|why| why.to_string())?.len();
     if length > FILE_MAX {
@@ -179,7 +179,7 @@ struct Quick {
 }
 
 impl Quick {
-    /// `None` where the checkpoint has no base, or the log is another one.
+    /// Reads the base, the blocks and the rest of the log. Returns `None` if the checkpoint has no base, or if the log is another one.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -191,7 +191,7 @@ impl Quick {
             || Self::blocks(log, &body.places.0, plan),
         );
         let (states, mut blocks) = (states?, blocks?);
-        // A run that went back may have written a block again, after those that stand on it.
+        // A run that went back may have logged a block again, after its descendants.
         blocks.sort_by_key(|(block, _)| block.header.height);
         let mut there = BTreeSet::from([states.base.id]);
         let begins_there = is_of_beginning(&plan.tip, states.base.height, states.base.id);
@@ -228,8 +228,8 @@ impl Quick {
         spots.par_iter().map(block).collect()
     }
 
-    /// Has the run begin there, and returns the rest of the log and the height of the base; `None` where the index lacks what
-    /// has settled.
+    /// Begins the run at the base. Returns the rest of the log and the height of the base, or `None` if the index lacks settled
+    /// blocks.
     ///
     /// # Errors
     /// The log is damaged.
@@ -249,14 +249,15 @@ impl Quick {
     }
 }
 
-/// Puts a block of a log into the tree.
+/// Adds a block of the log to the tree.
 fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
     let block = Block::from_bytes(bytes, &tree.config().block_context()).map_err(|why| why.to_string())?;
     tree.extend_again(&Arc::new(block)).map_err(|why| why.to_string())
 }
 
-/// Reads a log up to where this is known of it, and puts its blocks into the tree, but for those whose parents it lacks: who needs
-/// them finds out. Returns the rest, or why that cannot be: the log does not come there, or says other things.
+/// Reads a log up to the position of `until` and adds its blocks to the tree. Leaves out blocks whose parents the log lacks: a caller
+/// that needs them notices. Returns the rest of the log, or the reason why it does not fit: it ends before that position, or its
+/// records up to there differ.
 ///
 /// # Errors
 /// The log is damaged.
@@ -269,7 +270,7 @@ fn read_whole(
     let other = || Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
     let Some(mut records) = Records::open(log)? else { return other() };
     let mut found = Known::default();
-    // A block that a start wrote later than those that stand on it: they wait.
+    // Blocks that wait for their parents, which a later start wrote after them.
     let mut waiting: BTreeMap<Option<BlockId>, Vec<(Arc<Block>, Spot)>> = BTreeMap::new();
     let context = plan.tree.config().block_context();
     while records.number_and_byte() < until.place() {
@@ -294,7 +295,7 @@ fn read_whole(
     if found.sums == until.sums { Ok(Ok(records)) } else { other() }
 }
 
-/// A log that lost its end goes on from what is left. One that lost everything would go on as another testnet.
+/// Refuses a log that lost everything, which would continue as another testnet. A log that lost its end continues from the rest.
 ///
 /// # Errors
 /// The log holds no record, though the checkpoint was taken after some.

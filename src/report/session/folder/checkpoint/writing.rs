@@ -1,4 +1,4 @@
-//! Writing checkpoints while a testnet goes on.
+//! Writing checkpoints of a running testnet.
 
 use super::{
     super::{FolderWriter, is_of_beginning, known::Spots, settling::Places},
@@ -30,13 +30,13 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// Takes checkpoints of a testnet while it goes on.
+/// Takes checkpoints of a running testnet.
 pub struct Checkpoints {
     writer: FolderWriter,
     beside: Beside,
     every: u32,
     plan: Plan,
-    /// At which height of the winning tip the last one was taken, and at which place of the log.
+    /// The last checkpoint: the height of the winning tip, the number of delivered inputs, and the position in the log.
     last: (Height, u64, (u32, u64)),
     jobs: Option<mpsc::Sender<Job>>,
     state: Arc<State>,
@@ -44,9 +44,9 @@ pub struct Checkpoints {
 }
 
 struct State {
-    /// Enough time has gone by.
+    /// True if enough time has passed since the last one.
     is_wanted: AtomicBool,
-    /// One is being written.
+    /// True while a checkpoint is being written.
     is_busy: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ struct State {
 struct Job {
     moment: Moment,
     segment: Segment,
-    /// The records of blocks above the cut; of those on the base where there is one.
+    /// The records of the blocks above the cut. With a base, only of the blocks on top of it.
     places: Places,
     /// The height up to which blocks had settled.
     cut: Height,
@@ -125,7 +125,7 @@ impl Checkpoints {
     }
 }
 
-/// The blocks that stand on a base, or on what the testnet began on. Others are on forks that all nodes have left.
+/// The blocks on top of a base or of the blocks that the testnet began on. Other blocks are on forks that all nodes have left.
 fn on_top_of(base: &Base, places: Places, tree: &BlockTree, begun_on: &Arc<Link>) -> Places {
     let mut kept = Places::new();
     // Else the run has left the chain that it began on, below the base.
@@ -144,7 +144,7 @@ fn on_top_of(base: &Base, places: Places, tree: &BlockTree, begun_on: &Arc<Link>
     kept
 }
 
-/// Its thread has the index of the folder open, so it ends first.
+/// Ends its thread first, which has the index of the folder open.
 impl Drop for Checkpoints {
     fn drop(&mut self) {
         self.end();
@@ -245,7 +245,7 @@ impl WritingDesk {
         if self.named.len() > KEPT {
             self.named.pop_front();
         }
-        // Before that the base of the older checkpoint is unknown.
+        // Until then, the base of the older checkpoint is unknown.
         let is_unused = |number: u64| self.named.len() == KEPT && !self.named.contains(&Some(number));
         for (_, old) in all(&self.folder, "base").into_iter().filter(|(number, _)| is_unused(*number)) {
             fs::remove_file(old)?;
@@ -253,7 +253,7 @@ impl WritingDesk {
         Ok(())
     }
 
-    /// The file of a base, which is written if it is not the last one.
+    /// Writes the file of a base, unless it is the base that was written last.
     fn written(&mut self, base: Arc<Base>, ahead: Option<&Arc<Link>>, places: &Places) -> io::Result<BaseName> {
         if let Some((_, name)) = self.base.as_ref().filter(|(last, _)| Arc::ptr_eq(last, &base)) {
             return Ok(*name);
@@ -278,7 +278,7 @@ impl WritingDesk {
         let written = file.write_all(magic).and_then(|()| file.write_all(&sum));
         let written = written.and_then(|()| file.write_all(&body)).and_then(|()| file.sync_all());
         if written.is_err() {
-            // Room for the log.
+            // The log needs the room on the disk.
             let _stays = fs::remove_file(&new);
         }
         written?;
@@ -287,7 +287,7 @@ impl WritingDesk {
         Ok(sum)
     }
 
-    /// The blocks above a height that these links need beside those of the log, by height.
+    /// The blocks above a height that these links need and that the log does not hold, by height.
     fn not_in_log(&self, links: &[Arc<Link>], places: &Places, above: Height) -> Vec<Vec<u8>> {
         let mut missing: BTreeMap<(Height, BlockId), Arc<Link>> = BTreeMap::new();
         for mut link in links.iter().cloned() {
@@ -304,8 +304,8 @@ impl WritingDesk {
     }
 }
 
-/// The result of writing a checkpoint, which may unwind: the next one is written all the same. A settled block that cannot be read is no
-/// error where the run has gone back meanwhile, and the moment of the checkpoint with it.
+/// Catches a panic while a checkpoint is written, so that the next one can be written. A settled block that cannot be read is no error if
+/// the run has meanwhile gone back to before the moment of the checkpoint.
 fn caught(write: impl FnOnce() -> io::Result<()>, went_back: impl FnOnce() -> bool) -> io::Result<()> {
     let written = panic::catch_unwind(AssertUnwindSafe(write));
     written.unwrap_or_else(|ended| match ended.downcast::<SettledError>() {

@@ -64,7 +64,7 @@ impl Row {
         let Some(RoundEnd { missed, created }) = &notable.round_end else { return out };
         put_keys(&mut out, missed, keys);
         let RoundPosition { round, first, delegates, turn } = created.position;
-        // A turn of one slot, which is every one of a folder of before, takes nothing.
+        // A turn of one slot adds nothing to the number. Folders of earlier versions have only such turns.
         let delegates = u64::from(delegates) | u64::from(turn - 1) << 32;
         for number in [round.0.into(), first.0.into(), delegates] {
             put(&mut out, u128::from(number));
@@ -77,7 +77,7 @@ impl Row {
         }
         match &created.turns {
             Turns::Order(order) => order.iter().for_each(|place| put(&mut out, *place as u128)),
-            // No order begins with a place beyond the last.
+            // The number of members marks a lottery: no order begins with a place beyond the last.
             Turns::Lottery(chances) => {
                 put(&mut out, chances.len() as u128);
                 chances.iter().for_each(|chance| put(&mut out, (*chance).into()));
@@ -86,7 +86,7 @@ impl Row {
         out
     }
 
-    /// `None` where the bytes are not understood.
+    /// Reads a row, or returns `None` if the bytes are not understood.
     pub(super) fn read(bytes: &[u8], keys: &Keys) -> Option<Self> {
         let mut left = bytes;
         let [segment, at, length, transactions] = [(); 4].map(|()| take(&mut left));
