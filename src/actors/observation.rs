@@ -11,8 +11,8 @@ use std::{fmt, sync::Arc};
 /// An event of a node. Names in code font are those of the reference node's own events.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// `block.forged`, and `transaction.forged` for each of its transactions: the delegate made it, whatever its relay
-    /// says of it.
+    /// `block.forged`, and `transaction.forged` for each of its transactions. By the reference's rules the delegate emits it when it has
+    /// made the block, also if its relay rejects that; without `forged_before_accepted`, once its relay has accepted the block.
     BlockForged(Arc<Block>),
     /// `block.received`: pushed by a peer or the own forger, and queued.
     BlockReceived(Arc<Block>),

@@ -79,6 +79,8 @@ conduct! {
 
     /// A phase that only an event ends has such an event ahead.
     WAKER: "no wait without a waker", "consensus.md 2.1, 3.5, 6";
+    /// Nodes do not ask and answer each other for ever at one instant.
+    RESTS: "every instant comes to an end", "consensus.md 6";
 
     // Acts of a node after each input, judged by a model of its own (`behaviour`).
     /// A request gets one answer of its kind, with the content that the node's chain and peers require.
@@ -113,7 +115,7 @@ conduct! {
     ASKED: "a download asks peers of this chain for what comes next", "consensus.md 3.5, 6";
     /// A chunk that does not come is asked of another peer.
     RETRIED: "a chunk that fails is asked of another peer", "consensus.md 6";
-    /// Nothing else makes a node look than a minute without a block, and that does.
+    /// A minute without a block makes a node look for blocks, and so does its delegate before it forges; nothing else does.
     WOKEN: "a node that gets no block for a minute looks for some", "consensus.md 3.5";
     /// Downloads in vain lead to a health check.
     DOUBTED: "a node doubts its chain when it should", "consensus.md 3.5";

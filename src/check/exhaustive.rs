@@ -368,7 +368,7 @@ impl Exhaustive<'_> {
         let of_scenario = liveness(self.scenario).map_or(0.0, |asked| asked.from_seconds);
         Liveness {
             from_seconds: self.until_seconds().max(of_scenario),
-            within_rounds: rounds_to_converge(self.scenario.network.delegates),
+            within_rounds: rounds_to_converge(&self.scenario.network),
         }
     }
 

@@ -28,7 +28,7 @@ pub struct Liveness {
 
 /// Returns the liveness that is required of a scenario's run after its last fault, if the end of that fault is known.
 pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
-    let within_rounds = swarm::rounds_to_converge(scenario.network.delegates);
+    let within_rounds = swarm::rounds_to_converge(&scenario.network);
     // Liveness is required after the clients' actions, and after one round at the earliest.
     let last = scenario.actions.iter().map(|action| action.height + 2).max().unwrap_or(0);
     let trouble = f64::from(last.max(scenario.network.delegates) * scenario.network.block_time_s);

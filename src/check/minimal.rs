@@ -19,7 +19,7 @@ use super::{
     search::{Networks, RUN_SEED},
     shrink::{Pass, Shrunk, shrink, smaller, without_parts},
     simpler,
-    swarm::{rounds_for, rounds_to_converge},
+    swarm::rounds_for,
     watchers::Watchers,
 };
 use crate::{
@@ -253,7 +253,7 @@ fn delegates(scenario: &Scenario) -> Vec<Scenario> {
     let before = scenario.network.delegates;
     with(scenario, smaller(before, 1), |scenario, delegates| {
         // The same time, rounded up to whole rounds.
-        scenario.rounds = (scenario.rounds * before).div_ceil(delegates).max(rounds_to_converge(delegates).min(2));
+        scenario.rounds = (scenario.rounds * before).div_ceil(delegates).max(2);
         let old = scenario.network.clone();
         scenario.network.delegates = delegates;
         simpler::refit(&old, &mut scenario.network);
@@ -312,7 +312,7 @@ fn signatures(scenario: &Scenario) -> Vec<Scenario> {
 fn fault_details(scenario: &Scenario) -> Vec<Scenario> {
     let mut proposals = Vec::new();
     for (index, fault) in scenario.faults.iter().enumerate() {
-        for shorter in shorter(fault).into_iter().chain(simpler::faults(fault)) {
+        for shorter in shorter(fault).into_iter().chain(simpler::faults(fault, scenario.network.block_time_s)) {
             proposals.extend(with(scenario, vec![shorter], |scenario, fault| scenario.faults[index] = fault));
         }
         proposals

@@ -36,7 +36,7 @@ const NETWORKS_MAX: usize = 64;
 impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
-        let key = scenario.origin();
+        let key = format!("{:?}", scenario.origin());
         let mut known = self.0.lock().expect("no one panics while holding it");
         if known.len() >= NETWORKS_MAX && !known.contains_key(&key) {
             known.clear();
@@ -298,6 +298,9 @@ mod tests {
         assert!(zipf != equal && ![equal, zipf].contains(&genesis(&scenario)));
         scenario.network.vote_weights = VoteWeights::Equal;
         assert_eq!(genesis(&scenario), equal);
+        scenario.network.vendor_field_bytes = Some(9);
+        let vendor_field = networks.of(&scenario).config.milestones.at(Height(1)).vendor_field_length;
+        assert_eq!(vendor_field, Some(9));
     }
 
     #[test]

@@ -66,15 +66,16 @@ pub(super) fn actions(action: &Action) -> Vec<Action> {
     simpler.into_iter().filter(|simpler| simpler != action).collect()
 }
 
-/// Proposes simpler forms of a fault that begins with a height: an earlier end, or a beginning at a time in
-/// place of the height.
-pub(super) fn faults(fault: &Fault) -> Vec<Fault> {
+/// Proposes simpler forms of a fault that begins with a height: an earlier end, or a beginning at the time at which a chain without a
+/// missed slot has the block before that height.
+pub(super) fn faults(fault: &Fault, block_time_s: u32) -> Vec<Fault> {
     let (Trigger::HeightAtAny(from), Some(Trigger::Seconds(until))) = (&fault.from, &fault.until) else {
         return Vec::new();
     };
     let sooner = super::shrink::smaller(*until as u32, 1).into_iter();
     let sooner = sooner.map(|until| Fault { until: Some(Trigger::Seconds(until.into())), ..fault.clone() });
-    let at_once = Fault { from: Trigger::Seconds(f64::from(from.saturating_sub(1) * 8)), ..fault.clone() };
+    let seconds = f64::from(from.saturating_sub(1)) * f64::from(block_time_s);
+    let at_once = Fault { from: Trigger::Seconds(seconds), ..fault.clone() };
     sooner.chain([at_once]).collect()
 }
 

@@ -231,7 +231,8 @@ impl Simulation {
     }
 
     /// Plays as `dposlab run` does: all rounds, or until the chain halts, stalls or meets its time limit. The run continues for as long
-    /// as a claim may still come to hold. Every block is held against all invariants of a chain.
+    /// as a claim may still come to hold. Each block is checked against the step invariants, and the highest chain at the end of each
+    /// round against all invariants.
     ///
     /// # Errors
     /// The first property that does not hold, with the scenario that shows it.

@@ -88,9 +88,9 @@ impl Frame {
     }
 }
 
-/// Rounds' worth of slots in which a network of `delegates` delegates must come to one chain.
-pub fn rounds_to_converge(delegates: u32) -> u32 {
-    BOUND_SECONDS.div_ceil(8 * delegates).max(4)
+/// Rounds' worth of slots in which a network must come to one chain: half an hour, or four rounds.
+pub fn rounds_to_converge(network: &NetworkSection) -> u32 {
+    BOUND_SECONDS.div_ceil(network.block_time_s.saturating_mul(network.delegates)).max(4)
 }
 
 /// Returns the smallest number of rounds in which a network's chain reaches `height`.
@@ -164,7 +164,7 @@ pub(super) fn troubled_slots(frame: &Frame, network: &NetworkSection) -> u32 {
 /// Makes the run long enough for the network to come to one chain after `slots` slots in which things go wrong.
 pub(super) fn make_room(scenario: &mut Scenario, slots: u32) {
     let seats = scenario.network.delegates;
-    let more = if is_whole(&scenario.network.model) { rounds_to_converge(seats) + 1 } else { 2 };
+    let more = if is_whole(&scenario.network.model) { rounds_to_converge(&scenario.network) + 1 } else { 2 };
     let height = slots + more * seats;
     scenario.rounds = scenario.rounds.max(rounds_for(&scenario.network, height, scenario.slots_a_turn()));
     // The turn of an action above the last height never comes.

@@ -57,7 +57,7 @@ fn play_out(scenario: &Scenario, plan: &Plan, mut watchers: Watchers, goes_on: i
             (seen.best().height(), seen.alive().map(Alive::is_decided))
         };
         let over = decided.unwrap_or_else(|| best >= scenario.last_height() || stall.look(end, best).is_some());
-        if over || !goes_on(&watchers) {
+        if over || stage.world().restless().is_some() || !goes_on(&watchers) {
             break;
         }
     }

@@ -3,6 +3,7 @@
 use super::{
     Behaviour, Certificate, Finding, Seen, Sometimes, Watch,
     assertions::judge,
+    conduct,
     finding::{ASSERTED, interned},
     guided::StateNotes,
     liveness::{Liveness, untimely},
@@ -12,7 +13,7 @@ use crate::{
     ledger::saved::Saver,
     protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
-    sim::{Observer, Plan, stage::inline::InlineStage},
+    sim::{Observer, Plan, stage::inline::InlineStage, world::INSTANT_LIMIT},
 };
 use std::{
     sync::{
@@ -123,9 +124,15 @@ impl Watchers {
         self.asserted.iter_mut().for_each(Asserted::slot_over);
     }
 
-    /// Checks liveness after the end of each slot, and proves from the present run why there is none.
+    /// Checks liveness after the end of each slot, and proves from the present run why there is none. An instant that does not end is
+    /// a finding, and the only one of its slot.
     pub(super) fn prove(&self, stage: &InlineStage) {
         let mut seen = self.seen();
+        if let Some(at) = stage.world().restless() {
+            let what = format!("{INSTANT_LIMIT} inputs after another the clock still stands there");
+            seen.find(&conduct::RESTS, at, None, None, what);
+            return;
+        }
         seen.look_until(stage.world().now());
         seen.prove(stage);
     }
@@ -203,5 +210,25 @@ impl Asserted {
                 story: Vec::new(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::stage::inline::tests::echoing;
+    use std::time::Duration;
+
+    #[test]
+    fn an_instant_that_does_not_end_is_the_only_finding() {
+        let (scenario, plan, mut stage) = echoing(0);
+        let watchers = Watchers::new(&scenario, &plan, None, false, false).expect("nothing is asserted");
+        for slots in 1..=60 {
+            stage.run_until(plan.start + Duration::from_secs(8 * slots));
+            watchers.prove(&stage);
+        }
+        let seen = watchers.seen();
+        let names: Vec<&str> = seen.findings().iter().map(|finding| finding.invariant).collect();
+        assert_eq!(names, [conduct::RESTS.name]);
     }
 }

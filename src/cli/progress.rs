@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Lines of one command at most, but for those that tell of something new.
+/// The number of steps into which the progress of a command is divided: a line for each.
 const LINES: u64 = 200;
 
 /// Returns a bar over runs. Only a terminal shows it, until the caller clears it.

@@ -414,7 +414,7 @@ fn until(report: &UntilReport) -> String {
     let head = match report.reached {
         true => format!("{} is known to less than {}:", report.figure, report.width),
         false => format!(
-            "{} is not known to less than {}, give more --seeds and another --out:",
+            "{} is not known to less than {}, the same command with more --seeds goes on:",
             report.figure, report.width
         ),
     };

@@ -31,6 +31,8 @@ pub enum Ended {
     Memory,
     /// Its user ended it.
     Interrupted,
+    /// The events of this instant do not end: censored.
+    Restless(SimTime),
 }
 
 /// The certificate of a halt: the same standstill at the ends of two consecutive rounds' worth of slots, with no block between.
@@ -55,6 +57,7 @@ impl Ended {
             Self::RealTime => "max-time",
             Self::Memory => "max-memory",
             Self::Interrupted => "interrupted",
+            Self::Restless(_) => "restless",
         }
     }
 
@@ -70,6 +73,7 @@ impl Ended {
             Self::Complete => true,
             Self::Halted(halt) => halt.cause == HaltCause::NoNodeLive,
             Self::Stalled | Self::Time | Self::Events | Self::RealTime | Self::Memory | Self::Interrupted => false,
+            Self::Restless(_) => false,
         }
     }
 
@@ -97,6 +101,12 @@ impl Ended {
             Self::RealTime => censored("the limit of real time"),
             Self::Memory => censored("the limit of memory"),
             Self::Interrupted => format!("interrupted at height {reached} of {wanted}"),
+            Self::Restless(at) => {
+                format!(
+                    "restless at height {reached} of {wanted}: the events of the instant {} s do not end",
+                    at.seconds_since(SimTime::default())
+                )
+            }
         }
     }
 }
@@ -162,6 +172,9 @@ impl Closing {
     /// Returns the end of the run if it is over at the end of a slot. A run that is not `wanted` any more is interrupted.
     pub fn look(&mut self, end: SimTime, world: &World, wanted: bool) -> Option<Ended> {
         self.slots += 1;
+        if let Some(at) = world.restless() {
+            return Some(Ended::Restless(at));
+        }
         let height = world.tips().winning().height();
         if height >= self.last {
             return Some(Ended::Complete);

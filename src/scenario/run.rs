@@ -4,8 +4,7 @@ use super::{
     ending::{Closing, Ended},
     file::Scenario,
     script::{Parties, Script},
-    section::NetworkSection,
-    testnet::Testnet,
+    testnet::{Origin, Testnet},
 };
 use crate::{
     actors::SimTime,
@@ -48,16 +47,14 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    /// All that [`Scenario::testnet`] reads of it, as a text: scenarios with the same text have the same keys and genesis block.
-    pub fn origin(&self) -> String {
-        let NetworkSection { delegates, standby, block_time_s, reward, milestones, vote_weights, .. } = &self.network;
-        let section = (delegates, standby, block_time_s, reward, milestones, vote_weights);
-        format!("{section:?} {:?} {:?}", self.crypto, self.agents)
+    /// The parts that decide the keys and the genesis block: scenarios with equal parts have the same network under a seed.
+    pub fn origin(&self) -> Origin<'_> {
+        Origin::of(&self.network, self.crypto, &self.agents)
     }
 
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::of(seeds, &self.network, self.crypto, &self.agents)
+        Testnet::of(seeds, self.origin())
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give, unless the file names

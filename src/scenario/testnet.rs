@@ -4,6 +4,7 @@ use super::{
     agents::{Agents, Voter},
     script::DerivedKeys,
     section::{Change, NetworkSection},
+    vote_weights::VoteWeights,
 };
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
@@ -58,28 +59,42 @@ pub struct Account {
     pub balance: Arktoshi,
 }
 
+/// All parts of a scenario that decide the keys and the genesis block of its network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Origin<'a> {
+    delegates: u32,
+    standby: u32,
+    block_time_s: u32,
+    reward: Option<u64>,
+    vendor_field_bytes: Option<u32>,
+    milestones: &'a [Change],
+    vote_weights: &'a VoteWeights,
+    agents: &'a [Agents],
+    crypto: CryptoMode,
+}
+
+impl<'a> Origin<'a> {
+    /// The parts of a network section, with the voters of `agents` and the kind of signatures.
+    pub fn of(section: &'a NetworkSection, crypto: CryptoMode, agents: &'a [Agents]) -> Self {
+        let &NetworkSection { delegates, standby, block_time_s, reward, vendor_field_bytes, .. } = section;
+        let NetworkSection { milestones, vote_weights, .. } = section;
+        Self { delegates, standby, block_time_s, reward, vendor_field_bytes, milestones, vote_weights, agents, crypto }
+    }
+}
+
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32, crypto: CryptoMode) -> Self {
-        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() }, crypto, &[])
+        Self::of(seeds, Origin::of(&NetworkSection { delegates, ..NetworkSection::default() }, crypto, &[]))
     }
 
     /// The network that a scenario describes, from a seed: active delegates, standby delegates after them in name and rank, the
     /// reward of a block, and changes by height. The genesis block pays the stakes of the voters of `agents`.
-    pub fn of(seeds: SeedTree, section: &NetworkSection, crypto: CryptoMode, agents: &[Agents]) -> Self {
-        let NetworkSection {
-            delegates: active,
-            standby,
-            block_time_s,
-            reward,
-            vendor_field_bytes,
-            milestones: changes,
-            ..
-        } = section;
-        let (active, standby) = (*active, *standby);
+    pub fn of(seeds: SeedTree, origin: Origin<'_>) -> Self {
+        let Origin { delegates: active, standby, crypto, agents, vote_weights, .. } = origin;
         let network = Network::testnet();
         let network_byte = network.pub_key_hash;
-        let milestones = milestones(active, *block_time_s, *reward, *vendor_field_bytes, changes);
+        let milestones = milestones(origin);
         let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"), crypto);
@@ -94,7 +109,7 @@ impl Testnet {
             .collect();
         let voters = Voter::of(agents, seeds, crypto, network_byte);
         let (_, premine) = secret(seeds, "keys/premine", crypto);
-        let leaders = if standby > 0 && section.vote_weights.is_equal() { active as usize } else { 0 };
+        let leaders = if standby > 0 && vote_weights.is_equal() { active as usize } else { 0 };
         let address = |delegate: &NamedDelegate| delegate.keys.public().address(network_byte);
         let lead = delegates.iter().take(leaders).map(|delegate| (address(delegate), LEAD));
         let mut funded: Vec<(Address, Arktoshi)> =
@@ -102,7 +117,7 @@ impl Testnet {
         let stakes = voters.iter().flat_map(|group| group.iter()).map(|voter| (voter.address, voter.stake));
         funded.extend(stakes.filter(|(_, stake)| *stake > Arktoshi::ZERO));
         let spare = left_of(&funded);
-        let kept = match section.vote_weights.divide(delegates.len(), spare.value()) {
+        let kept = match vote_weights.divide(delegates.len(), spare.value()) {
             // The premine wallet pays itself the remainder of the division: a delegate that got it would always rank first.
             None => part(spare.value() % delegates.len() as u64),
             Some(weights) => {
@@ -170,13 +185,8 @@ fn part(value: u64) -> Arktoshi {
 }
 
 /// Returns the milestones of the preset, with these values in each, and with further milestones for the changes.
-fn milestones(
-    delegates: u32,
-    block_time_s: u32,
-    reward: Option<u64>,
-    vendor_field_bytes: Option<u32>,
-    changes: &[Change],
-) -> Milestones {
+fn milestones(origin: Origin<'_>) -> Milestones {
+    let Origin { delegates, block_time_s, reward, vendor_field_bytes, milestones: changes, .. } = origin;
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
     for change in changes {
@@ -224,7 +234,7 @@ mod tests {
     /// The weights of all delegates at genesis, in the order of their numbers.
     fn weights(active: u32, standby: u32) -> Vec<Balance> {
         let section = NetworkSection { delegates: active, standby, ..NetworkSection::default() };
-        let testnet = Testnet::of(SeedTree::new(7), &section, CryptoMode::Real, &[]);
+        let testnet = Testnet::of(SeedTree::new(7), Origin::of(&section, CryptoMode::Real, &[]));
         let tree = testnet.tree(Rules::reference()).expect("a generated genesis registers as many as it needs");
         let state = tree.applied(tree.genesis()).state.clone();
         assert_eq!(testnet.config.genesis.block.header.total_amount, TOTAL, "no coin is lost");

@@ -54,7 +54,7 @@ use std::{collections::BTreeSet, mem, sync::Arc};
 
 pub use added::{FaultState, FaultStatus};
 pub use coming::Handed;
-pub use delivery::Delivery;
+pub use delivery::{Delivery, INSTANT_LIMIT};
 pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
@@ -141,6 +141,10 @@ pub struct World {
     arrivals: Vec<Arrival>,
     requests: u64,
     delivered: u64,
+    /// The instant of the last delivery at which it looked for rest.
+    looked_at: SimTime,
+    /// The instant whose events do not end, once one is found.
+    restless: Option<SimTime>,
     /// Events that the observers have got.
     events: u64,
     /// The seeds for clients that begin, if the run now draws from other streams than those it began with.
@@ -182,6 +186,8 @@ impl World {
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
+            looked_at: SimTime::default(),
+            restless: None,
             events: 0,
             anew: None,
             added: Vec::new(),
@@ -238,6 +244,12 @@ impl World {
     /// Inputs delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
+    }
+
+    /// The instant whose events do not end: actors answer each other without a microsecond between, more than
+    /// [`INSTANT_LIMIT`] times. Nothing happens after it.
+    pub fn restless(&self) -> Option<SimTime> {
+        self.restless
     }
 
     /// The tally of the messages under way: lost, doubled and others.

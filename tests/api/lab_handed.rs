@@ -331,9 +331,24 @@ fn the_recording_of_what_was_handed_in_is_the_same_on_both_stages() {
     assert_eq!(digests.len(), 1);
 }
 
-/// Nobody forges, so that a request waits for its block until 120 slots are over, or until its transaction is gone.
 #[test]
 fn on_demand_a_request_does_not_wait_for_a_transaction_that_is_dropped() {
+    for everywhere_or_here in [None, Some(NodeId(0))] {
+        let slots = slots_until_dropped(everywhere_or_here);
+        assert!(slots < 3, "{slots} slots were played: {everywhere_or_here:?}");
+    }
+}
+
+/// The transaction is still pending at the node that took it, so a block may hold it.
+#[test]
+fn on_demand_a_request_waits_for_a_transaction_that_only_another_node_dropped() {
+    let slots = slots_until_dropped(Some(NodeId(1)));
+    assert!((119..=120).contains(&slots), "{slots} slots were played");
+}
+
+/// The slots for which a request at node 0 waits while its transaction is dropped at a node, or at all. No delegate forges, so that it
+/// waits until 120 slots are over at most.
+fn slots_until_dropped(node: Option<NodeId>) -> u32 {
     let network = Network::start(3);
     network.advance(5);
     let nobody = json!({"kind": "offline", "delegates": {"share": 1.0}});
@@ -349,15 +364,15 @@ fn on_demand_a_request_does_not_wait_for_a_transaction_that_is_dropped() {
         let (_, submission, dropped, ()) = tokio::join!(
             handle.look(move |_| wait.recv()),
             handle.submit(NodeId(0), vec![given].into()),
-            handle.intervene(Intervention::DropPending { ids: [id].into(), node: None }),
+            handle.intervene(Intervention::DropPending { ids: [id].into(), node }),
             async { go.send(()).expect("it waits") },
         );
-        assert!(matches!(dropped, Ok(Outcome::PendingDropped(gone)) if gone.transactions == [id].into()));
+        let Ok(Outcome::PendingDropped(gone)) = dropped else { panic!("it runs") };
+        assert!(node == Some(NodeId(1)) || gone.transactions == [id].into());
         (before, submission.expect("it runs"), handle.now().await.expect("it runs").0)
     });
     assert_eq!(submission.accept, [id], "it was taken before it was dropped");
-    let slots = (after.seconds().0 - before.seconds().0) / 8;
-    assert!(slots < 3, "{slots} slots were played");
+    (after.seconds().0 - before.seconds().0) / 8
 }
 
 /// Two wallets want one name, and the block that a client hands in has the other's. Source: consensus.md 5.6, a list for a client.

@@ -30,6 +30,7 @@ mod folders;
 mod full_disk;
 mod fuzzed;
 mod guided;
+mod halts;
 mod heard_once;
 mod honest;
 mod importing;

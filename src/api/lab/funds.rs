@@ -83,8 +83,8 @@ impl Funds {
     /// Makes all payments, and returns the ids of the transactions.
     ///
     /// # Errors
-    /// The accounts have less than the amount, or the pool refuses the transactions. No recipient is paid then, unless others use the
-    /// same accounts at the same time.
+    /// The accounts have less than the amount: no recipient is paid. Or the pool refuses transactions. It may have taken others before,
+    /// such as those that filled it; the message names them.
     pub async fn pay(
         &self,
         (view, live): (&View, &LiveHandle),
@@ -164,9 +164,16 @@ impl Funds {
             }
             refused = refused.or_else(|| why_refused(&submitted));
         }
+        let refused = refused.unwrap_or_else(|| "too many of them are pending".to_owned());
+        let taken = match ids.as_slice() {
+            [] => "no recipient is paid".to_owned(),
+            ids => format!(
+                "recipients of these transactions are paid: {}",
+                ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            ),
+        };
         Err(ApiError::Conflict(format!(
-            "the pool does not take the transactions of the funded accounts: {}",
-            refused.unwrap_or_else(|| "too many of them are pending".to_owned())
+            "the pool does not take the transactions of the funded accounts: {refused}; {taken}"
         )))
     }
 

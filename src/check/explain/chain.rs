@@ -106,6 +106,8 @@ pub struct Chain {
     /// The steps up to the failure, the steps of the slice, and the messages sent before the failure.
     pub steps: u64,
     pub steps_in_slice: u64,
+    /// Steps of the beginning of a long run that are no longer recorded: no row shows them.
+    pub steps_forgotten: u64,
     pub messages: u64,
     /// The numbers that decided in the end.
     pub numbers: Vec<Number>,
@@ -154,6 +156,7 @@ impl Chain {
             rows: teller.finish(target),
             steps: upto as u64,
             steps_in_slice: within[..upto].iter().filter(|within| **within).count() as u64,
+            steps_forgotten: record.forgotten as u64,
             messages: record.steps[..upto].last().map_or(0, |step| step.messages),
             numbers,
             rivals,

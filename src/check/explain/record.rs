@@ -7,7 +7,7 @@
 
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
-    ledger::BlockTree,
+    ledger::{BlockTree, Link},
     protocol::{Block, BlockId, Height, TransactionId},
     sim::{Act, NetworkEvent, Observer, Plan, world::Heard},
 };
@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// Steps that are remembered at most: the last ones.
+/// The number of steps that a record holds at most. A full one forgets its older half.
 const STEPS_MAX: usize = 400_000;
 
 /// Remembers a run. Clones share what they remember.
@@ -27,6 +27,11 @@ pub(super) struct Recorder(Arc<Mutex<Record>>);
 pub(super) struct Record {
     pub(super) tree: Arc<BlockTree>,
     pub(super) steps: Vec<RecordedStep>,
+    /// The number of steps before these, which are forgotten.
+    pub(super) forgotten: usize,
+    /// The tip of each node before the first of the steps.
+    pub(super) first_tips: Vec<Arc<Link>>,
+    steps_max: usize,
     /// The events of the network, in order.
     pub(super) network: Vec<Happening>,
     /// Messages sent so far, and inputs heard.
@@ -131,9 +136,17 @@ fn carried(message: &Message) -> Option<Carried> {
 impl Recorder {
     /// Starts the record of a run that begins.
     pub(super) fn new(plan: &Plan) -> Self {
+        Self::of_last(STEPS_MAX, plan)
+    }
+
+    /// [`Recorder::new`] that holds at most this number of steps.
+    pub(super) fn of_last(steps_max: usize, plan: &Plan) -> Self {
         Self(Arc::new(Mutex::new(Record {
             tree: plan.tree.clone(),
             steps: Vec::new(),
+            forgotten: 0,
+            first_tips: vec![plan.tip.clone(); plan.nodes.len()],
+            steps_max,
             network: Vec::new(),
             messages: 0,
             heard: 0,
@@ -165,8 +178,11 @@ impl Record {
     fn close(&mut self) {
         let Some(mut step) = self.open.take() else { return };
         let submitted = matches!(step.cause, Cause::Submitted(_));
-        if step.events.is_empty() && !step.carries && !submitted || self.steps.len() >= STEPS_MAX {
+        if step.events.is_empty() && !step.carries && !submitted {
             return;
+        }
+        if self.steps.len() >= self.steps_max {
+            self.forget(self.steps_max.div_ceil(2), &mut step);
         }
         let (index, known) = (self.steps.len(), &mut self.nodes[step.actor.node.0 as usize]);
         step.before = known.last.replace(index);
@@ -185,6 +201,43 @@ impl Record {
             }
         }
         self.steps.push(step);
+    }
+
+    /// Forgets the first steps. Every index of a step, those of the open one included, counts from the first that is left.
+    fn forget(&mut self, count: usize, open: &mut RecordedStep) {
+        for step in self.steps.drain(..count) {
+            let tip = &mut self.first_tips[step.actor.node.0 as usize];
+            for event in step.events {
+                match event {
+                    Event::BlockApplied(link) => *tip = link,
+                    Event::RolledBack { to, .. } => *tip = to,
+                    _ => {}
+                }
+            }
+        }
+        self.forgotten += count;
+        let moved = |index: &mut Option<usize>| *index = index.and_then(|index| index.checked_sub(count));
+        for step in self.steps.iter_mut().chain([open]) {
+            moved(&mut step.before);
+            if let Cause::Message { sent: index, .. } | Cause::Asked { after: index } = &mut step.cause {
+                moved(index);
+            }
+            step.peers.iter_mut().for_each(|(.., index)| moved(index));
+        }
+        let is_left = |index: &mut usize| {
+            let left = index.checked_sub(count);
+            *index = left.unwrap_or(0);
+            left.is_some()
+        };
+        for known in &mut self.nodes {
+            moved(&mut known.last);
+            known.stood.retain(|_, index| is_left(index));
+            known.forged.retain(|_, index| is_left(index));
+        }
+        self.under_way.retain(|_, steps| {
+            steps.retain_mut(is_left);
+            !steps.is_empty()
+        });
     }
 
     fn hear(&mut self, now: SimTime, actor: ActorId, what: &Heard<'_>) {

@@ -1,10 +1,13 @@
 use super::{
-    Course, Explanation, Lines, Options, Session, SideBySide, TargetKind, explain, explain_recorded, play::Playing,
+    Course, Explanation, Lines, Options, Session, SideBySide, TargetKind, explain, explain_recorded,
+    play::Playing,
+    record::{Cause, Recorder},
     target::asks_for_conduct,
 };
 use crate::{
     actors::{Choices, Event, NodeId, SimTime},
     check::conduct,
+    ledger::Link,
     protocol::crypto::sha256,
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
@@ -384,4 +387,57 @@ fn counts_are_those_of_the_runs(scenario: &Scenario, beside: &SideBySide) {
         );
         assert_eq!(run.missed, run.slots - (run.height.0 - 1), "{}: a block or none in each slot", run.rules);
     }
+}
+
+/// A record that forgets the beginning of a run holds the same of the rest as one of the whole run, by indices of its own.
+#[test]
+fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
+    let scenario = scenario(
+        "rounds = 6\ncrypto = 'modelled'\n[network]\ndelegates = 7\ngossip = 'reference'\n\
+         [[fault]]\nkind = 'partition'\ngroups = [{ share = 0.6 }]\nfrom = { seconds = 150 }\nuntil = { seconds = 250 }\n",
+    );
+    let seeds = SeedTree::new(1);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let played = |recorder: &Recorder| {
+        let watched: Vec<Box<dyn Observer>> = vec![Box::new(recorder.clone())];
+        let mut run = Playing::new(&Course::of(&scenario), &plan, false, watched).expect("nothing is asserted");
+        run.play_to_end(&AtomicBool::new(false));
+    };
+    let (whole, last) = (Recorder::new(&plan), Recorder::of_last(500, &plan));
+    played(&whole);
+    played(&last);
+    let (whole, last) = (whole.record(), last.record());
+    let (count, forgotten) = (last.steps.len(), last.forgotten);
+    assert!((250..=500).contains(&count) && forgotten > 500, "{count} steps, {forgotten} before");
+    assert_eq!((whole.steps.len(), whole.forgotten), (forgotten + count, 0));
+    let mut links = 0;
+    let mut moved = |index: Option<usize>| {
+        let left = index?.checked_sub(forgotten);
+        links += usize::from(left.is_some());
+        left
+    };
+    for (of_whole, of_last) in whole.steps[forgotten..].iter().zip(&last.steps) {
+        assert_eq!((of_whole.at, of_whole.actor), (of_last.at, of_last.actor));
+        assert_eq!(moved(of_whole.before), of_last.before);
+        let cause = match of_whole.cause.clone() {
+            Cause::Message { from, sent } => Cause::Message { from, sent: moved(sent) },
+            other => other,
+        };
+        assert_eq!(cause, of_last.cause);
+        let peers = of_whole.peers.iter().map(|(peer, id, height, step)| (*peer, *id, *height, moved(*step)));
+        assert_eq!(peers.collect::<Vec<_>>(), of_last.peers);
+    }
+    assert!(links > count, "or next to nothing hangs together: {links}");
+    let slice = whole.slice([whole.steps.len() - 1]);
+    assert_eq!(slice[forgotten..], last.slice([count - 1]));
+    let mut tips = whole.first_tips.clone();
+    for (step, event) in whole.steps[..forgotten].iter().flat_map(|step| step.events.iter().map(move |one| (step, one)))
+    {
+        if let Event::BlockApplied(link) | Event::RolledBack { to: link, .. } = event {
+            tips[step.actor.node.0 as usize] = link.clone();
+        }
+    }
+    let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
+    assert_eq!(ids(&tips), ids(&last.first_tips));
+    assert!(tips.iter().all(|tip| tip.height() > plan.tip.height()));
 }

@@ -323,7 +323,11 @@ fn diagram(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         return Ok(());
     }
     let (within, all) = (chain.steps_in_slice, chain.steps);
-    writeln!(f, "\nwhat happened before, {within} of {all} steps (a letter: the branch a node stands on)")?;
+    let forgotten = match chain.steps_forgotten {
+        0 => String::new(),
+        count => format!(" behind the first {count}, which are not recorded"),
+    };
+    writeln!(f, "\nwhat happened before, {within} of {all} steps{forgotten} (a letter: the branch a node stands on)")?;
     let drawn = drawn(&chain.rows, &explanation.target, explanation.nodes as usize);
     drawn.iter().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
 }

@@ -80,7 +80,7 @@ pub fn models() -> impl Strategy<Value = NetworkModel> {
 /// Up to `most` faults among the first `nodes` nodes, which forge. All are over within `over` seconds.
 ///
 /// # Panics
-/// No node, or less than 16 seconds.
+/// No node, or at most 8 seconds.
 pub fn faults(nodes: u32, over: u32, most: usize) -> impl Strategy<Value = Vec<Fault>> {
     prop::collection::vec(timed(misfortune(nodes), over), 0..=most)
 }
@@ -88,7 +88,7 @@ pub fn faults(nodes: u32, over: u32, most: usize) -> impl Strategy<Value = Vec<F
 /// Up to `most` behaviours against the protocol, of the first `nodes` nodes, whose delegates forge. All are over within `over` seconds.
 ///
 /// # Panics
-/// No node, or less than 16 seconds.
+/// No node, or at most 8 seconds.
 pub fn behaviours(nodes: u32, over: u32, most: usize) -> impl Strategy<Value = Vec<Fault>> {
     prop::collection::vec(timed(behaviour(nodes), over), 0..=most)
 }

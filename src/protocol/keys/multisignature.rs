@@ -25,7 +25,6 @@ pub fn derive(min: u8, keys: &[PublicKey]) -> Result<PublicKey, MultiSignatureEr
         .iter()
         .map(|key| key.to_point().ok_or(MultiSignatureError::OffCurve(*key)))
         .collect::<Result<Vec<_>, _>>()?;
-    // Two digits to base ten read to base sixteen.
     let sum = secp256k1::PublicKey::combine_keys(&points.iter().chain([of_minimum(min)]).collect::<Vec<_>>());
     sum.map(|sum| PublicKey::from_bytes(sum.serialize())).map_err(|_| MultiSignatureError::Infinity)
 }

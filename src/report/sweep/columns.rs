@@ -68,8 +68,8 @@ impl Status {
 }
 
 /// The words of [`Ended`] by the number that a row keeps; the first stands for a run that died by a panic.
-const ENDS: [&str; 9] =
-    ["", "complete", "halted", "stalled", "time", "interrupted", "max-events", "max-time", "max-memory"];
+const ENDS: [&str; 10] =
+    ["", "complete", "halted", "stalled", "time", "interrupted", "max-events", "max-time", "max-memory", "restless"];
 
 /// The number that stands for the end of a run in its row.
 pub fn number_of_end(ended: Ended) -> u64 {

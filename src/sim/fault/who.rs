@@ -44,7 +44,7 @@ pub struct NodeSpan {
     pub to: NodeRef,
 }
 
-/// A share of the network, from 0 to 1: the nodes are taken in ascending order until it is reached.
+/// A share of the network, from 0 to 1: the first nodes in ascending order, as many as come nearest to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {

@@ -6,7 +6,7 @@ use crate::{
     actors::{Event, NodeId, SimTime, Submission},
     ledger::Link,
     protocol::{Height, Slot, TransactionId},
-    sim::{Observer, Outcome, Stage, World, stage::ractor::ActorDied},
+    sim::{Observer, Outcome, Stage, World, intervention::DroppedPending, stage::ractor::ActorDied},
 };
 use std::{
     collections::BTreeSet,
@@ -40,7 +40,7 @@ impl Demand {
             self.tip = Some(tip.clone());
             self.missing.retain(|id| world.tree().block_of(tip, id).is_none());
         }
-        dropped.take_out_of(&mut self.missing);
+        dropped.take_out_of(self.node, &mut self.missing);
         self.missing.is_empty() || world.now() >= self.deadline
     }
 
@@ -49,14 +49,14 @@ impl Demand {
     }
 }
 
-/// Records the transactions that pools have dropped, while a client waits for a block. Clones share the record.
+/// Records the transactions that each node's pool has dropped, while a client waits for a block. Clones share the record.
 #[derive(Clone, Default)]
 pub(super) struct Dropped(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     is_wanted: AtomicBool,
-    ids: Mutex<BTreeSet<TransactionId>>,
+    gone: Mutex<BTreeSet<(NodeId, TransactionId)>>,
 }
 
 impl Dropped {
@@ -67,30 +67,37 @@ impl Dropped {
         }
     }
 
-    /// These are gone from all pools, as was asked.
-    pub(super) fn add(&self, ids: &BTreeSet<TransactionId>) {
+    /// Adds transactions that left pools on request.
+    pub(super) fn add(&self, dropped: &DroppedPending) {
         if self.0.is_wanted.load(Ordering::Relaxed) {
-            self.lock().extend(ids);
+            let pairs = |node: &NodeId| {
+                dropped.transactions.iter().map({
+                    let node = *node;
+                    move |id| (node, *id)
+                })
+            };
+            self.lock().extend(dropped.nodes.iter().flat_map(pairs));
         }
     }
 
-    fn take_out_of(&self, missing: &mut BTreeSet<TransactionId>) {
-        let ids = self.lock();
-        missing.retain(|id| !ids.contains(id));
+    /// Removes the transactions that the node's own pool has dropped: another node may still hold one, but its client asked here.
+    fn take_out_of(&self, node: NodeId, missing: &mut BTreeSet<TransactionId>) {
+        let gone = self.lock();
+        missing.retain(|id| !gone.contains(&(node, *id)));
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<TransactionId>> {
-        self.0.ids.lock().expect("no one panics while holding it")
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<(NodeId, TransactionId)>> {
+        self.0.gone.lock().expect("no one panics while holding it")
     }
 }
 
 impl Observer for Dropped {
-    fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         if let Event::PoolExpired(transaction) | Event::PoolEvicted(transaction) | Event::PoolPurged(transaction) =
             event
             && self.0.is_wanted.load(Ordering::Relaxed)
         {
-            self.lock().insert(transaction.id());
+            self.lock().insert((node, transaction.id()));
         }
     }
 }

@@ -15,9 +15,12 @@ use ractor::{
     Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration,
     rpc::CallResult,
 };
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt::Display,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Runs begun in this process.
@@ -33,15 +36,27 @@ pub struct RactorStage {
     effects: Vec<Effect>,
 }
 
-/// An actor of the run died or no longer answers: a finding, the run cannot go on.
+/// An actor of the run died or no longer answers, or the actors answer each other for ever: a finding, the run cannot go on.
 #[derive(Debug, thiserror::Error)]
-#[error("an actor of the simulation died: {0}")]
+#[error("{0}")]
 pub struct ActorDied(String);
 
 impl ActorDied {
     /// An actor cannot continue, because a settled block that it asked for cannot be read.
     pub(in crate::sim) fn asking(why: &SettledError) -> Self {
-        Self(why.to_string())
+        Self::of(why)
+    }
+
+    /// The events of this instant do not end.
+    pub(in crate::sim) fn restless(at: SimTime) -> Self {
+        Self(format!(
+            "the simulation stands still: the events of the instant {} s do not end",
+            at.seconds_since(SimTime::default())
+        ))
+    }
+
+    fn of(why: impl Display) -> Self {
+        Self(format!("an actor of the simulation died: {why}"))
     }
 }
 
@@ -176,7 +191,7 @@ impl RactorStage {
 
     fn died(&self, id: ActorId) -> ActorDied {
         let why = self.death.lock().expect("no one panics while holding it").clone();
-        ActorDied(format!("{}: {}", label(id), why.unwrap_or_else(|| "it no longer answers".into())))
+        ActorDied::of(format!("{}: {}", label(id), why.unwrap_or_else(|| "it no longer answers".into())))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Item, World,
-    coming::{Bound, Handed, Popped},
+    coming::{Bound, Coming, Handed, Popped},
     nodes::{Freed, NotNow, Reach},
     sending::ANSWER_TIME,
 };
@@ -10,6 +10,9 @@ use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Ahead},
     sim::{plan, queue::Soon},
 };
+
+/// The deliveries after which the world looks whether its clock goes on. The largest networks have a tenth of it at an instant.
+pub const INSTANT_LIMIT: u64 = 1 << 24;
 
 /// The next input that a stage hands to an actor.
 pub struct Delivery<'w> {
@@ -65,10 +68,23 @@ impl World {
             }
         };
         self.delivered += 1;
+        if self.delivered.is_multiple_of(INSTANT_LIMIT) && !self.comes_to_rest() {
+            return None;
+        }
         if self.tells_acts {
             self.tell_heard(to, now, &due);
         }
         Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over(due) })
+    }
+
+    /// Returns false if the clock stood still since it last looked. Drops all that would still happen then.
+    #[cold]
+    fn comes_to_rest(&mut self) -> bool {
+        if std::mem::replace(&mut self.looked_at, self.now) == self.now {
+            self.restless = Some(self.now);
+            self.queue = Coming::default();
+        }
+        self.restless.is_none()
     }
 
     /// Returns the actor that receives the due event, and the time of its node's clock. Consumes an event without an actor, or one that

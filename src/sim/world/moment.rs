@@ -109,6 +109,8 @@ impl Clone for World {
             arrivals: Vec::new(),
             requests: self.requests,
             delivered: self.delivered,
+            looked_at: self.looked_at,
+            restless: self.restless,
             events: self.events,
             anew: self.anew,
             added: self.added.clone(),

@@ -85,8 +85,10 @@ impl World {
             // Empty between two events.
             answers: _,
             witness: _,
-            // A run that goes on in another process counts anew.
+            // A run that goes on in another process counts and looks anew.
             events: _,
+            looked_at: _,
+            restless: _,
             arrivals: _,
         } = self;
         added.save(out);

@@ -40,7 +40,7 @@ pub(super) struct Ground {
 impl Ground {
     pub(super) fn of(record: &Record, upto: usize, plan: &Plan, target: &Target) -> Self {
         let mut taken: BTreeMap<BlockId, BTreeSet<BlockId>> = BTreeMap::new();
-        let mut tips: Vec<Arc<Link>> = vec![plan.tip.clone(); plan.nodes.len()];
+        let mut tips = record.first_tips.clone();
         let mut seen: BTreeSet<TransactionId> = BTreeSet::new();
         let mut refused: BTreeSet<TransactionId> = BTreeSet::new();
         let mut order: Vec<(BlockId, BlockId)> = Vec::new();

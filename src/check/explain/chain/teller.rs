@@ -49,7 +49,7 @@ impl<'a> Teller<'a> {
         Self {
             record,
             ground,
-            tips: vec![plan.tip.clone(); nodes],
+            tips: record.first_tips.clone(),
             down: vec![false; nodes],
             pools: vec![0; nodes],
             rows: Vec::new(),

@@ -1,8 +1,8 @@
 //! Checkpoints: a running testnet's moment as a file, so that a start plays only what the log holds after it.
 //!
 //! ```text
-//!   DIR/base-5       │ "dposbas3" │ SHA-256 of the rest │ the state after the highest settled block, and one above it
-//!   DIR/checkpoint-7 │ "dposckpb" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
+//!   DIR/base-5       │ "dposbas4" │ SHA-256 of the rest │ the state after the highest settled block, and one above it
+//!   DIR/checkpoint-7 │ "dposckpc" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
 //! The log stays the truth. A checkpoint records its position in the log and a checksum of each segment up to there. A checkpoint

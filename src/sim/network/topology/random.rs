@@ -1,4 +1,4 @@
-//! Random graphs of three models of the literature. A graph that falls apart is joined: the lowest node of each further part gets one link
+//! Random graphs of four models of the literature. A graph that falls apart is joined: the lowest node of each further part gets one link
 //! to a node of those before, chosen at random.
 
 use super::{Edges, SmallWorld, ring};
