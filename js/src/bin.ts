@@ -17,7 +17,8 @@ function run(binary: string): void {
     // If this process is killed, no other process ends the program.
     const isAsked = words.some((word) => word.startsWith("--exit-with-parent"));
     if (watching.includes(words[0] ?? "") && !isAsked) words.splice(1, 0, `--exit-with-parent=${process.pid}`);
-    // A session of its own: what a terminal sends reaches the program through this process, and once. A second Ctrl-C would end it.
+    // A session of its own, so that a signal of the terminal reaches the program only once, through this process. Received twice,
+    // Ctrl-C would end the program at once.
     const child = spawn(binary, words, { stdio: "inherit", detached: true });
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGCONT"] as const) {
         process.on(signal, () => void child.kill(signal));

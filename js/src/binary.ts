@@ -1,4 +1,4 @@
-// Where the program is: in a package for this platform, which the package manager has installed beside this one.
+// Finds the program, in the package for this platform that the package manager has installed beside this one.
 
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +27,7 @@ function supported(): string[] {
 }
 
 /**
- * The path of the program: `DPOSLAB_BIN`, or that of the package for this platform.
+ * The path of the program: `DPOSLAB_BIN`, or the program in the package for this platform.
  *
  * @throws NoBinaryError `DPOSLAB_BIN` names no file, or no package fits this platform
  */

@@ -1,4 +1,4 @@
-// An isolated chain in the process of a testnet: as many as there are tests, each with its own clock, accounts and lab.
+// An isolated chain in the process of a testnet: one for each test, with its own clock, accounts and lab.
 
 import { readFile } from "node:fs/promises";
 import type { Client } from "./http.js";
@@ -18,7 +18,7 @@ export interface ChainData {
     accounts: Account[];
 }
 
-/** An isolated chain. It ends with its testnet, or when it is deleted. */
+/** An isolated chain. It lasts until it is deleted or its testnet ends. */
 export class Chain extends Network {
     readonly id: number;
     readonly #itself: string;
@@ -30,7 +30,7 @@ export class Chain extends Network {
         this.#itself = `${testnetLab}/chains/${data.id}`;
     }
 
-    /** Stops it and frees what it takes. Harmless if that was done before. */
+    /** Stops the chain and frees its memory. Does nothing if it is already deleted. */
     delete(): Promise<void> {
         return (this.#deleted ??= this.#delete());
     }

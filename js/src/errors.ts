@@ -13,7 +13,7 @@ export class ApiError extends DposlabError {
      * @param method of the request
      * @param path of the request
      * @param status 400 to 599
-     * @param body the whole answer: an object with `statusCode`, `error` and `message` as a rule, else a text
+     * @param body the whole answer: usually an object with `statusCode`, `error` and `message`, otherwise a text
      */
     constructor(
         readonly method: string,
@@ -39,13 +39,13 @@ export interface Refusal {
     message: string;
 }
 
-/** The node refused transactions that were handed in; the message says which and why. */
+/** The node refused submitted transactions. The message names each of them with the reason. */
 export class RefusedError extends DposlabError {
     override name = "RefusedError";
 
     /**
      * @param refusals each refused transaction
-     * @param accepted the ids of those that it took beside them
+     * @param accepted the ids of the transactions that the node accepted in the same request
      */
     constructor(
         readonly refusals: readonly Refusal[],
@@ -60,7 +60,7 @@ function messageOf(body: unknown): string {
     return typeof said === "string" ? said : JSON.stringify(said);
 }
 
-/** How a process ended: by an exit code or by a signal, and the last of what it wrote to standard error. */
+/** How a process ended: its exit code or its signal, and the end of its standard error. */
 export interface Ending {
     code: number | null;
     signal: NodeJS.Signals | null;
@@ -79,8 +79,8 @@ export class StartError extends DposlabError {
     override name = "StartError";
 
     /**
-     * @param command what was started, word for word
-     * @param ending how the process ended; undefined if it could not be started, or gave no sign in time
+     * @param command the words of the command that was started
+     * @param ending how the process ended; undefined if it could not be started or was not ready in time
      */
     constructor(
         why: string,
@@ -98,7 +98,7 @@ export class GoneError extends DposlabError {
 
     constructor(
         why: string,
-        /** How its process ended; undefined if it is not known to have ended. */
+        /** How its process ended; undefined if that is unknown. */
         readonly ending?: Ending,
         options?: ErrorOptions,
     ) {

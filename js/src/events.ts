@@ -9,7 +9,7 @@ export interface EventStream extends AsyncIterableIterator<LabEvent> {
     close(): void;
 }
 
-/** The query by which a stream is asked for. */
+/** The query of the request for a stream. */
 export function eventsQuery({ kind, node, lastEventId, limit }: EventsOptions): string {
     const query = new URLSearchParams();
     if (kind !== undefined) query.set("kind", [kind].flat().join(","));
@@ -39,7 +39,7 @@ async function* read(answer: IncomingMessage, parse: (text: string) => unknown):
             }
         }
     } catch (error) {
-        // Closed here, or by the end of the testnet: nothing more comes.
+        // The stream was closed here or by the end of the testnet, so no more events follow.
         const { code } = error as NodeJS.ErrnoException;
         if (!answer.destroyed && code !== "ECONNRESET") throw error;
     } finally {
@@ -47,7 +47,7 @@ async function* read(answer: IncomingMessage, parse: (text: string) => unknown):
     }
 }
 
-/** One event; undefined for a comment, or for what says when to come back. */
+/** One event, or undefined for a comment or a `retry` field. */
 function readBlock(block: string, parse: (text: string) => unknown): LabEvent | undefined {
     let id: number | null = null;
     let name = "message";

@@ -1,4 +1,4 @@
-// Requests to one network. By node:http rather than fetch: tests replace fetch, and an advance may take longer than fetch waits.
+// Requests to one network, by node:http and not by fetch: tests mock fetch, and an advance may take longer than fetch waits.
 
 import { Agent, request, type IncomingMessage } from "node:http";
 import { ApiError, GoneError } from "./errors.js";
@@ -12,13 +12,13 @@ export interface Call {
     signal?: AbortSignal | undefined;
 }
 
-/** Asks a testnet, over connections that stay open and keep no process alive. */
+/** A client of a testnet, over persistent connections that keep no process alive. */
 export class Client {
     readonly #agent = new Agent({ keepAlive: true });
 
     /**
-     * @param parse reads the texts of answers
-     * @param gone gives the reason why the testnet no longer answers; undefined while it is there
+     * @param parse parses the texts of answers
+     * @param gone returns the reason why the testnet no longer answers, or undefined while it runs
      */
     constructor(
         readonly parse: (text: string) => unknown,
@@ -26,7 +26,7 @@ export class Client {
     ) {}
 
     /**
-     * The answer's `data`, or all of it where it has none; undefined if it is empty.
+     * The answer's `data`, the whole answer if it has no `data`, or undefined if it is empty.
      *
      * @throws ApiError the answer is an error
      * @throws GoneError there is no answer
@@ -77,7 +77,7 @@ export class Client {
                 sent.on("response", resolve).on("error", reject).end(text);
             });
         } catch (error) {
-            // The server closed an idle connection just as this request set out, so it has not read the request.
+            // The server closed the idle connection while this request was being sent, so the server has not read the request.
             if (again && sent.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET") {
                 return this.#send(call, false);
             }
@@ -111,7 +111,7 @@ export class Client {
     }
 }
 
-/** JSON in which amounts that no number holds are texts of digits, as the API takes them. */
+/** JSON in which a `bigint` is a text of digits, as the API accepts it. */
 function toJson(body: unknown): string {
     return JSON.stringify(body, (_member, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
 }

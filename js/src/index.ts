@@ -1,4 +1,4 @@
-// A testnet for tests. docs/javascript.md tells how to use it.
+// A testnet for tests. docs/javascript.md describes its use.
 
 export { findBinary } from "./binary.js";
 export { Chain } from "./chain.js";

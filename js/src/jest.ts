@@ -1,5 +1,5 @@
-// An environment for jest: `testEnvironment: "dposlab/jest"`. It gives tests the global `dposlab`. An environment rather than a
-// module to import, since jest's tests are CommonJS as a rule, and cannot import modules.
+// An environment for jest: `testEnvironment: "dposlab/jest"`. It gives tests the global `dposlab`. It is an environment and not a
+// module, because jest's tests are usually CommonJS and cannot import modules.
 
 import type { EnvironmentContext, JestEnvironmentConfig } from "@jest/environment";
 import type { Circus } from "@jest/types";
@@ -11,11 +11,11 @@ import { startForTests } from "./runner.js";
 import type { Testnet } from "./testnet.js";
 import type { ChainOptions, StartOptions } from "./types.js";
 
-/** The calls of tests. */
+/** The functions that tests call. */
 export interface DposlabGlobal {
-    /** The testnet of this test file, which starts when it is first asked for. */
+    /** The testnet of this test file. It starts with the first call. */
     testnet(): Promise<Testnet>;
-    /** A chain of this test's own, which is deleted afterwards. If the test fails, it says how to replay it. */
+    /** A chain of this test's own, deleted after the test. A failed test prints how to replay the chain. */
     chain(options?: ChainOptions): Promise<Chain>;
 }
 
@@ -33,7 +33,7 @@ export default class DposlabEnvironment extends TestEnvironment {
     readonly #options: DposlabOptions;
     readonly #file: string;
     #testnet: Promise<Testnet> | undefined;
-    /** The test that runs; chains that are made outside of tests last as long as the file. */
+    /** The running test. A chain that is made outside of tests lasts as long as the file. */
     #test: Circus.TestEntry | undefined;
     readonly #chains = new Map<Chain, Circus.TestEntry | undefined>();
 
@@ -64,13 +64,13 @@ export default class DposlabEnvironment extends TestEnvironment {
     }
 
     #start(): Promise<Testnet> {
-        // Answers are of the tests' own realm, where `toStrictEqual` knows them.
+        // Parses answers in the tests' own realm: `toStrictEqual` refuses objects of another realm.
         const parse = (text: string): unknown => this.global.JSON.parse(text);
         return (this.#testnet ??= startForTests({ parse, ...this.#options.testnet }));
     }
 
     async #chain(options: ChainOptions = {}): Promise<Chain> {
-        // It is unknown which of several concurrent tests asks.
+        // Nothing shows which of several concurrent tests is calling.
         const test = this.#test?.concurrent ? undefined : this.#test;
         const testnet = await this.#start();
         const chain = await testnet.chain({ ...this.#options.chain, ...options });
@@ -92,7 +92,7 @@ export default class DposlabEnvironment extends TestEnvironment {
     }
 }
 
-/** With the names of the blocks that it is in, but for the one around all. */
+/** The test's name after the names of its enclosing blocks, without the root block. */
 function fullName(test: Circus.TestEntry): string {
     const names = [test.name];
     for (let around = test.parent; around.parent !== undefined; around = around.parent) names.unshift(around.name);

@@ -1,4 +1,4 @@
-// One network and its lab: the whole of it for a testnet, or one isolated chain. Each method is one request of docs/lab.md.
+// One network and its lab: a testnet's own network or an isolated chain. Each method is one request of docs/lab.md.
 
 import { RefusedError, type Refusal } from "./errors.js";
 import { eventsQuery, eventStream, type EventStream } from "./events.js";
@@ -23,13 +23,16 @@ import type {
     Until,
 } from "./types.js";
 
-/** A kept state of the whole network, to go back to any number of times. */
+/** A saved state of the whole network, to which it can revert any number of times. */
 export interface Snapshot extends SnapshotData {
-    /** Puts the network back where it was then. */
+    /** Reverts the network to this state. */
     revert(): Promise<Snapshot>;
 }
 
-/** Every method that asks the network fails with an `ApiError` if it is refused, and with a `GoneError` if the testnet no longer answers. */
+/**
+ * A network and its lab. Every method that sends a request fails with an `ApiError` if the network refuses it, and with a `GoneError` if
+ * the testnet no longer answers.
+ */
 export class Network {
     readonly #streams = new Set<EventStream>();
 
@@ -38,15 +41,15 @@ export class Network {
         /** Adds a fault as in a scenario file. It begins now, or when its trigger `from` fires. */
         add: (fault: Fault) => this.lab<FaultData>("POST", "/faults", fault),
         list: () => this.lab<FaultData[]>("GET", "/faults"),
-        /** Ends a fault now; one that waits never begins. */
+        /** Ends a fault now. A waiting fault then never begins. */
         end: (fault: number | { id: number }) => this.lab<void>("DELETE", `/faults/${idOf(fault)}`),
     };
 
-    /** Faults between the network and its clients: answers that are late, cut or 503, posts that are lost. */
+    /** Faults between the network and its clients: answers that are late, cut off or 503, posts that are lost. */
     readonly chaos = {
         add: (rule: ChaosRule) => this.lab<ChaosData>("POST", "/chaos", rule),
         list: () => this.lab<ChaosData[]>("GET", "/chaos"),
-        /** Ends a rule, and tells how many requests or posts it struck. */
+        /** Ends a rule and returns it with the number of requests or posts that it struck. */
         end: (rule: number | { id: number }) => this.lab<ChaosData>("DELETE", `/chaos/${idOf(rule)}`),
         /** Ends all rules. */
         clear: () => this.lab<{ deleted: number }>("DELETE", "/chaos"),
@@ -55,7 +58,7 @@ export class Network {
     /**
      * @param url the base of the public API, for SDKs
      * @param labUrl the base of the lab
-     * @param accounts the funded ones
+     * @param accounts the funded accounts
      */
     constructor(
         protected readonly client: Client,
@@ -71,7 +74,7 @@ export class Network {
         return this.lab("GET", "");
     }
 
-    /** Plays slots of 8 virtual seconds, or until something has come (for `limit` slots at most, 10,000 if not given). */
+    /** Plays slots of 8 virtual seconds, or until a condition holds (`limit` slots at most, 10,000 by default). */
     advance(slots: number | { until: Until; limit?: number }): Promise<Advanced> {
         return this.lab("POST", "/advance", typeof slots === "number" ? { slots } : slots);
     }
@@ -81,7 +84,7 @@ export class Network {
         return pace === undefined ? this.lab("GET", "/pace") : this.lab("POST", "/pace", { pace });
     }
 
-    /** Pays an address, or many. On demand the answer comes when the transactions are confirmed. */
+    /** Pays one or several addresses. On demand the answer comes when the transactions are confirmed. */
     faucet(recipient: string, amount: Amount): Promise<{ transactions: string[] }>;
     faucet(payments: readonly { recipient: string; amount: Amount }[]): Promise<{ transactions: string[] }>;
     faucet(to: string | readonly object[], amount?: Amount): Promise<{ transactions: string[] }> {
@@ -94,10 +97,10 @@ export class Network {
     }
 
     /**
-     * Hands in signed transactions. On demand they are in blocks when the promise is kept.
+     * Submits signed transactions. On demand they are in blocks when the promise resolves.
      *
      * @returns their ids
-     * @throws RefusedError the node refused one of them, and says why
+     * @throws RefusedError the node refused one of them; the error has the node's reason
      */
     async submit(...transactions: SignedTransaction[]): Promise<string[]> {
         const body = { transactions: transactions.map((one) => ("toJson" in one && typeof one.toJson === "function" ? one.toJson() : one)) };
@@ -108,19 +111,19 @@ export class Network {
         };
         const refusals = Object.entries(errors ?? {}).flatMap(([id, reasons]) => reasons.map(({ type, message }) => ({ id, type, message })));
         const told = new Set(refusals.map(({ id }) => id));
-        // The pool has no room for more of their sender. They are in no error.
+        // The pool has no room for more transactions of their sender. `errors` does not contain them.
         const message = "its sender has as many pending transactions as the node keeps";
         for (const id of data.excess) if (!told.has(id) && !data.accept.includes(id)) refusals.push({ id, type: "excess", message });
         if (refusals.length > 0) throw new RefusedError(refusals, data.accept);
         return data.accept;
     }
 
-    /** The transactions that any client submitted, and the nodes' answers: the newest 1,000, the oldest first. */
+    /** The newest 1,000 transactions that clients submitted, with the nodes' answers, the oldest first. */
     submissions(): Promise<SubmissionData[]> {
         return this.lab("GET", "/submissions");
     }
 
-    /** Keeps the whole network as it is. */
+    /** Saves the present state of the whole network. */
     async snapshot(name?: string): Promise<Snapshot> {
         return this.#withRevert(await this.lab("POST", "/snapshots", name === undefined ? {} : { name }));
     }
@@ -131,7 +134,7 @@ export class Network {
         return all.map((data) => this.#withRevert(data));
     }
 
-    /** Puts the whole network back where it was when the snapshot was taken. */
+    /** Reverts the whole network to a snapshot. */
     async revert(snapshot: number | { id: number }): Promise<Snapshot> {
         return this.#withRevert(await this.lab("POST", `/snapshots/${idOf(snapshot)}/revert`, {}));
     }
@@ -147,17 +150,17 @@ export class Network {
     }
 
     /**
-     * Hands in a block: an object of the SDK's `Blocks.Block`, what such a one says as JSON, or its wire bytes in hex. The promise
-     * is kept once the node stands on it.
+     * Submits a block: an object of the SDK's `Blocks.Block`, the JSON of such an object, or the block's wire bytes in hex. The promise
+     * resolves once the block is the node's tip.
      *
-     * @throws ApiError the block breaks a rule, which it names
+     * @throws ApiError the block breaks a rule; the error names the rule
      */
     pushBlock(block: object | string, options: { node?: number } = {}): Promise<BlockReference & { node: number; transactions: number }> {
         const body = typeof block === "object" && "toJson" in block && typeof block.toJson === "function" ? block.toJson() : block;
         return this.lab("POST", "/blocks", { block: body, ...options });
     }
 
-    /** Takes a pending transaction out of all pools, with what its sender has pending after it. */
+    /** Removes a pending transaction and its sender's later ones from all pools. */
     dropPending(id: string): Promise<{ transactions: string[]; nodes: number[]; underWay: number }> {
         return this.lab("DELETE", `/pool/${id}`);
     }
@@ -172,7 +175,7 @@ export class Network {
         return this.lab("POST", `/nodes/${node}/restart`, { keep_pool: keepPool });
     }
 
-    /** The events from now on: the stream listens when the promise resolves. */
+    /** The events from now on. The stream is open when the promise resolves. */
     async events(options: EventsOptions = {}): Promise<EventStream> {
         const { signal } = options;
         const url = `${this.labUrl}/events${eventsQuery(options)}`;
@@ -188,7 +191,7 @@ export class Network {
         for (const stream of this.#streams) stream.close();
     }
 
-    /** All that came in so far, in the form that `dposlab replay` takes. */
+    /** The recording of all inputs so far, in the form that `dposlab replay` accepts. */
     recording(): Promise<string> {
         return this.client.text({ method: "GET", url: `${this.labUrl}/recording` });
     }

@@ -5,15 +5,15 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Network } from "./network.js";
 
-/** The number of blocks in the story: the newest. */
+/** The number of newest blocks in the story. */
 const BLOCKS = 5;
 
 /**
- * Writes down what came in to a network, for a test that failed. Never fails: that would hide why the test did.
+ * Saves the recording of a network for a failed test. Never fails, because an error here would hide why the test failed.
  *
  * @param test its full name
- * @param place where else a test of that name may be: its file, and which of the test's networks this is
- * @returns lines that say where the recording is, how to replay it, and what happened; or why there is none
+ * @param place the test's file and the number of this network in the test, which tell tests of one name apart
+ * @returns lines with the path of the recording, the command that replays it and the story; or the reason why there is none
  */
 export async function keepRecording(network: Network, test: string, ...place: (string | number)[]): Promise<string> {
     try {
@@ -70,7 +70,7 @@ interface Block {
     transactions: number;
 }
 
-/** A name for a file: letters, digits and dashes, and no more than a file system takes. No two tests have the same. */
+/** A unique file name for a test: letters, digits and dashes, short enough for a file system. */
 function fileName(test: string, place: readonly (string | number)[]): string {
     const name = test.normalize("NFKD").replace(/[^\p{Letter}\p{Number}]+/gu, "-");
     const which = createHash("sha256").update(JSON.stringify([test, ...place])).digest("hex");

@@ -4,8 +4,8 @@ import { Testnet } from "./testnet.js";
 import type { StartOptions } from "./types.js";
 
 /**
- * Starts a testnet for the tests of a worker. It ends with the worker, and with the process that has started the worker: a
- * worker that is busy does not notice that the test run was killed.
+ * Starts a testnet for the tests of a worker. It ends with the worker, and with the process that started the worker, because a
+ * busy worker does not notice that the test run was killed.
  */
 export function startForTests(options: StartOptions): Promise<Testnet> {
     const runner = process.connected === true ? process.ppid : process.pid;

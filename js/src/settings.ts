@@ -1,9 +1,9 @@
-// Values in place of a scenario's, as the command and the API take them.
+// Values that replace those of a scenario, in the form that the command and the API accept.
 
 import { DposlabError } from "./errors.js";
 import type { Settings } from "./types.js";
 
-/** Texts that the program takes for texts without quotes. None of TOML's other values is like this. */
+/** Texts that the program reads as texts even without quotes. No other value of TOML has this form. */
 const WORD = /^(?!(?:true|false|inf|nan)$)[A-Za-z_][A-Za-z0-9_-]*$/;
 
 /** Texts `PATH=VALUE`. */
@@ -15,7 +15,7 @@ export function settings(set: Settings = []): string[] {
     });
 }
 
-/** A value as TOML has it. */
+/** A value in the syntax of TOML. */
 function literal(path: string, value: unknown): string {
     if (Array.isArray(value)) return `[${value.map((item) => literal(path, item)).join(", ")}]`;
     switch (typeof value) {
@@ -35,13 +35,13 @@ function literal(path: string, value: unknown): string {
     throw new DposlabError(`set '${path}': found ${String(value)}, allowed are texts, numbers, truth values, lists and tables of them`);
 }
 
-/** Whether it is an object of no class, in whichever realm it was made. */
+/** Whether a value is a plain object, from whichever realm. */
 function isTable(value: object | null): value is object {
     const prototype: unknown = value === null ? undefined : Object.getPrototypeOf(value);
     return prototype === null || (prototype !== undefined && Object.getPrototypeOf(prototype) === null);
 }
 
-/** A text in quotes. JSON's are TOML's, but that DEL has to be escaped. */
+/** A text in quotes. TOML's syntax is that of JSON, except that DEL must be escaped. */
 function quoted(text: string): string {
     return JSON.stringify(text).replaceAll("\x7f", "\\u007f");
 }

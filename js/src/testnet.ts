@@ -1,4 +1,4 @@
-// A testnet: `dposlab up` as a child process, which ends with this one, however that ends.
+// A testnet: `dposlab up` as a child process. It ends when this process ends, even by a kill.
 
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
@@ -24,13 +24,13 @@ interface Ready {
     delegates: Delegate[];
 }
 
-/** How much of standard error is kept [characters]. */
+/** The length of the retained end of standard error [characters]. */
 const STDERR_KEPT = 4_000;
 
-/** How long it may take to stop in good order [ms]. */
+/** The longest time for an orderly stop [ms]. */
 const STOP_PATIENCE = 10_000;
 
-/** How long a request that failed waits for the end of the process, to say how it ended [ms]. */
+/** The time for which a failed request waits for the end of the process, to report how the process ended [ms]. */
 const ENDING_PATIENCE = 500;
 
 /** A testnet in a process of its own. */
@@ -38,7 +38,7 @@ export class Testnet extends Network {
     readonly pid: number;
     /** The version of the program. */
     readonly version: string;
-    /** Those that forge, with their passphrases. */
+    /** The delegates that forge, with their passphrases. */
     readonly delegates: readonly Delegate[];
     readonly #child: ChildProcess;
     readonly #ended: Promise<Ending>;
@@ -55,7 +55,7 @@ export class Testnet extends Network {
     /**
      * Starts one. It takes some ten milliseconds.
      *
-     * @throws StartError the process did not become a testnet; the message is its own
+     * @throws StartError the process did not become a testnet; the error has the process's own message
      * @throws NoBinaryError there is no program for this platform
      */
     static async start(options: StartOptions = {}): Promise<Testnet> {
@@ -88,7 +88,7 @@ export class Testnet extends Network {
         return all.map((data) => new Chain(this.client, this.labUrl, data));
     }
 
-    /** Opens a view of the network as it was when its clock last showed an instant; as it is now, if none is given. */
+    /** Opens a view of the network at the last moment when its clock showed an instant, or of the present without an instant. */
     async view(options: ViewOptions = {}): Promise<View> {
         return new View(this.client, this.labUrl, await this.lab<ViewData>("POST", "/views", options));
     }
@@ -100,10 +100,10 @@ export class Testnet extends Network {
     }
 
     /**
-     * Stops it as Ctrl-C does, and waits for its end, which takes three seconds at most; one that does not answer is killed after
-     * ten. Harmless if it has ended.
+     * Stops it as Ctrl-C does, and waits for its end, which takes three seconds at most. Kills a process that has not ended after
+     * ten seconds. Does nothing if it has already ended.
      *
-     * @returns how its process ended: exit code 0, if nothing went wrong
+     * @returns how its process ended: with exit code 0 if nothing went wrong
      */
     async stop(): Promise<Ending> {
         this.#child.ref();
@@ -121,7 +121,7 @@ export class Testnet extends Network {
     }
 }
 
-/** The words of the command behind the program's name. */
+/** The arguments of the program. */
 function words(options: StartOptions): string[] {
     const { delegates, seed, scenario, pace = "on-demand", port = 0, stage = "inline", exitWith, args = [] } = options;
     const path = scenario instanceof URL ? fileURLToPath(scenario) : scenario;
@@ -134,7 +134,7 @@ function words(options: StartOptions): string[] {
         ...(delegates === undefined ? [] : ["--delegates", String(delegates)]),
         ...(seed === undefined ? [] : [`--seed=${seed}`]),
         ...settings(options.set).flatMap((value) => ["--set", value]),
-        // Its standard output is a pipe to this process, whose end it notices by itself.
+        // The testnet notices the end of this process by its standard output, which is a pipe to this process.
         `--exit-with-parent=${exitWith ?? process.pid}`,
         ...args,
     ];
@@ -149,7 +149,7 @@ function ending(child: ChildProcess): Promise<Ending> {
     });
 }
 
-/** The first line of standard output; what comes after it is read and thrown away. */
+/** The first line of standard output. Later output is read and discarded. */
 async function firstLine(child: ChildProcess, ended: Promise<Ending>, command: string[], timeout: number): Promise<string> {
     const lines = createInterface({ input: child.stdout! });
     let timer: NodeJS.Timeout | undefined;
@@ -168,7 +168,7 @@ async function firstLine(child: ChildProcess, ended: Promise<Ending>, command: s
     }
 }
 
-/** Lets this process end without it: the testnet ends then, too. */
+/** Lets this process end without waiting for the testnet, which then ends, too. */
 function letGo(child: ChildProcess): void {
     child.unref();
     for (const pipe of [child.stdout, child.stderr]) (pipe as unknown as { unref(): void } | null)?.unref();

@@ -1,11 +1,11 @@
-// The requests to a testnet and its answers. The names of answers are those of the API.
+// The requests to a testnet and its answers. The members of answers have the names of the API.
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
 /**
  * How virtual time passes: virtual seconds per real second, as fast as possible (`"max"`), only when a test advances it
- * (`"manual"`), or also whenever a transaction comes in, which is in a block at once (`"on-demand"`).
+ * (`"manual"`), or also whenever a transaction arrives, which is then in a block at once (`"on-demand"`).
  */
 export type Pace = number | "max" | "manual" | "on-demand";
 
@@ -15,42 +15,42 @@ export type Amount = bigint | number | string;
 /** A value of a scenario. A text is a text, whatever it looks like. */
 export type Setting = bigint | boolean | number | string | readonly Setting[] | { readonly [key: string]: Setting };
 
-/** Values in place of a scenario's: `{"network.loss": 0.05}`, or texts `PATH=VALUE`, in which a value is as in the file. */
+/** Values that replace those of a scenario: `{"network.loss": 0.05}`, or texts `PATH=VALUE` with the syntax of the file. */
 export type Settings = { readonly [path: string]: Setting } | readonly string[];
 
 /** The options of every network. */
 export interface NetworkOptions {
-    /** Number of delegates, 1 to 200. Without it 51, or those of the scenario. Not allowed of a testnet with a scenario. */
+    /** The number of delegates, 1 to 200. By default 51, or the number in the scenario. Not allowed for a testnet with a scenario. */
     delegates?: number;
-    /** The seed of keys, latencies and choices. Without it 1, and for a chain that of its testnet. */
+    /** The seed of keys, latencies and choices. By default 1; for a chain, the seed of its testnet. */
     seed?: number;
     /** The path of a scenario file. */
     scenario?: string | URL;
-    /** Values in place of the scenario's, or of what runs without one. */
+    /** Values that replace those of the scenario, or of the default scenario. */
     set?: Settings;
-    /** `"on-demand"`, if it is not given. */
+    /** The pace; `"on-demand"` by default. */
     pace?: Pace;
 }
 
 /** The further options of a process. */
 export interface StartOptions extends NetworkOptions {
-    /** A port of this machine; any free one, if it is not given. */
+    /** A port of this machine; any free port by default. */
     port?: number;
-    /** Two stages have the same outcome; `"inline"`, which is used if none is given, is the faster one. */
+    /** The stage. Both stages have the same outcome; the default, `"inline"`, is faster. */
     stage?: "inline" | "ractor";
     /** More options of `dposlab up`, such as `["--dialect", "core-2.6"]`. */
     args?: readonly string[];
-    /** The program; without it `DPOSLAB_BIN`, or that of the package for this platform. */
+    /** The program; by default `DPOSLAB_BIN`, or the program in the package for this platform. */
     binary?: string;
-    /** How long the start may take [ms]; 60,000, if it is not given. */
+    /** The longest time that the start may take [ms]; 60,000 by default. */
     timeout?: number;
-    /** The number of a process: when it ends, the testnet ends. It ends with this process in any case. */
+    /** The id of a process with which the testnet ends. The testnet ends with this process in any case. */
     exitWith?: number;
-    /** Reads the texts of answers; `JSON.parse`, if it is not given. */
+    /** Parses the texts of answers; `JSON.parse` by default. */
     parse?: (text: string) => unknown;
 }
 
-/** An isolated chain. Its `scenario` is read here, and its text is sent; such a text cannot include other files. */
+/** The options of an isolated chain. The client reads the file of `scenario` and sends its text, which cannot include other files. */
 export type ChainOptions = NetworkOptions;
 
 /** An account with coin, for tests only. */
@@ -58,7 +58,7 @@ export interface Account {
     address: string;
     publicKey: string;
     passphrase: string;
-    /** [arktoshi], at genesis or when it was made. */
+    /** The balance at genesis or when the account was made [arktoshi]. */
     balance: string;
 }
 
@@ -84,7 +84,7 @@ export type Until =
     | { transaction: string }
     | { event: { kind: string; node?: number | string; count?: number } };
 
-/** How far an advance came. */
+/** The result of an advance. */
 export interface Advanced {
     /** Whole slots that were played. */
     slots: number;
@@ -92,13 +92,13 @@ export interface Advanced {
     height: number;
     /** The clock, in seconds since the network's epoch. */
     now: number;
-    /** Slots that were asked for, where fewer were played. */
+    /** The number of requested slots, if fewer were played. */
     asked?: number;
     /** The reason of its end: `reached` or `limit`, or that a client set the pace. */
     stopped?: string;
 }
 
-/** A kept state of the whole network. */
+/** A saved state of the whole network. */
 export interface SnapshotData {
     id: number;
     name: string | null;
@@ -110,7 +110,7 @@ export interface SnapshotData {
 
 /** The options of a reorganisation beside its depth. */
 export interface ReorgOptions {
-    /** The treatment of the transactions in the reverted blocks: offered to the pools (the default), dropped, or these offered. */
+    /** The transactions of the reverted blocks: offer all to the pools (the default), drop all, or offer only the listed ids. */
     transactions?: "return" | "drop" | readonly string[];
     /** The node whose chain is left; the observed node by default. */
     node?: number;
@@ -127,18 +127,18 @@ export interface Reorg {
     /** The oldest first. */
     blocks: BlockReference[];
     transactions: { id: string; became: "returned" | "refused" | "dropped" }[];
-    /** Nodes that went along, and those that stayed. */
+    /** The nodes that moved to the new branch, and below the nodes that stayed. */
     moved: number[];
     left: number[];
 }
 
-/** A fault as in a scenario file: `{ kind: "crash", nodes: [3] }`. The API says what each kind takes. */
+/** A fault as in a scenario file: `{ kind: "crash", nodes: [3] }`. The API describes the members of each kind. */
 export interface Fault {
     kind: string;
     [member: string]: unknown;
 }
 
-/** How a fault stands. */
+/** The state of a fault. */
 export interface FaultData {
     id: number;
     state: "waiting" | "in-force" | "over";
@@ -147,7 +147,7 @@ export interface FaultData {
     fault: Fault;
 }
 
-/** A rule by which answers or posts of webhooks go wrong. `docs/lab.md` tells what each member means. */
+/** A rule that makes answers or posts of webhooks fail. `docs/lab.md` describes each member. */
 export interface ChaosRule {
     route?: string;
     method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
@@ -167,7 +167,7 @@ export interface ChaosRule {
     lost?: boolean;
 }
 
-/** A rule in force, with how many requests or posts matched and how many were struck. */
+/** A rule in force, with the numbers of requests or posts that it matched and struck. */
 export interface ChaosData extends ChaosRule {
     id: number;
     share: number;
@@ -175,20 +175,20 @@ export interface ChaosData extends ChaosRule {
     applied: number;
 }
 
-/** A signed transaction as JSON, or an object of an SDK that makes it: the reference's `build()` does. */
+/** A signed transaction as JSON, or an SDK's object with `toJson()`, such as the result of the reference's `build()`. */
 export type SignedTransaction = object | { toJson(): object };
 
-/** A transaction that was handed in, and what its node answered. */
+/** A submitted transaction and the answer of its node. */
 export interface SubmissionData {
     /** Microseconds since the network's epoch. */
     at: number;
     node: number;
-    /** The height of the node when it came in. */
+    /** The height of the node when the transaction arrived. */
     height: number;
     /** Null for a request that was refused as a whole. */
     id: string | null;
     accepted: boolean;
-    /** Why it was refused: null if it was accepted. */
+    /** The type of the refusal; null if the transaction was accepted. */
     type: string | null;
     message: string | null;
 }
@@ -216,13 +216,13 @@ export interface Status {
 
 /** The instant of a view. */
 export interface ViewOptions {
-    /** In microseconds since the network's epoch; now, if it is not given. */
+    /** Microseconds since the network's epoch; now by default. */
     at?: number;
-    /** Inputs that actors had been given within the instant, as views tell them. */
+    /** The number of inputs delivered to actors by then, as in the data of a view. */
     delivered?: number;
-    /** Inputs from outside within the instant, as views tell them. */
+    /** The number of inputs from outside by then, as in the data of a view. */
     inputs?: number;
-    /** The node whose API it has; the observed one, if it is not given. */
+    /** The node whose API the view has; the observed node by default. */
     node?: number;
 }
 
@@ -248,7 +248,7 @@ export interface ViewData {
     tip: string;
 }
 
-/** Which events are wanted. */
+/** The choice of events. */
 export interface EventsOptions {
     /** Only these kinds, such as `"block.applied"`. */
     kind?: string | readonly string[];
@@ -264,7 +264,7 @@ export interface EventsOptions {
 
 /** Something that happened, as a line of a trace (`docs/trace.md`). */
 export interface LabEvent {
-    /** Its number in the run. Null for `kind: "gap"`, which tells how many events were left out (`missed`). */
+    /** Its number in the run. Null for `kind: "gap"`, whose `missed` is the number of events left out. */
     id: number | null;
     kind: string;
     /** Microseconds since the network's epoch. */

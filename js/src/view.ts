@@ -4,12 +4,12 @@ import { Chain, type ChainData } from "./chain.js";
 import type { Client } from "./http.js";
 import type { ViewData, ViewStep } from "./types.js";
 
-/** A view of the past. It ends with its testnet, or when it is deleted; a testnet has 16 at a time. */
+/** A view of the past. It lasts until it is deleted or its testnet ends. A testnet has at most 16 at a time. */
 export class View {
     readonly id: number;
-    /** The base of the public API as it answered then. */
+    /** The base URL of the public API at that instant. */
     readonly url: string;
-    /** The base of the lab as it answered then. */
+    /** The base URL of the lab at that instant. */
     readonly labUrl: string;
     /** The instant, in microseconds since the network's epoch. */
     readonly at: number;
@@ -28,12 +28,12 @@ export class View {
         this.#testnetLab = testnetLab;
     }
 
-    /** The `data` of a route of the public API as it was answered then. */
+    /** The `data` of a route of the public API at that instant. */
     api<T = unknown>(path: string): Promise<T> {
         return this.#client.json({ method: "GET", url: this.url + path }) as Promise<T>;
     }
 
-    /** The `data` of a route of the lab as it was answered then: `lab("/round")`. */
+    /** The `data` of a route of the lab at that instant: `lab("/round")`. */
     lab<T = unknown>(path = ""): Promise<T> {
         return this.#client.json({ method: "GET", url: this.labUrl + path }) as Promise<T>;
     }
@@ -45,7 +45,7 @@ export class View {
         return new View(this.#client, this.#testnetLab, data as ViewData);
     }
 
-    /** Makes an isolated chain that goes on from there, at a manual pace. */
+    /** Makes an isolated chain that continues from this instant, at a manual pace. */
     async chain(): Promise<Chain> {
         const data = await this.#client.json({ method: "POST", url: `${this.#testnetLab}/views/${this.id}/chain` });
         return new Chain(this.#client, this.#testnetLab, data as ChainData);

@@ -11,11 +11,11 @@ import type { ChainOptions, StartOptions } from "./types.js";
 export interface Fixtures {
     /** The options of `testnet`: `test.extend({ testnetOptions: [{ delegates: 5 }, { scope: "worker" }] })`. */
     testnetOptions: StartOptions;
-    /** One process a worker, which starts with the first test that needs it. */
+    /** A process for each worker. It starts with the first test that needs it. */
     testnet: Testnet;
     /** The options of `chain`: `test.extend({ chainOptions: { delegates: 5 } })`. */
     chainOptions: ChainOptions;
-    /** A chain of this test's own, which is deleted afterwards. If the test fails, it says how to replay it. */
+    /** A chain of this test's own, deleted after the test. A failed test prints how to replay the chain. */
     chain: Chain;
 }
 
@@ -39,7 +39,7 @@ export const test = base.extend<Fixtures>({
     },
 });
 
-/** With the names of the suites that it is in. */
+/** The test's name after the names of its suites. */
 function fullName({ name, suite }: Readonly<TestContext["task"]>): string {
     const names = [name];
     for (let around = suite; around !== undefined; around = around.suite) names.unshift(around.name);

@@ -1,7 +1,7 @@
 """dposlab from Python: runs, sweeps, searches and testnets of a delegated-proof-of-stake network.
 
-Every call starts the program ``dposlab`` as a child process. A run that crashes, is out of memory or is killed raises
-:class:`RunDied` here and ends no other process.
+Every call starts the program ``dposlab`` as a child process. If a run crashes, runs out of memory or is killed, the call raises
+:class:`RunDied`, and no other process ends.
 """
 
 from __future__ import annotations

@@ -22,20 +22,20 @@ from ._worker import Job, Played, by_value, minimal, search
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that does not hold, over a whole search: told apart by the invariant and the cause."""
+    """A broken invariant with its cause, from all runs of a search that showed both."""
 
     invariant: str
     cause: str
-    #: Where the invariant comes from.
+    #: The source of the invariant.
     source: str
-    #: Runs that showed it, and the seed of the first one.
+    #: The number of runs that showed it, and the seed of the first one.
     runs: int
     seed: int
     #: Whether the list of known findings has it.
     known: bool
-    #: What was seen first.
+    #: The first observation.
     what: dict[str, Any]
-    #: The scenario file that shows it, made small; ``None`` where it is known.
+    #: The minimised scenario file that shows it; ``None`` for a known finding.
     file: Path | None
 
 
@@ -46,12 +46,12 @@ class Check:
     runs: int
     slots: int
     findings: list[Finding]
-    #: Seeds whose run died, with by what: ``{"seed": 7, "by": "signal 9"}``.
+    #: The seeds of runs that died, each with the cause: ``{"seed": 7, "by": "signal 9"}``.
     died: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
-        """Whether every run was played and nothing was found but what is known."""
+        """Whether every run was played and all findings are known."""
         return not self.died and all(finding.known for finding in self.findings)
 
 
@@ -73,13 +73,13 @@ def check(
     strategies: Sequence[Strategy] = (),
     progress: bool | None = None,
 ) -> Check:
-    """Draws networks, clients and faults from seeds, plays them, and holds them against invariants.
+    """Draws networks, clients and faults from seeds, plays them, and checks the invariants.
 
-    ``scenario`` is one to search around. ``rules`` are ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on making each
-    finding small. Files of findings go to ``out``. With an ``executor`` ranges of seeds are dealt out to its workers, and
-    findings are put together by invariant and cause, as :func:`dposlab.sweep` deals out runs; a run may take ``timeout``
-    seconds there. ``strategies`` are functions whose kinds of faults are drawn beside the others (:func:`dposlab.strategy`); they
-    decide in this process, so not on an ``executor``. Raises :class:`UsageError` for what cannot be searched.
+    ``scenario`` is a scenario to search around. ``rules`` are ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on minimising
+    each finding. Files of findings go to ``out``. With an ``executor``, ranges of seeds are dealt out to its workers, as
+    :func:`dposlab.sweep` deals out runs, and findings are merged by invariant and cause; a run may take ``timeout`` seconds there.
+    ``strategies`` are functions whose kinds of faults are drawn beside the others (:func:`dposlab.strategy`). They decide in this
+    process, so they cannot be used with an ``executor``. Raises :class:`UsageError` for arguments that allow no search.
     """
     arguments = ["check"] + ([] if scenario is None else [path(scenario)]) + ["--rules", rules]
     arguments += [] if delegates is None else ["--delegates", str(delegates)]
@@ -118,7 +118,7 @@ def _finding(found: dict[str, Any], file: str | Path | None) -> Finding:
 
 
 class _Spread:
-    """A search on an executor: first all runs, then one more work for each finding, which makes it small."""
+    """A search on an executor: first all runs, then one more job for each finding, which minimises it."""
 
     def __init__(
         self, arguments: list[str], files: list[str], out: Path, seed: int, runs: int, wanted: Lease, tell: Tell
@@ -194,7 +194,7 @@ class _Spread:
         return []
 
     def _write(self, name: str, text: str) -> Path:
-        """Under a name that no other finding's file has."""
+        """Writes a finding's file, under a name that no other finding's file has."""
         self._out.mkdir(parents=True, exist_ok=True)
         for number in range(1, 10_000):
             file = self._out / (name if number == 1 else f"{Path(name).stem}-{number}.toml")

@@ -1,8 +1,8 @@
-"""Deals work out to an executor, and again what was lost.
+"""Deals work out to an executor, and deals lost work out again.
 
 Work is a range of numbers: runs of a sweep, seeds of a search. A range whose worker was lost is halved and dealt out again, down
-to the single number. Where the executor itself is lost, another one takes its place: a new one, where the caller can make
-one, or else threads of this process, which start children like any worker.
+to the single number. If the executor itself is lost, another one replaces it: a new executor, if the caller can make one,
+otherwise threads of this process, which start children like any worker.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ._jobs import as_executor, is_executor
 from ._process import SIGNALS_EVERY
 
 T = TypeVar("T")
-#: From the first number up to the last, which is not in it.
+#: The first number of a range, and the number after its last one.
 Range = tuple[int, int]
-#: How often a single number may be lost with its worker.
+#: The number of times that a single number may be lost with its worker.
 ATTEMPTS = 3
-#: New executors that are asked for at most.
+#: The largest number of executors that the caller's function is asked to make.
 EXECUTORS = 5
 
 MakeExecutor = Callable[[], Executor]
@@ -33,9 +33,9 @@ MakeExecutor = Callable[[], Executor]
 class Dealer(Generic[T]):
     """Deals ranges out until all are taken.
 
-    ``work`` is called at the worker with both ends. ``take`` gets what came of it, and answers the ranges that are to be done
-    again; ``lost`` gets a number whose worker was lost three times. ``patience`` [s]: where nothing comes back for so long the
-    executor is taken for lost.
+    The worker calls ``work`` with both ends of a range. ``take`` receives the result and returns the ranges to be done again.
+    ``lost`` receives a number whose worker was lost three times. If no result arrives for ``patience`` seconds, the executor
+    counts as lost.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Dealer(Generic[T]):
         self._told: set[str] = set()
 
     def deal(self, ranges: Iterable[Range]) -> None:
-        """Does all of it. Raises :class:`UsageError` as soon as a worker does. The remaining work is cancelled then."""
+        """Has all ranges done. Raises :class:`UsageError` as soon as a worker does, and then cancels the remaining work."""
         self._todo.extend(ranges)
         try:
             while self._todo or self._waiting:
@@ -104,7 +104,7 @@ class Dealer(Generic[T]):
             except UsageError:
                 raise
             except (BrokenExecutor, CancelledError) as error:
-                # It went with others, and none of them may be the one at fault.
+                # This range was lost together with others, so it may not be the cause.
                 self._todo.extend(halves(work))
                 broken = error
             except Exception as error:
@@ -124,7 +124,7 @@ class Dealer(Generic[T]):
         if attempts < ATTEMPTS:
             self._todo.append(work)
             return
-        # Workers that have no program or not this package lose everything, which is nothing that befell a run.
+        # Workers without the program or without this package lose all work. No run is the cause of that.
         if not self._came and isinstance(why, (DposlabError, ImportError)):
             raise DposlabError(f"no worker can do the work: {type(why).__name__}: {why}") from why
         told = f"{type(why).__name__}: {why}"
@@ -134,7 +134,7 @@ class Dealer(Generic[T]):
         self._lost(first)
 
     def _replace(self, why: Exception) -> None:
-        """Another executor, to which all is given that the old one had."""
+        """Replaces the executor. The new one gets all work of the old one."""
         for future, work in self._waiting.items():
             future.cancel()
             self._todo.append(work)
@@ -154,7 +154,7 @@ class Dealer(Generic[T]):
 
 
 def _shut(executor: Executor) -> None:
-    """Ends an executor without waiting for it. Some have the protocol of Python 3.8, as Dask's, and cancel by themselves."""
+    """Ends an executor without waiting for it. Some, such as Dask's, have the protocol of Python 3.8 and cancel by themselves."""
     try:
         executor.shutdown(wait=False, cancel_futures=True)
     except TypeError:
@@ -162,14 +162,14 @@ def _shut(executor: Executor) -> None:
 
 
 def halves(work: Range) -> list[Range]:
-    """Both halves of a range; of one number that alone."""
+    """Both halves of a range, or the range itself if it has one number."""
     first, end = work
     middle = (first + end) // 2
     return [(first, middle), (middle, end)] if end - first > 1 else [work]
 
 
 def cut(ranges: Iterable[Range], cost: Callable[[int], float], parts: int) -> list[Range]:
-    """Cuts ranges into about ``parts`` of about the same cost; the cost is that of a number."""
+    """Cuts ranges into about ``parts`` pieces of about the same cost. ``cost`` returns the cost of a number."""
     ranges = list(ranges)
     total = sum(cost(number) for first, end in ranges for number in range(first, end))
     each, pieces = total / max(parts, 1), []
@@ -186,7 +186,7 @@ def cut(ranges: Iterable[Range], cost: Callable[[int], float], parts: int) -> li
 
 
 def parts_for(executor: Executor | MakeExecutor) -> int:
-    """Into how many parts work is cut: eight for each worker, as far as the executor says how many it has."""
+    """The number of pieces into which work is cut: eight for each worker. An executor of unknown size counts as eight workers."""
     workers = getattr(executor, "_max_workers", None)
     client = getattr(executor, "_client", None)
     if workers is None and client is not None:

@@ -16,7 +16,7 @@ class UsageError(DposlabError):
 
 
 class MissingExtra(DposlabError, ImportError):
-    """Something needs a package that is an extra of this one; the text names it."""
+    """A feature needs an extra of this package. The text names the extra."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs more packages: pip install 'dposlab[{extra}]'")
@@ -35,10 +35,10 @@ class HttpError(DposlabError):
 
 
 class Refused(DposlabError):
-    """The node refused transactions that were handed in; the text says which and why.
+    """The node refused submitted transactions. The text names each of them with the reason.
 
-    ``refusals`` are tuples of the id, the type (such as ``ERR_LOW_FEE``) and the message, ``accepted`` the ids of those that it took
-    beside them.
+    ``refusals`` are tuples of the id, the type (such as ``ERR_LOW_FEE``) and the message. ``accepted`` are the ids of the transactions
+    that the node accepted in the same request.
     """
 
     def __init__(self, refusals: Sequence[tuple[str, str, str]], accepted: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ class Refused(DposlabError):
 
 
 class RunDied(DposlabError):
-    """The program ended in a way that it never means to: by a signal, or with another exit code than 0, 1 or 2.
+    """The program ended abnormally: by a signal, or with another exit code than 0, 1 or 2.
 
     ``signal`` is the number of the signal or ``None``, ``returncode`` that of the process (negative for a signal),
     ``stderr`` the last lines of its standard error, and ``command`` the line that repeats it in a shell.

@@ -16,7 +16,7 @@ from ._http import TIMEOUT
 
 
 def query(kind: str | Iterable[str] | None, node: int | Iterable[int] | None, last_event_id: int | None, limit: int | None) -> str:
-    """The query by which a stream is asked for."""
+    """The query of the request for a stream."""
     asked: dict[str, object] = {"last_event_id": last_event_id, "limit": limit}
     asked["kind"] = kind if kind is None or isinstance(kind, str) else ",".join(kind)
     asked["node"] = node if node is None or isinstance(node, int) else ",".join(map(str, node))
@@ -25,10 +25,10 @@ def query(kind: str | Iterable[str] | None, node: int | Iterable[int] | None, la
 
 
 class EventStream:
-    """Events as they come, each a dict as a line of a trace: ``docs/trace.md``. It listens once it is there.
+    """Events as they arrive, each the dict of a line of a trace: ``docs/trace.md``. The stream is open from its construction on.
 
-    ``id`` is the number of an event in the run. It is ``None`` for the kind ``gap``, which tells how many events were left out
-    (``missed``). The stream ends with its limit, with its testnet, or by :meth:`close`. A context manager that closes it.
+    ``id`` is the number of an event in the run. It is ``None`` for the kind ``gap``, whose ``missed`` is the number of events left
+    out. The stream ends with its limit, with its testnet, or by :meth:`close`. It is a context manager that closes itself.
     """
 
     def __init__(self, url: str) -> None:
@@ -36,7 +36,7 @@ class EventStream:
         self._connection = HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT)
         try:
             self._connection.request("GET", f"{place.path}?{place.query}" if place.query else place.path)
-            # http.client forgets it where the answer ends with the connection.
+            # http.client drops its reference to the socket if the answer ends with the connection.
             self._socket: socket.socket | None = self._connection.sock
             self._answer: HTTPResponse = self._connection.getresponse()
             if self._answer.status >= 400:
@@ -45,14 +45,14 @@ class EventStream:
             self._connection.close()
             raise
         if self._socket is not None:
-            # Events may be long in coming.
+            # The next event may take any time.
             self._socket.settimeout(None)
         self._events = self._read()
 
     def _read(self) -> Iterator[dict[str, Any]]:
         fields: dict[str, str] = {}
         try:
-            # Closed here, or by the end of the testnet: nothing more comes.
+            # The stream was closed here or by the end of the testnet, so no more events follow.
             with contextlib.suppress(OSError, HTTPException, ValueError, AttributeError):
                 while line := self._answer.readline().decode():
                     name, _, value = line.rstrip("\r\n").partition(":")
@@ -66,7 +66,7 @@ class EventStream:
             self.close()
 
     def close(self) -> None:
-        """Ends it, also where another thread waits for its next event."""
+        """Ends the stream, even while another thread waits for its next event."""
         reader, self._socket = self._socket, None
         if reader is not None:
             with contextlib.suppress(OSError):  # the other side was faster

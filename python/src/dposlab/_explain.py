@@ -1,4 +1,4 @@
-"""A scenario told."""
+"""Explanations of failed runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def explain(
     beside: Sequence[str] = (),
     strategies: Sequence[Strategy] = (),
 ) -> dict[str, Any]:
-    """Why a run failed, as ``dposlab explain --json`` prints it (``docs/explain.md``): ``failed``, ``why``, ``chain``, ``curve``, ``nearest``.
+    """Explains why a run failed, as ``dposlab explain --json`` does (``docs/explain.md``).
 
-    ``scenario`` is a scenario, a finding of :func:`dposlab.check` or a recorded session. ``set`` replaces values by path, ``repeats``
-    are copies of the run at each instant, ``budget`` runs are spent on changes with which it does not fail, ``jobs`` runs are
-    played at a time, ``out`` is a file for a page, ``memory`` the limit of the process, ``beside`` names rules under which the same
-    run is played, ``strategies`` are functions whose kinds of faults the scenario may have. Raises :class:`UsageError` for what is no scenario.
+    Returns ``failed``, ``why``, ``chain``, ``curve`` and ``nearest``. ``scenario`` is a scenario, a finding of :func:`dposlab.check` or a
+    recorded session. ``set`` replaces values by path, ``repeats`` are copies of the run at each instant, ``budget`` runs are spent on
+    changes with which the run does not fail, ``jobs`` runs are played at a time, ``out`` is a file for a page, ``memory`` the limit of
+    the process, ``beside`` names rules under which the same run is played, and ``strategies`` are functions whose kinds of faults the
+    scenario may have. Raises :class:`UsageError` if ``scenario`` is not valid.
     """
     arguments = ["explain", path(scenario), *options(seed, set), "--json"]
     numbers = {"--repeats": repeats, "--budget": budget, "--jobs": jobs, "--max-memory": memory}

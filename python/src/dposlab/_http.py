@@ -1,4 +1,4 @@
-"""Requests to a testnet, straight to this machine, whatever proxy the environment names."""
+"""Requests to a testnet on this machine, without the proxies that the environment names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import urllib.request
 
 from ._errors import HttpError
 
-#: How long an answer may take [s]; an advance of many slots takes its time.
+#: The longest time that an answer may take [s]. An advance of many slots takes long.
 TIMEOUT = 300.0
 
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -1,4 +1,4 @@
-"""Executors that answer jobs of their own where the protocol of :mod:`concurrent.futures` has futures, as submitit's do for Slurm."""
+"""Executors that return jobs of their own and not futures of :mod:`concurrent.futures`, such as submitit's for Slurm."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-#: How often jobs are asked whether they are done [s]. Asking is cheap: submitit itself asks Slurm once a minute at most.
+#: The interval at which jobs are polled [s]. Polling is cheap: submitit itself asks Slurm once a minute at most.
 EVERY = 0.2
 
 
 class Jobs(Executor):
-    """An executor over one whose ``submit`` answers something with ``done()``, ``result()`` and ``cancel()``."""
+    """An executor over one whose ``submit`` returns an object with ``done()``, ``result()`` and ``cancel()``."""
 
     def __init__(self, giver: Any) -> None:
         self._giver = giver
@@ -21,7 +21,7 @@ class Jobs(Executor):
         self._watcher: threading.Thread | None = None
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """Gives it out as a job. The future that is cancelled cancels its job."""
+        """Submits ``work`` as a job. Cancelling the returned future cancels the job."""
         job, future = self._giver.submit(work, *arguments, **named), Future[Any]()
         future.add_done_callback(lambda future: job.cancel() if future.cancelled() else None)
         with self._changed:
@@ -32,7 +32,7 @@ class Jobs(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Waits for what is given out, or cancels it. The executor itself has no end."""
+        """Waits for the submitted jobs, or cancels them. The underlying executor stays open."""
         with self._changed:
             futures = list(self._waiting)
         for future in futures if cancel_futures else ():
@@ -42,7 +42,7 @@ class Jobs(Executor):
                 self._changed.wait_for(lambda: not self._waiting)
 
     def _watch(self) -> None:
-        """Takes the results of jobs that are done, until there is none left."""
+        """Collects the results of finished jobs until no job is left."""
         while True:
             with self._changed:
                 waiting = dict(self._waiting)
@@ -75,5 +75,5 @@ def as_executor(given: Any) -> Executor:
 
 
 def is_executor(given: Any) -> bool:
-    """Whether work can be given to it; otherwise it is a callable that makes executors."""
+    """Whether the object accepts work. Otherwise it is a callable that makes executors."""
     return isinstance(given, Executor) or (callable(getattr(given, "submit", None)) and not isinstance(given, type))

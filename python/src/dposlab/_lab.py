@@ -34,34 +34,34 @@ class Account:
 
 
 class Chaos:
-    """Faults between a network and its clients: answers that are late, cut or 503, posts that are lost."""
+    """Faults between a network and its clients: answers that are late, cut off or 503, posts that are lost."""
 
     def __init__(self, network: Lab) -> None:
         self._network = network
 
     def add(self, **members: Any) -> dict[str, Any]:
-        """Adds a rule, such as ``add(route="/api/blocks", share=0.5, status=503)``; the rule, with its ``id``."""
+        """Adds a rule, such as ``add(route="/api/blocks", share=0.5, status=503)``, and returns it with its ``id``."""
         rule: dict[str, Any] = self._network.lab("POST", "chaos", members)
         return rule
 
     def list(self) -> list[dict[str, Any]]:
-        """The rules in force, with how many requests or posts each has ``matched``, and to how many it was ``applied``."""
+        """The rules in force, each with the number of requests or posts that it ``matched`` and to which it was ``applied``."""
         rules: list[dict[str, Any]] = self._network.lab("GET", "chaos")
         return rules
 
     def end(self, rule: int | Mapping[str, Any]) -> dict[str, Any]:
-        """Ends a rule; what it did."""
+        """Ends a rule, and returns it with its counts."""
         ended: dict[str, Any] = self._network.lab("DELETE", f"chaos/{_number(rule)}")
         return ended
 
     def clear(self) -> int:
-        """Ends all rules; how many there were."""
+        """Ends all rules, and returns their number."""
         deleted: int = self._network.lab("DELETE", "chaos")["deleted"]
         return deleted
 
 
 class Asked:
-    """Something of a testnet that has a public API and a lab of its own."""
+    """A part of a testnet with a public API and a lab of its own: a network or a view of the past."""
 
     def __init__(self, url: str, lab_url: str) -> None:
         #: The base URL for an SDK: ``http://127.0.0.1:PORT/api``.
@@ -70,7 +70,7 @@ class Asked:
         self.lab_url = lab_url
 
     def get(self, path: str) -> Any:
-        """``GET`` of a path of the public API, such as ``"node/status"``; the answer's JSON."""
+        """Sends ``GET`` to a path of the public API, such as ``"node/status"``, and returns the answer's JSON."""
         return self._request("GET", f"{self.url}/{path.lstrip('/')}", None)
 
     def _lab(self, method: str, path: str, body: object = None) -> Any:
@@ -90,7 +90,7 @@ class Asked:
             raise self._gone() or error
 
     def _gone(self) -> DposlabError | None:
-        """How the process has ended, if it has."""
+        """The error for the end of the process, or ``None`` while it runs."""
         raise NotImplementedError
 
 
@@ -105,16 +105,16 @@ class Lab(Asked):
         self.nethash = nethash
         #: Funded accounts.
         self.accounts: list[Account] = [_account(account) for account in accounts]
-        #: Rules that make answers go wrong.
+        #: Rules that make answers fail.
         self.chaos = Chaos(self)
         self._streams: WeakSet[EventStream] = WeakSet()
 
     def lab(self, method: Literal["GET", "POST", "DELETE"], path: str = "", body: object = None) -> Any:
-        """The ``data`` of any route of the lab: ``lab("POST", "advance", {"slots": 3})``; ``None`` where the answer is empty."""
+        """The ``data`` of any route of the lab, such as ``lab("POST", "advance", {"slots": 3})``; ``None`` for an empty answer."""
         return self._lab(method, path, body)
 
     def post(self, path: str, body: object) -> Any:
-        """``POST`` of JSON to a path of the public API, such as ``"transactions"``; the answer's JSON."""
+        """Sends ``POST`` with JSON to a path of the public API, such as ``"transactions"``, and returns the answer's JSON."""
         return self._request("POST", f"{self.url}/{path.lstrip('/')}", body)
 
     @property
@@ -125,7 +125,7 @@ class Lab(Asked):
 
     def advance(self, slots: int | None = None, *, until: Mapping[str, Any] | None = None, limit: int | None = None) -> Any:
         """Plays ``slots`` slots of eight seconds, or ``until`` a condition holds, such as ``{"height": 100}``, within ``limit``
-        slots. Answers ``slots``, ``height`` and ``now`` [s]."""
+        slots. Returns ``slots``, ``height`` and ``now`` [s]."""
         body: dict[str, Any] = {"slots": slots} if until is None else {"until": dict(until)}
         if limit is not None:
             body["limit"] = limit
@@ -133,11 +133,11 @@ class Lab(Asked):
 
     def pace(self, pace: Pace | None = None) -> Any:
         """Sets the pace of the clock, if given: virtual seconds per real second, ``"max"``, ``"manual"`` or ``"on-demand"``.
-        Answers ``pace`` and ``now`` [s]."""
+        Returns ``pace`` and ``now`` [s]."""
         return self._lab("GET", "pace") if pace is None else self._lab("POST", "pace", {"pace": pace})
 
     def faucet(self, recipient: str | Iterable[Mapping[str, Any]], amount: int | None = None) -> list[str]:
-        """Pays ``amount`` arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``; the ids of the transactions."""
+        """Pays ``amount`` arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``. Returns the transactions' ids."""
         to_one = {"recipient": recipient, "amount": amount}
         payments = to_one if isinstance(recipient, str) else [dict(payment) for payment in recipient]
         ids: list[str] = self._lab("POST", "faucet", payments)["transactions"]
@@ -149,15 +149,15 @@ class Lab(Asked):
         return [_account(account) for account in made]
 
     def submit(self, *transactions: Mapping[str, Any] | Signed) -> list[str]:
-        """Hands in signed transactions, each as the dict of its JSON or as an object with ``to_json()``, whose members without a
-        value are left out; their ids. At the pace on demand they are in blocks then. Raises :class:`Refused`, with the reason, where
-        the node refuses one of them."""
+        """Submits signed transactions and returns their ids. Each is the dict of its JSON, or an object with ``to_json()``, whose
+        members without a value are left out. At the pace on demand the transactions are in blocks when the call returns. Raises
+        :class:`Refused` with the reason if the node refuses one of them."""
         answer = self.post("transactions", {"transactions": [_signed(transaction) for transaction in transactions]})
         accepted: list[str] = answer["data"]["accept"]
         errors = (answer.get("errors") or {}).items()
         refusals = [(id_, error["type"], error["message"]) for id_, reasons in errors for error in reasons]
         told = {id_ for id_, _, _ in refusals}
-        # The pool has no room for more of their sender. They are in no error.
+        # The pool has no room for more transactions of their sender. `errors` does not contain them.
         why = "its sender has as many pending transactions as the node keeps"
         excess = [id_ for id_ in answer["data"]["excess"] if id_ not in told and id_ not in accepted]
         refusals += [(id_, "excess", why) for id_ in excess]
@@ -167,12 +167,12 @@ class Lab(Asked):
 
     @property
     def submissions(self) -> list[dict[str, Any]]:
-        """The transactions that any client submitted, and the nodes' answers: the newest 1,000, the oldest first."""
+        """The newest 1,000 transactions that clients submitted, with the nodes' answers, the oldest first."""
         submissions: list[dict[str, Any]] = self._lab("GET", "submissions")
         return submissions
 
     def snapshot(self, name: str = "") -> int:
-        """Keeps the whole network as it is; its number, for :meth:`revert`."""
+        """Saves the present state of the whole network. Returns the number of the snapshot, for :meth:`revert`."""
         number: int = self._lab("POST", "snapshots", {"name": name} if name else {})["id"]
         return number
 
@@ -183,7 +183,7 @@ class Lab(Asked):
         return snapshots
 
     def revert(self, snapshot: int) -> Any:
-        """Puts all back as it was."""
+        """Reverts the whole network to a snapshot."""
         return self._lab("POST", f"snapshots/{snapshot}/revert")
 
     def delete_snapshot(self, snapshot: int) -> None:
@@ -198,23 +198,23 @@ class Lab(Asked):
         to: int | str | None = None,
         node: int | None = None,
     ) -> Any:
-        """Makes the network leave its newest blocks for others: a number of them, or those above a block, by its height or its id. ``node``
-        names the node whose chain is left."""
+        """Makes the network leave its newest blocks for another branch: ``depth`` blocks, or those above the block ``to``, by its height
+        or its id. ``node`` names the node whose chain is left."""
         what = transactions if isinstance(transactions, str) else list(transactions)
         back = {name: value for name, value in (("depth", depth), ("to", to), ("node", node)) if value is not None}
         return self._lab("POST", "reorg", {**back, "transactions": what})
 
     def push_block(self, block: Mapping[str, Any] | str, *, node: int | None = None) -> Any:
-        """Hands in a block, as the API shows one with its transactions or as wire bytes in hex; what the node made of it."""
+        """Submits a block: as the API shows it, with its transactions, or as wire bytes in hex. Returns the node's answer."""
         return self._lab("POST", "blocks", {"block": block} if node is None else {"block": block, "node": node})
 
     def drop_pending(self, transaction: str) -> Any:
-        """Takes a pending transaction out of all pools, with what its sender has pending after it."""
+        """Removes a pending transaction and its sender's later ones from all pools."""
         return self._lab("DELETE", f"pool/{transaction}")
 
     def fault(self, kind: str, **members: Any) -> int:
-        """Makes something go wrong, as a ``[[fault]]`` of a scenario does; a member named like a word of Python has a ``_`` behind
-        it (``from_``). Its number, for :meth:`heal`."""
+        """Adds a fault, as a ``[[fault]]`` of a scenario does. Returns its number, for :meth:`heal`. A member named like a keyword of
+        Python gets a ``_`` at its end (``from_``)."""
         body = {name.rstrip("_"): value for name, value in members.items()}
         number: int = self._lab("POST", "faults", {"kind": kind, **body})["id"]
         return number
@@ -230,7 +230,7 @@ class Lab(Asked):
         self._lab("DELETE", f"faults/{fault}")
 
     def crash(self, node: int, *, keep_pool: bool = True) -> int:
-        """Crashes a node, which is down until it is restarted; the number of the fault."""
+        """Crashes a node, which is down until it is restarted. Returns the number of the fault."""
         number: int = self._lab("POST", f"nodes/{node}/crash", {"keep_pool": keep_pool})["id"]
         return number
 
@@ -246,7 +246,7 @@ class Lab(Asked):
         last_event_id: int | None = None,
         limit: int | None = None,
     ) -> EventStream:
-        """The events from now on, of these kinds and on these nodes, or after an event. The returned stream listens already."""
+        """The events from now on, or after an event, of these kinds and on these nodes. The returned stream is already open."""
         try:
             stream = EventStream(f"{self.lab_url}/events{query(kind, node, last_event_id, limit)}")
         except (OSError, HTTPException) as error:
@@ -256,12 +256,12 @@ class Lab(Asked):
 
     @property
     def height(self) -> int:
-        """The height of the chain of the node that answers."""
+        """The height of the observed node's chain."""
         height: int = self.get("node/syncing")["data"]["height"]
         return height
 
     def recording(self) -> bytes:
-        """All that has come in so far, as ``dposlab replay`` takes it."""
+        """The recording of all inputs so far, in the form that ``dposlab replay`` accepts."""
         return self._bytes("GET", f"{self.lab_url}/recording", None)
 
     def _close_streams(self) -> None:

@@ -1,8 +1,8 @@
-"""Whether the caller of a work still waits for it. A worker on the caller's machine sees when that was interrupted or has ended, and
-stops then; one on another machine cannot, and ends with its shard.
+"""Shows a worker whether its caller still waits. A worker on the caller's machine notices when the caller was interrupted or has ended,
+and stops. A worker on another machine cannot notice that, and ends with its shard.
 
-A socket shows it, because it leaves no file behind: no client can connect to one that is shut down. A worker that was forked
-holds the socket, too, so the end of the caller's process is looked for apart from it.
+The sign is a socket, because it leaves no file behind: no client can connect to a socket that is shut down. A forked worker holds
+the socket, too, so the end of the caller's process is checked separately.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Lease:
-    """A worker's knowledge of a caller."""
+    """The facts by which a worker recognises whether its caller still waits."""
 
-    #: The machine, its namespaces among it; empty where that cannot be known.
+    #: The machine and its namespaces; empty if unknown.
     place: str
-    #: The caller's process, and when it was started, since numbers of processes are used again.
+    #: The caller's process id and start time. The system reuses process ids.
     pid: int
     born: str
     #: The name of the socket.
@@ -41,7 +41,7 @@ class Lease:
             except ConnectionRefusedError:
                 return True
             except OSError:
-                return False  # its queue is full, which only one that listens has
+                return False  # the queue is full, so the socket still listens
         return False
 
 
@@ -55,7 +55,7 @@ def lease() -> Iterator[Lease]:
         try:
             yield Lease(_place(), os.getpid(), _born(os.getpid()), name)
         finally:
-            # For all processes that hold it.
+            # This shuts the socket down for all processes that hold it.
             listening.shutdown(socket.SHUT_RDWR)
 
 
@@ -68,7 +68,7 @@ def _place() -> str:
 
 
 def _born(pid: int) -> str:
-    """When a process was started, in ticks; empty where it has ended."""
+    """The start time of a process, in ticks; empty if it has ended."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""The program as a child process: where it is, how it is started, and that nothing of it is left."""
+"""The program as a child process: finds it, starts it and makes sure that it ends."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from typing import IO, Any, Callable
 
 from ._errors import DposlabError, RunDied, UsageError
 
-#: Lines of standard error that an error shows.
+#: The number of lines of standard error that an error shows.
 LINES_TOLD = 20
-#: How long a child may take to stop in good order [s].
+#: The longest time for an orderly stop of a child [s].
 PATIENCE = 10.0
 SWEEP_PATIENCE = 2.0
 
-#: How long the main thread waits at most before it looks for signals [s]. Python holds back a Ctrl-C that comes between its last look
-#: and a wait until that wait is over.
+#: The longest time that the main thread waits before it checks for signals [s]. Python delivers a Ctrl-C that arrives between its last
+#: check and a wait only after that wait.
 SIGNALS_EVERY = 0.5
 
-#: Commands that end with the process that started them, however it ends. Testnets do, too, and name it themselves.
+#: Commands that end with the process that started them, however it ends. Testnets do the same, by an option of their own call.
 WATCHING = ("check", "explain", "run", "sweep")
 
-#: Texts that the program takes for texts without quotes, as they are easier to read. None of TOML's other values is like this.
+#: Texts that the program reads as texts even without quotes, which are easier to read. No other value of TOML has this form.
 WORD = re.compile(r"(?!(?:true|false|inf|nan)$)[A-Za-z_][A-Za-z0-9_-]*")
 
-#: The longest word of a command on Linux, without the byte that ends it [bytes].
+#: The longest argument of a command on Linux, without the byte that ends it [bytes].
 WORD_LIMIT = (1 << 17) - 1
 
 Tell = Callable[[dict[str, Any]], None]
@@ -44,7 +44,7 @@ Tell = Callable[[dict[str, Any]], None]
 #: The name of a file.
 Name = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-#: Where installers put programs. Found at the import: the first look-up is not safe where two threads make it.
+#: The folders into which installers put programs. Read at import, because the first look-up is not safe in two threads at once.
 FOLDERS = (
     sysconfig.get_path("scripts"),
     str(Path(sys.executable).parent),
@@ -53,9 +53,9 @@ FOLDERS = (
 
 
 def binary() -> str:
-    """The path of the program: that of ``DPOSLAB_BIN``, or the one installed with this package, or that of the ``PATH``.
+    """The path of the program: ``DPOSLAB_BIN``, or the program installed with this package, or the one on the ``PATH``.
 
-    Raises :class:`DposlabError` where there is none.
+    Raises :class:`DposlabError` if there is none.
     """
     named = os.environ.get("DPOSLAB_BIN")
     if named:
@@ -78,7 +78,7 @@ def version() -> str:
 
 
 class Ended:
-    """How a child ended: ``code`` is 0 or 1, ``stdout`` all that it printed."""
+    """The result of a child: ``code`` is 0 or 1, ``stdout`` its whole output."""
 
     def __init__(self, code: int, stdout: str, stderr: str) -> None:
         self.code = code
@@ -86,7 +86,7 @@ class Ended:
         self.stderr = stderr
 
     def json(self) -> Any:
-        """Its output, as JSON. Raises :class:`DposlabError` with the end of standard error where it printed none."""
+        """Its output, as JSON. Raises :class:`DposlabError` with the end of standard error if the output is not JSON."""
         try:
             return json.loads(self.stdout)
         except ValueError:
@@ -96,8 +96,8 @@ class Ended:
 def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = None) -> Ended:
     """Starts the program and waits for its end.
 
-    ``tell`` hears of its progress: ``{"done": 3, "total": 100, ...}``. Ctrl-C stops the child, and waits for that. Raises
-    :class:`UsageError` for exit code 2, and :class:`RunDied` where it ended by a signal or another code than 0 and 1.
+    ``tell`` receives its progress: ``{"done": 3, "total": 100, ...}``. Ctrl-C stops the child and waits for its end. Raises
+    :class:`UsageError` for exit code 2, and :class:`RunDied` if the child ended by a signal or another code than 0 and 1.
     """
     child = start(arguments, cwd=cwd)
     told: Listener | None = None
@@ -109,9 +109,9 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
         child.wait()
     except BaseException:
         if printed is None:
-            # It waits until its output is read.
+            # The child cannot end before its output is read.
             Reader(child.stdout)
-        # A sweep keeps each row as it comes, and ends when the runs that it is at have; these may take long.
+        # A sweep saves each row at once, and ends with its current runs, which may take long.
         stop(child, SWEEP_PATIENCE if arguments[0] == "sweep" else PATIENCE)
         raise
     finally:
@@ -122,7 +122,7 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
 
 
 def judged(arguments: Sequence[str], code: int, stdout: str, stderr: str) -> Ended:
-    """The result of a child, or the error that its code stands for."""
+    """The result of a child. Raises the error of its exit code."""
     if code == 2:
         raise UsageError(stderr.removeprefix("dposlab: "))
     if code not in (0, 1):
@@ -136,10 +136,10 @@ def start(
     environment: Mapping[str, str] | None = None,
     memory: int | None = None,
 ) -> subprocess.Popen[str]:
-    """Starts the program in a session of its own, so that a Ctrl-C reaches it through this process alone, and once.
+    """Starts the program in a session of its own, so that a Ctrl-C reaches it only once, through this process.
 
-    Where this process ends, by SIGKILL too, the program ends a second later at most. ``memory`` are the bytes of address space that
-    it may have (RLIMIT_AS).
+    If this process ends, even by SIGKILL, the program ends a second later at most. ``memory`` limits its address space, in bytes
+    (RLIMIT_AS).
     """
     pipe = subprocess.PIPE
     _check(arguments)
@@ -159,7 +159,7 @@ def start(
 
 
 def _check(arguments: Sequence[str]) -> None:
-    """Raises :class:`UsageError` where the system does not hand one of these words over."""
+    """Raises :class:`UsageError` if the system cannot pass one of these arguments."""
     for word in arguments:
         shown = repr(word if len(word) <= 100 else word[:100] + "...")
         try:
@@ -173,18 +173,18 @@ def _check(arguments: Sequence[str]) -> None:
 
 
 def limited(memory: int) -> list[str]:
-    """The prefix of a command that may have ``memory`` bytes of address space.
+    """The prefix that limits a command to ``memory`` bytes of address space.
 
-    A shell sets the limit before it becomes the program. Set from here, after the start, it would come too late: the program's
-    allocator has taken a gigabyte of addresses by then. Where the shell must not set it, a lower one is in force already.
+    A shell sets the limit before it becomes the program. A limit that this process sets after the start would be too late: the
+    program's allocator has reserved a gigabyte of addresses by then. If the shell may not set the limit, a lower one is in force.
     """
     return ["/bin/sh", "-c", 'ulimit -v "$0" 2> /dev/null; exec "$@"', str(-(-memory // 1024))]
 
 
 def stop(child: subprocess.Popen[str], patience: float = PATIENCE) -> None:
-    """Ends a child, in good order if that takes no longer than ``patience`` seconds. A second Ctrl-C meanwhile ends it at once.
+    """Stops a child, and kills it if that takes longer than ``patience`` seconds. A second Ctrl-C meanwhile kills it at once.
 
-    A thread has to read its remaining output, because it waits for that. :func:`call` has a :class:`Reader` for it.
+    A thread must read the child's remaining output, because the child waits for that. :func:`call` has a :class:`Reader` for it.
     """
     try:
         if child.poll() is None:
@@ -199,7 +199,7 @@ def stop(child: subprocess.Popen[str], patience: float = PATIENCE) -> None:
 
 
 def close(child: subprocess.Popen[str]) -> None:
-    """Closes what a child that has ended printed to."""
+    """Closes the output pipes of a child that has ended."""
     for stream in (child.stdout, child.stderr):
         if stream is not None:
             stream.close()
@@ -222,7 +222,7 @@ class Reader:
             self._over.set()
 
     def text(self) -> str:
-        """All of it, once there is no more. A Ctrl-C ends the wait."""
+        """The whole output, once it has ended. A Ctrl-C ends the wait."""
         while not self._over.wait(SIGNALS_EVERY):
             pass
         return self._text
@@ -245,7 +245,7 @@ class Listener:
                 self._lines.append(line.rstrip("\n"))
 
     def _progress(self, line: str) -> None:
-        """Tells it. Where it cannot be shown, the rest is not: the child would wait for ever without a reader."""
+        """Reports the progress. After an error it reports no more, but reads on: without a reader the child would wait for ever."""
         if self._tell is None:
             return
         try:
@@ -267,13 +267,13 @@ def options(seed: int | None = None, set: Mapping[str, object] | None = None) ->
     """The options that many commands share; ``set`` is by path, such as ``{"network.loss": 0.05}``."""
     given = [] if seed is None else ["--seed", str(seed)] if not str(seed).startswith("-") else [f"--seed={seed}"]
     for path, value in (set or {}).items():
-        # One word, or a dash in front would begin an option.
+        # One argument, because a value with a leading dash would begin an option.
         given.append(f"--set={path}={literal(value)}")
     return given
 
 
 def literal(value: object) -> str:
-    """A value as TOML has it. Raises :class:`UsageError` for what TOML has no form for."""
+    """A value in the syntax of TOML. Raises :class:`UsageError` for a value that TOML cannot express."""
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()  # a number of numpy
     if isinstance(value, bool):
@@ -296,15 +296,15 @@ def _inner(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A text in quotes. JSON's are TOML's, but for two things: TOML knows no pairs of surrogates, and DEL has to be escaped."""
-    # The system would hand some of them over as bytes that are no UTF-8.
+    """A text in quotes. TOML's syntax is that of JSON, except that it has no surrogate pairs and that DEL must be escaped."""
+    # The system would pass some of them as bytes that are not UTF-8.
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise UsageError(f"set: found {text!r}, allowed is text without lone surrogates")
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def path(given: Name) -> str:
-    """The name of a file as a word of a command, where a dash in front would begin an option."""
+    """The name of a file as an argument of a command. A name with a leading dash, which would begin an option, gets ``./``."""
     try:
         name = os.fsdecode(given)
     except TypeError:

@@ -10,7 +10,10 @@ from tqdm.auto import tqdm
 
 
 class Progress:
-    """A bar that follows the program's progress. ``shown`` is ``True``, ``False``, or ``None`` to show it on a terminal or in a notebook."""
+    """A bar that follows the program's progress.
+
+    ``shown`` is ``True``, ``False``, or ``None`` to show it only on a terminal or in a notebook.
+    """
 
     def __init__(self, what: str, unit: str, shown: bool | None) -> None:
         if shown is None:

@@ -37,7 +37,7 @@ class Report:
         return self.path.read_text(encoding="utf-8")
 
     def save(self, path: Name) -> Path:
-        """Copies the page to a file, which is answered."""
+        """Copies the page to a file, and returns the file's path."""
         to = Path(os.fsdecode(path))
         to.write_text(self.html, encoding="utf-8")
         return to
@@ -45,8 +45,8 @@ class Report:
     def figures(self, folder: Name, *, theme: str = "light", width: int | None = None, metrics: Sequence[str] = ()) -> list[Path]:
         """Writes every figure of the page as an SVG file into a folder, and returns the files in the page's order.
 
-        ``theme`` is ``"light"`` or ``"dark"``, ``width`` the width of each file in pixels. ``metrics`` are those that the plots of a
-        sweep show, such as ``"agreement_mean"``; by default the one that the page opens with.
+        ``theme`` is ``"light"`` or ``"dark"``, ``width`` the width of each file in pixels. ``metrics`` are the metrics that the plots of
+        a sweep show, such as ``"agreement_mean"``; by default the metric with which the page opens.
         """
         look = [f"--theme={theme}", *([] if width is None else [f"--width={width}"]), *(f"--metric={metric}" for metric in metrics)]
         written = call(["figures", path(self.path), "--out", path(folder), *look, "--json"]).json()
@@ -58,16 +58,16 @@ class Report:
 
 
 class Run:
-    """The results of a run. Every member of ``summary.json`` is an attribute: ``run.digest``, ``run.ended``, ``run.totals``; and so
-    are those of ``totals``: ``run.height``, ``run.missed_slots``. ``docs/figures.md`` says what each one counts.
+    """The results of a run. Every member of ``summary.json`` is an attribute: ``run.digest``, ``run.ended``, ``run.totals``. The members
+    of ``totals`` are attributes, too: ``run.height``, ``run.missed_slots``. ``docs/figures.md`` defines each of them.
     """
 
     def __init__(self, folder: Path, ok: bool, why: str, keep: Temporary | None) -> None:
         #: The folder with all files.
         self.folder = folder
-        #: Whether the last round was reached and all that is asserted holds.
+        #: Whether the run reached its last round and all assertions and claims hold.
         self.ok = ok
-        #: Why not, in words; empty where it is ok.
+        #: The reason why it is not ok, in words; empty if it is.
         self.why = why
         #: ``summary.json``.
         self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
@@ -147,13 +147,13 @@ def run(
 ) -> Run:
     """Plays a scenario file.
 
-    ``set`` replaces values by their path, ``crypto`` is ``"real"`` or ``"modelled"``, ``out`` a folder that keeps the files (a
-    temporary one, which goes with the answer, if it is not given), ``memory`` the limit of the process (``"8GiB"``), ``strategies`` are
-    functions whose kinds of faults it may have (:func:`dposlab.strategy`). Each of ``claims`` is called with the run when it is over, and
-    holds if it answers nothing or ``True``. It does not hold if it answers ``False`` or a text that says why, or if an ``assert`` in it
-    fails: then ``ok`` is false, ``why`` names it, and ``verdicts`` has all. A run that ends before its last round, or in which an
-    assertion does not hold, is answered with ``ok`` false. Raises :class:`UsageError` for what is no scenario,
-    :class:`StrategyFailed` where one of ``strategies`` did, and :class:`RunDied` where the process died. Ctrl-C stops it.
+    ``set`` replaces values by their path, ``crypto`` is ``"real"`` or ``"modelled"``, ``out`` a folder that keeps the files (by default
+    a temporary one, which lasts as long as the returned object), ``memory`` the limit of the process (``"8GiB"``), and ``strategies``
+    are functions whose kinds of faults the scenario may have (:func:`dposlab.strategy`). Each of ``claims`` is called with the finished
+    run. A claim holds if it returns nothing or ``True``. It does not hold if it returns ``False`` or a text with the reason, or if an
+    ``assert`` in it fails. Then ``ok`` is false, ``why`` names the claim, and ``verdicts`` has all verdicts. ``ok`` is also false if the
+    run ends before its last round or if an assertion does not hold. Raises :class:`UsageError` if the scenario is not valid,
+    :class:`StrategyFailed` if one of ``strategies`` failed, and :class:`RunDied` if the process died. Ctrl-C stops the run.
     """
     keep = Temporary() if out is None else None
     folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
@@ -162,7 +162,7 @@ def run(
     arguments += [] if memory is None else ["--max-memory", str(memory)]
     with Progress("run", "block", progress) as bar, deciding(strategies) as more:
         ended = call([*arguments, *more], bar.tell)
-        # It prints what came of the run when all of it is written. Before that, files in the folder may be another run's.
+        # The program prints the result after it has written all files. Before that, files in the folder may be another run's.
         if not ended.stdout.startswith("{"):
             raise DposlabError(ended.stderr or "dposlab run printed nothing")
     played = Run(folder, ended.code == 0, ended.stderr, keep)

@@ -32,7 +32,7 @@ from ._worker import Job, Played, by_value, rows
 
 #: The folder with the rows of shards.
 SHARDS = "shards"
-#: Address space [bytes] with which the program begins.
+#: The least address space that the program needs at its start [bytes].
 LEAST_MEMORY = 64 << 20
 
 
@@ -47,7 +47,7 @@ def spread(
     compare: bool,
     tell: Tell,
 ) -> Ended:
-    """Plays what is not there yet, and makes the results. Answers how the last command ended: 0, or 1 where runs failed."""
+    """Plays the missing runs and makes the results. Returns the end of the last command, with code 0, or 1 if runs failed."""
     plan: dict[str, Any] = call([*arguments, "--plan"]).json()
     if memory is not None and memory < LEAST_MEMORY:
         raise UsageError(f"memory: found {memory} bytes, allowed are {LEAST_MEMORY} and more: the program needs that to begin")
@@ -77,9 +77,9 @@ _IN_USE: set[str] = set()
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Makes the folder, and takes it for this sweep alone. Raises :class:`DposlabError` where another one has it.
+    """Makes the folder, and locks it for this sweep. Raises :class:`DposlabError` if another sweep has locked it.
 
-    A lock of the process rather than of the file: workers that were forked would hold that one after the caller's end.
+    The lock belongs to the process and not to the open file, because forked workers would hold a file's lock after the caller's end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     name = os.path.realpath(folder)
@@ -101,14 +101,14 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _relative(arguments: list[str]) -> list[str]:
-    """The arguments with the scenario's file, and that of points, as a worker finds them."""
+    """The arguments with relative paths of the scenario's file and of the points' file, as a worker finds them."""
     points = "--points="
     of = lambda one: points + path(os.path.relpath(one.removeprefix(points))) if one.startswith(points) else one
     return [arguments[0], path(os.path.relpath(arguments[1])), *map(of, arguments[2:])]
 
 
 class Store:
-    """The rows that have come in, a file a shard. Each file appears whole or not at all."""
+    """The rows that have arrived, one file per shard. Each file appears whole or not at all."""
 
     def __init__(self, folder: Path, plan: dict[str, Any], tell: Tell) -> None:
         self._folder, self._rows_of, self._runs, self._tell = folder, plan["rows_of"], plan["runs"], tell
@@ -116,7 +116,7 @@ class Store:
         self._counts = {"failed": 0, "censored": 0}
         #: Runs whose process has died once.
         self._suspects: set[int] = set()
-        #: How often a run's process has ended by itself, and without its row.
+        #: The number of times that a run's process ended by itself without its row.
         self._empty: dict[int, int] = {}
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob("*.partial"):
@@ -125,7 +125,7 @@ class Store:
             self._read(file)
 
     def _read(self, file: Path) -> None:
-        """Counts the rows of an earlier call. A file that has come to harm goes, and its runs are played again."""
+        """Counts the rows of an earlier call. A damaged file is deleted, and its runs are played again."""
         first, _, end = file.stem.partition("-")
         work = (int(first), int(end))
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -137,7 +137,7 @@ class Store:
             file.unlink()
 
     def missing(self) -> list[Range]:
-        """The runs that have not come in, as ranges."""
+        """The missing runs, as ranges."""
         ranges: list[Range] = []
         for run in range(self._runs):
             if run in self._done:
@@ -149,9 +149,9 @@ class Store:
         return ranges
 
     def take(self, work: Range, played: Played) -> list[Range]:
-        """Keeps the rows of a shard, and answers what is to be played again: the run at which the child died, alone, and the
-        rest. A run whose child dies again is a row that says by what; so is one whose child ends without its row, or with what
-        is no row, three times."""
+        """Keeps the rows of a shard, and returns the ranges to be played again: the run at which the child died, alone, and the
+        rest. If the child dies at that run again, the run gets a row with the cause. The same happens if the child ends three times
+        without a valid row for the run."""
         first, end = work
         lines = _good(work, played.lines[1:]) if self._is_ours(played.lines, "a worker") else []
         culprit = first + len(lines)
@@ -171,18 +171,18 @@ class Store:
         return alone + (halves(left) if left[0] < end else [])
 
     def _died(self, run: int) -> bool:
-        """Whether its process has died before. Notes that it has."""
+        """Whether the process of a run has died before. Records that it has died now."""
         before = run in self._suspects
         self._suspects.add(run)
         return before
 
     def _was_empty(self, run: int) -> bool:
-        """Whether that is so for the third time. Notes that its process has given no row."""
+        """Records that the process of a run ended without its row. Returns whether this is the third time."""
         self._empty[run] = self._empty.get(run, 0) + 1
         return self._empty[run] >= ATTEMPTS
 
     def lost(self, run: int) -> None:
-        """Writes down a run whose worker was lost again and again."""
+        """Records a run whose worker was lost repeatedly."""
         self._keep((run, run + 1), [json.dumps({"run": run, "status": "died", "by": "lost"})])
 
     def gather(self, arguments: list[str], folder: Path) -> Ended:
@@ -224,7 +224,7 @@ class Store:
         self._tell({"done": len(self._done), "total": self._runs, **self._counts})
 
     def _is_ours(self, lines: list[str], where: str) -> bool:
-        """Whether the first line says whose rows these are; no where nothing says so. Raises :class:`UsageError` for another's."""
+        """Whether the first line names this sweep. False if it names none. Raises :class:`UsageError` if it names another sweep."""
         found = _object(lines[0]).get("rows_of") if lines else None
         if found is not None and found != self._rows_of:
             raise UsageError(
@@ -255,7 +255,7 @@ def _is_row_of(run: int, line: str) -> bool:
 
 
 def _object(line: str) -> dict[str, Any]:
-    """A line's object; an empty one where it is none."""
+    """The JSON object of a line, or an empty one if the line is none."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Strategies as functions: what actors do on purpose against the protocol is decided in this process."""
+"""Strategies as functions: this process decides how actors depart from the protocol."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NAME = re.compile(r"[a-z0-9-]+")
 
 
 class Turn:
-    """One turn of one actor of one run. Nothing but what it says may decide what a strategy does: a run is copied, saved and gone back to."""
+    """One turn of one actor of one run. A strategy must decide from its turn alone, because runs are copied, saved and reverted."""
 
     def __init__(self, asked: Mapping[str, Any], below: Callable[[str, int], int]) -> None:
         #: ``"begins"``, ``"hears"``, ``"sends"``, ``"wakes"``, ``"ends"`` or ``"learns"``.
         self.turn: str = asked["turn"]
         #: The parameters of the fault; lists of nodes are numbers, ascending.
         self.parameters: dict[str, Any] = asked["parameters"]
-        #: What the strategy remembers for this actor, any JSON; ``None`` at first. Set it or change it.
+        #: The strategy's memory for this actor, any JSON; ``None`` at first. A strategy may set or change it.
         self.state: Any = asked["state"]
-        #: What :meth:`share` has written last, by any actor of the fault; ``None`` at first.
+        #: The last value that any actor of the fault wrote by :meth:`share`; ``None`` at first.
         self.memory: Any = asked["memory"]
         #: Microseconds of the node's clock since the epoch.
         self.now: int = asked["now"]
@@ -36,9 +36,9 @@ class Turn:
         self.peers: list[int] = asked["peers"]
         #: The block that a peer stands on: ``id``, ``height``, ``timestamp``, ``previous``, ``generator``, ``transactions``.
         self.tip: dict[str, Any] | None = asked["tip"]
-        #: The message that is heard or sent: its ``type``, and what it says. ``None`` in other turns.
+        #: The message that is heard or sent: its ``type`` and its content. ``None`` in other turns.
         self.message: dict[str, Any] | None = asked.get("message")
-        #: The node that a message comes from, its own if it is of another of its actors.
+        #: The node that sent the message: its own node, if another actor of this node sent it.
         self.sender: int | None = asked.get("from")
         #: The nodes that a message goes to.
         self.to: list[int] = asked.get("to", [])
@@ -49,37 +49,37 @@ class Turn:
         self._effects: list[dict[str, Any]] = []
 
     def below(self, purpose: str, count: int) -> int:
-        """A number below ``count``, drawn for this actor, fault, instant and purpose. The same again gives the same number."""
+        """A number below ``count``, drawn for this actor, fault, instant and purpose. A repeated draw gives the same number."""
         if not 0 < count < 1 << 64:
             raise UsageError(f"count: found {count}, allowed are 1 to {(1 << 64) - 1}")
         return self._below(purpose, count)
 
     def swallow(self) -> None:
-        """The message goes no further."""
+        """Drops the message."""
         self._answer["swallow"] = True
 
     def without(self, ids: Iterable[str]) -> None:
-        """The message goes on without these transactions."""
+        """Removes these transactions from the message."""
         self._answer["without"] = list(ids)
 
     def keep(self, number: int) -> None:
-        """Keeps the message under a number, for :meth:`send`. An earlier message under this number is gone."""
+        """Keeps the message under a number, for :meth:`send`. It replaces an earlier message under this number."""
         self._answer["keep"] = number
 
     def forget(self, number: int) -> None:
-        """Keeps a message no longer."""
+        """Discards a kept message."""
         self._answer.setdefault("forget", []).append(number)
 
     def send(self, to: Iterable[int], *, kept: int | None = None, after_ms: int = 0) -> None:
-        """Sends this message, or one that was kept, to the peers of nodes: a block, transactions, a status or a list of peers."""
+        """Sends this message or a kept one to the peers of nodes: a block, transactions, a status or a list of peers."""
         self._effects.append({"send": {"to": list(to), "kept": kept, "after_ms": after_ms}})
 
     def wake(self, after_ms: int, number: int = 0) -> None:
-        """Has a turn ``"wakes"`` with this number later."""
+        """Schedules a turn ``"wakes"`` with this number."""
         self._effects.append({"wake": {"after_ms": after_ms, "number": number}})
 
     def share(self, value: object) -> None:
-        """Writes the memory of all actors of this fault, any JSON. The others have a turn ``"learns"``."""
+        """Writes the common memory of all actors of this fault, any JSON. The other actors then get a turn ``"learns"``."""
         self._effects.append({"share": value})
         self.memory = value
 
@@ -110,11 +110,11 @@ def strategy(
 ) -> Callable[[Callable[[Turn], None]], Strategy]:
     """Makes a function a kind of fault, for ``strategies=`` of :func:`dposlab.run`, :func:`dposlab.check` and others.
 
-    ``name`` is the ``kind`` in a file, ``actor`` the actor that behaves so on each node of the first of ``lists``, ``on`` the turns
-    that it wants: ``"begins"``, ``"wakes"``, ``"ends"``, ``"learns"``, and ``"hears ..."`` or ``"sends ..."`` with a type of message, such
-    as ``"sends block"``. ``breaks`` says what is not held against these nodes: they leave something out (``"nothing"``), break the
-    ``"rules"``, or those of ``"forging"``. ``example`` has a value for each parameter, in a network of five delegates; those of a
-    fault have to be of the same types. The function's documentation is the kind's description.
+    ``name`` is the ``kind`` in a file, ``actor`` the actor that follows the strategy on each node of the first of ``lists``, and ``on``
+    the turns that the strategy needs: ``"begins"``, ``"wakes"``, ``"ends"``, ``"learns"``, and ``"hears ..."`` or ``"sends ..."`` with a
+    type of message, such as ``"sends block"``. ``breaks`` tells the checker which departures it accepts from these nodes: omissions only
+    (``"nothing"``), broken ``"rules"``, or broken rules of ``"forging"``. ``example`` has a value for each parameter, in a network of
+    five delegates. A fault's parameters must have the same types. The function's docstring is the kind's description.
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"strategy: found {name!r}, allowed are small letters, digits and dashes")
@@ -143,7 +143,7 @@ class StrategyFailed(DposlabError):
 
 
 class Deciding:
-    """Listens on this machine, and answers with what strategies decide: each connection has a thread."""
+    """A server on this machine that answers with the decisions of strategies. Each connection has a thread."""
 
     def __init__(self, strategies: Sequence[Strategy]) -> None:
         self._kinds = {one.name: one for one in strategies}
@@ -153,7 +153,7 @@ class Deciding:
         self._connections: list[socket.socket] = []
         self._lock = threading.Lock()
         self._closed = False
-        #: The first error that a strategy raised, and the name of that.
+        #: The name of the first strategy that raised an error, and the error.
         self.failed: tuple[str, BaseException] | None = None
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
@@ -179,7 +179,7 @@ class Deciding:
         with contextlib.suppress(OSError, ValueError), connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with connection.makefile("rw", encoding="utf-8", newline="\n") as lines:
-                # A browser begins with something else.
+                # Refuses other clients, such as browsers.
                 if json.loads(lines.readline()) != {"dposlab": 1}:
                     return
                 _write(lines, json.dumps({"kinds": [one.said for one in self._kinds.values()]}))
@@ -203,7 +203,7 @@ class Deciding:
         _write(lines, answer)
 
     def close(self) -> None:
-        """Listens no longer."""
+        """Stops the server."""
         with self._lock:
             if self._closed:
                 return
@@ -211,7 +211,7 @@ class Deciding:
             for connection in self._connections:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-        # A thread that waits for a connection is not woken by the end of its socket.
+        # Closing the socket does not wake the thread that waits for a connection, so a last connection does.
         with contextlib.suppress(OSError):
             socket.create_connection(self._listener.getsockname()).close()
         self._accepting.join()
@@ -225,7 +225,7 @@ def _write(lines: IO[str], line: str) -> None:
 
 @contextlib.contextmanager
 def deciding(strategies: Sequence[Strategy]) -> Iterator[list[str]]:
-    """The options that a command needs to know strategies. Where one of them failed meanwhile, that is what is raised."""
+    """The options that make strategies known to a command. Raises :class:`StrategyFailed` if one of them fails meanwhile."""
     if not strategies:
         yield []
         return

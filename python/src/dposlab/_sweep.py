@@ -1,4 +1,4 @@
-"""Many runs of one scenario: on the cores of this machine, or on whatever an executor reaches."""
+"""Many runs of one scenario: on the cores of this machine, or on the workers of an executor."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from ._verdict import Verdict, judged_by
 if TYPE_CHECKING:
     import pyarrow
 
-#: The files that :attr:`Sweep.digest` is made of.
+#: The files from which :attr:`Sweep.digest` is computed.
 RESULTS = ("runs.parquet", "runs.csv", "failures.parquet", "failures.csv", "summary.json", "report.html")
 
 
 class Sweep:
-    """The results of a sweep: ``docs/figures.md`` says what each member and column counts."""
+    """The results of a sweep. ``docs/figures.md`` defines each member and column."""
 
     def __init__(self, folder: Path, ok: bool, keep: Temporary | None) -> None:
         #: The folder with all files.
         self.folder = folder
-        #: Whether no run failed, and all claims hold; one that is censored has not.
+        #: Whether no run failed and all claims hold. A censored run has not failed.
         self.ok = ok
         #: ``summary.json``.
         self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        #: Which claims of the caller do not hold, in words; empty where all do.
+        #: The claims of the caller that do not hold, in words; empty if all hold.
         self.why = ""
         #: The verdicts on the claims of the caller, in their order.
         self.verdicts: list[Verdict] = []
@@ -53,7 +53,7 @@ class Sweep:
 
     @property
     def cells(self) -> list[dict[str, Any]]:
-        """For each combination of varied values its distributions with their confidence intervals."""
+        """The distributions of each combination of varied values, with their confidence intervals."""
         cells: list[dict[str, Any]] = self.summary["cells"]
         return cells
 
@@ -66,7 +66,7 @@ class Sweep:
     def indices(self, *figures: str) -> list[dict[str, Any]]:
         """The indices of Sobol of each figure: the share of its variance that each varied value explains, alone and with others.
 
-        The points must be those of ``dposlab points saltelli``, or lie like them.
+        The points must be those of ``dposlab points saltelli``, or have the same layout.
         """
         of = [word for figure in figures for word in ("--of", figure)]
         indices: list[dict[str, Any]] = call(["indices", path(self.folder), *of, "--json"]).json()["indices"]
@@ -110,22 +110,22 @@ def sweep(
 ) -> Sweep:
     """Runs a scenario with many seeds and every combination of values.
 
-    ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``points`` are more combinations, each with the same
-    paths: mappings, or a CSV file as ``dposlab points`` draws it. ``out`` keeps all files,
-    and the same call goes on there where it was, also with more seeds; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
-    ``until_ci``, such as ``"missed.rate<0.001"``, ends it with the first seed after which the mean of a figure is known so well; then
-    ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played. ``compare`` compares each combination of values
-    with the first one, seed by seed: ``summary["compared"]`` has the differences. Each of ``claims`` is called with the sweep when it is
-    over, as those of :func:`run` with the run.
+    ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``points`` are more
+    combinations, each with the same paths: mappings, or a CSV file as ``dposlab points`` draws it. ``out`` is a folder that keeps all
+    files; the same call continues an unfinished sweep there, also with more seeds. Without ``out``, a temporary folder lasts as long as
+    the returned object. ``jobs`` runs are played at a time. ``until_ci``, such as ``"missed.rate<0.001"``, ends the sweep with the first
+    seed after which the mean of a figure is known that well. Then ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that
+    are played. ``compare`` compares each combination of values with the first one, seed by seed: ``summary["compared"]`` has the
+    differences. Each of ``claims`` is called with the finished sweep, as the claims of :func:`run` are called with the run.
 
-    With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. It is anything with the
-    protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes such a one and is called
-    again when that is lost. A run may take ``timeout`` seconds and ``memory`` bytes of address space; one that takes more, or whose process dies
-    otherwise twice, is a row with the status ``died``. Where no worker answers for ``patience`` seconds the executor is
-    taken for lost, and the rest is played here. The results are those of a sweep without executor, byte for byte.
+    With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. An executor is any object with
+    the protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes an executor and is called
+    again when that is lost. A run may take ``timeout`` seconds and ``memory`` bytes of address space. A run that takes more, or whose
+    process dies otherwise twice, becomes a row with the status ``died``. If no worker answers for ``patience`` seconds, the executor
+    counts as lost, and the rest is played here. The results are those of a sweep without executor, byte for byte.
 
-    Raises :class:`UsageError` for what is no sweep, :class:`RunDied` where the program itself died. Ctrl-C stops all of it;
-    with ``out`` no row is lost.
+    Raises :class:`UsageError` if the arguments describe no sweep, and :class:`RunDied` if the program itself died. Ctrl-C stops the whole
+    sweep; with ``out`` no row is lost.
     """
     first, end = _seeds(seeds)
     if executor is not None and until_ci is not None:

@@ -9,10 +9,10 @@ import weakref
 
 
 class Temporary:
-    """A new folder. It goes with this object, or with the process that has made it.
+    """A new folder. It is deleted with this object, or at the end of the process that made it.
 
-    ``tempfile.TemporaryDirectory`` warns where it is not closed, and answers of this package have nothing to close: where warnings
-    are errors, as in many test suites, that would be one.
+    ``tempfile.TemporaryDirectory`` warns if it is not closed, and the results of this package have no ``close``. Many test suites
+    turn warnings into errors.
     """
 
     def __init__(self) -> None:
@@ -22,6 +22,6 @@ class Temporary:
 
 
 def _remove(name: str, maker: int) -> None:
-    # A fork has the object as well, and ends before its parent does.
+    # A forked process has a copy of the object, and may end before its parent.
     if os.getpid() == maker:
         shutil.rmtree(name, ignore_errors=True)

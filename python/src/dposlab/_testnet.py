@@ -18,7 +18,7 @@ from ._lab import Asked, Lab, Pace
 from ._process import Listener, Name, close, judged, options, path, start, stop
 from ._strategy import Deciding, Strategy
 
-#: How long a request that failed waits for the end of the process, to say how it ended [s].
+#: The time for which a failed request waits for the end of the process, to report how the process ended [s].
 ENDING_PATIENCE = 0.5
 
 
@@ -33,7 +33,7 @@ class Delegate:
 
 
 class Within:
-    """Something that a testnet holds beside its own network. A context manager that deletes it."""
+    """A chain or a view in the process of a testnet. A context manager that deletes it."""
 
     #: Its number.
     id: int
@@ -62,7 +62,7 @@ W = TypeVar("W", bound=Within)
 
 
 class Chain(Within, Lab):
-    """An isolated chain in the process of a testnet, which forges on demand if no pace is given. A context manager that deletes it."""
+    """An isolated chain in the process of a testnet. It forges on demand by default. A context manager that deletes it."""
 
     _list = "chains"
 
@@ -78,7 +78,7 @@ class Chain(Within, Lab):
 
 
 class View(Within, Asked):
-    """The network of a testnet as it was at an instant. It is only read. A context manager that closes it."""
+    """The network of a testnet as it was at an instant. It is read-only. A context manager that closes it."""
 
     _list = "views"
 
@@ -89,12 +89,12 @@ class View(Within, Asked):
         self.at: int = made["at"]
         #: The height of the chain then.
         self.height: int = made["height"]
-        #: What the testnet says of it: ``node``, ``now``, ``slot``, ``round``, ``tip`` and more.
+        #: The testnet's description of the view: ``node``, ``now``, ``slot``, ``round``, ``tip`` and more.
         self.made = dict(made)
         self._net = net
 
     def lab(self, path: str = "") -> Any:
-        """The ``data`` of a route of the lab as it was answered then: ``lab("round")``."""
+        """The ``data`` of a route of the lab at that instant: ``lab("round")``."""
         return self._lab("GET", path)
 
     def step(self, step: Literal["event", "slot", "block", "round"], *, back: bool = False) -> View:
@@ -102,15 +102,15 @@ class View(Within, Asked):
         return View(self._net, self._net._lab("POST", "views", {"view": self.id, "step": step, "back": back}))
 
     def chain(self) -> Chain:
-        """Makes an isolated chain that goes on from there, at a manual pace."""
+        """Makes an isolated chain that continues from this instant, at a manual pace."""
         return Chain(self._net, self._net._lab("POST", f"views/{self.id}/chain"))
 
 
 class Testnet(Lab):
-    """A process with a testnet on a free port of this machine, which forges on demand if no pace is given: the clock stands, and a
-    transaction is in a block when its POST answers.
+    """A process with a testnet on a free port of this machine. By default it forges on demand: the clock stands, and a transaction is in
+    a block when its POST answers.
 
-    A context manager; :meth:`stop` ends it as well. However this process ends, by SIGKILL too, the testnet ends with it.
+    A context manager that stops it, as :meth:`stop` does. The testnet ends with this process, even if SIGKILL ends that.
     """
 
     __test__ = False  # pytest: it is no test
@@ -128,9 +128,11 @@ class Testnet(Lab):
         strategies: Sequence[Strategy] = (),
         arguments: Sequence[str] = (),
     ) -> None:
-        """``set`` replaces values of the scenario by path, ``record`` is a new file for all that comes in, ``strategies`` are
-        functions whose kinds of faults there are (:func:`dposlab.strategy`), ``arguments`` are more of ``dposlab up``. Both stages have the same outcome. Answers when the API does. Raises :class:`UsageError` for what is no
-        testnet."""
+        """Starts a testnet. Returns when its API answers.
+
+        ``set`` replaces values of the scenario by path, ``record`` is a new file for the recording, ``strategies`` are functions whose
+        kinds of faults the testnet accepts (:func:`dposlab.strategy`), and ``arguments`` are more options of ``dposlab up``. Both stages
+        have the same outcome. Raises :class:`UsageError` if the arguments describe no testnet."""
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += ["--pace", pace] if pace in ("manual", "on-demand") else ["--speed", str(pace)]
@@ -147,13 +149,13 @@ class Testnet(Lab):
         ready = self._ready()
         lab_url = ready["url"].removesuffix("/api") + "/lab"
         super().__init__(ready["url"], lab_url, ready["seed"], ready["nethash"], ready["accounts"])
-        #: Those that forge, with their passphrases.
+        #: The delegates that forge, with their passphrases.
         self.delegates: list[Delegate] = [_delegate(delegate) for delegate in ready["delegates"]]
         #: The number of its process.
         self.pid: int = ready["pid"]
         #: The version of its program.
         self.version: str = ready["version"]
-        #: What ``dposlab up --json`` says when it is ready.
+        #: The line that ``dposlab up --json`` prints when the testnet is ready.
         self.ready = ready
         self._drain = threading.Thread(target=deque, args=(self.process.stdout, 0), daemon=True)
         self._drain.start()
@@ -183,8 +185,8 @@ class Testnet(Lab):
         set: Mapping[str, object] | None = None,
         pace: Pace = "on-demand",
     ) -> Chain:
-        """Makes an isolated chain, in some milliseconds. The file of ``scenario`` is read here, and its text is sent; such a text
-        cannot include other files."""
+        """Makes an isolated chain, in some milliseconds. This process reads the file of ``scenario`` and sends its text, which cannot
+        include other files."""
         text = None if scenario is None else Path(os.fsdecode(scenario)).read_text(encoding="utf-8")
         wish: dict[str, Any] = {"seed": seed, "delegates": delegates, "scenario": text, "pace": str(pace)}
         wish["set"] = [value.removeprefix("--set=") for value in options(set=set)] or None
@@ -199,9 +201,9 @@ class Testnet(Lab):
         return [Chain(self, made) for made in self._lab("GET", "chains")]
 
     def view(self, at: int | None = None, *, node: int | None = None, delivered: int | None = None, inputs: int | None = None) -> View:
-        """Opens a view of the network as it was when its clock last showed an instant, in microseconds since its epoch; now, if none
-        is given. ``node`` names the node whose API it has. ``delivered`` and ``inputs`` name a place within the instant, as views
-        give them."""
+        """Opens a view of the network at the last moment when its clock showed ``at``, in microseconds since its epoch, or of the present
+        without ``at``. ``node`` names the node whose API the view has. ``delivered`` and ``inputs`` name a place within the instant, as
+        in :attr:`View.made`."""
         wish = {"at": at, "node": node, "delivered": delivered, "inputs": inputs}
         return View(self, self._lab("POST", "views", {name: value for name, value in wish.items() if value is not None}))
 
@@ -211,7 +213,7 @@ class Testnet(Lab):
         return [View(self, made) for made in self._lab("GET", "views")["views"]]
 
     def stop(self) -> None:
-        """Stops it in good order. Raises :class:`RunDied` where it has ended by itself before, by a signal or a failure."""
+        """Stops the testnet cleanly. Raises :class:`RunDied` if it had already ended by a signal or a failure."""
         before = self.process.poll()
         stop(self.process)
         if self._deciding is not None:

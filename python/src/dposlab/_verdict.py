@@ -16,12 +16,12 @@ class Verdict:
     #: The name of the function.
     claim: str
     holds: bool
-    #: Why not, in words; empty where it holds or says nothing.
+    #: The reason why it does not hold; empty if it holds or gives no reason.
     why: str
 
 
 def judged_by(claims: Sequence[Callable[[Any], object]], of: Any) -> None:
-    """Asks each claim about a run or a sweep, and leaves there what comes of it."""
+    """Calls each claim with a run or a sweep, and stores the verdicts there."""
     of.verdicts = [_verdict(claim, of) for claim in claims]
     broken = [verdict for verdict in of.verdicts if not verdict.holds]
     of.ok = of.ok and not broken
@@ -35,7 +35,7 @@ def _verdict(claim: Callable[[Any], object], of: Any) -> Verdict:
         said = claim(of)
     except AssertionError as error:
         return Verdict(name, False, str(error))
-    # A truth value of numpy is one, too.
+    # Truth values of numpy are allowed, too.
     if said is not None and not isinstance(said, (bool, str)) and hasattr(said, "item"):
         said = said.item()
     if said is None or said is True:

@@ -1,6 +1,6 @@
-"""The work of a worker: some runs in a child process, within limits, and their rows back by value.
+"""The work of a worker: it plays runs in a child process, within limits, and returns their rows by value.
 
-All it needs comes with the job, so no disk is shared. The worker needs this package and nothing else.
+The job contains all files, so no disk is shared. The worker needs this package and nothing else.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ EVERY = 0.5
 
 @dataclass(frozen=True)
 class Job:
-    """The common part of all shards of one work."""
+    """The common part of all shards of a sweep or a search."""
 
-    #: The program's arguments, but for which runs.
+    #: The program's arguments, without those that choose the runs.
     arguments: tuple[str, ...]
     #: Contents of files by their path below a common folder.
     files: dict[str, bytes]
-    #: The folder below it that the arguments start from.
+    #: The working directory of the command, as a path below that folder.
     folder: str
     #: Seconds that one run may take.
     timeout: float | None
     #: Bytes of address space that the child may have (RLIMIT_AS).
     memory: int | None
-    #: Shows whether the caller waits for it.
+    #: Shows whether the caller still waits for the result.
     wanted: Lease
 
 
@@ -51,23 +51,23 @@ class Played:
     code: int = 0
 
     def death(self) -> str:
-        """By what the child ended before it had printed all, in the program's words."""
+        """The reason why the child ended before it had printed everything, in the program's words."""
         return self.by or f"exit {self.code}"
 
 
 def rows(job: Job, first: int, end: int) -> Played:
-    """Plays the runs of a sweep from one number up to another. Raises :class:`UsageError` for what is no sweep."""
+    """Plays the runs of a sweep from one number up to another. Raises :class:`UsageError` if the job is not a valid sweep."""
     return _played(job, ["--only", f"{first}..{end}", "--jobs", "1"], job.timeout)
 
 
 def search(job: Job, first: int, end: int) -> Played:
-    """Plays the runs of a search from one seed up to another; the one line is what ``check --json`` prints."""
+    """Plays the runs of a search from one seed up to another. The only line is the output of ``check --json``."""
     limit = None if job.timeout is None else job.timeout * (end - first)
     return _played(job, ["--seed", str(first), "--runs", str(end - first), "--jobs", "1"], limit)
 
 
 def minimal(job: Job, first: int, end: int) -> Played:
-    """As :func:`search`, with the text of each scenario file in the second line, by its path."""
+    """Does the same as :func:`search`. The second line has the texts of the scenario files by their names."""
     return _played(job, ["--seed", str(first), "--runs", str(end - first), "--jobs", "1"], None, findings=True)
 
 
@@ -87,8 +87,8 @@ def _played(job: Job, more: list[str], limit: float | None, findings: bool = Fal
 
 
 def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | None, wanted: Lease) -> Played:
-    """Runs the program. Where it prints nothing for longer than the limit [s], or its caller no longer waits, it is killed."""
-    # The system refuses the memory. The program itself shall not stop before it does.
+    """Runs the program. Kills it if it prints nothing for longer than the limit [s], or if its caller no longer waits."""
+    # The system limits the memory, so the program's own limit must not be lower.
     most = [] if memory is None else ["--max-memory", str(memory)]
     child = start([*arguments, *most], cwd=cwd, memory=memory)
     printed: queue.Queue[str | None] = queue.Queue()
@@ -105,7 +105,7 @@ def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | No
         child.wait()
         raise
     finally:
-        # Its end closes the other ends, and with them the loops of the threads.
+        # The end of the child closes its pipes, which ends the threads.
         reader.join()
         told.join()
         close(child)
@@ -116,7 +116,7 @@ def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | No
 
 def _read(stream: Any, printed: queue.Queue[str | None]) -> None:
     for line in stream:
-        if line.endswith("\n"):  # one that was torn is none
+        if line.endswith("\n"):  # an incomplete line does not count
             printed.put(line.rstrip("\n"))
     printed.put(None)
 
@@ -142,7 +142,7 @@ def _lines(printed: queue.Queue[str | None], limit: float | None, wanted: Lease)
 
 
 def _death(code: int, stderr: str) -> str | None:
-    """By what a child died, in the program's words; ``None`` where it has ended by itself."""
+    """The cause of a child's death, in the program's words; ``None`` if the child ended normally."""
     if code in (0, 1):
         return None
     if code == -signal.SIGABRT and "memory allocation of" in stderr:
@@ -151,7 +151,7 @@ def _death(code: int, stderr: str) -> str | None:
 
 
 def by_value(names: list[str]) -> tuple[dict[str, bytes], str]:
-    """The files of these names by their path below the folder that they and the working directory share, and the latter there."""
+    """The files of these names by their path below their common folder with the working directory, and the path of that directory."""
     here = os.getcwd()
     paths = [os.path.abspath(name) for name in names]
     common = os.path.commonpath([here, *(os.path.dirname(path) for path in paths)])

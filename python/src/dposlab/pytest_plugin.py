@@ -1,6 +1,6 @@
 """Fixtures for pytest: ``testnet``, a process for each session, and ``chain``, an isolated chain for each test.
 
-A failing test that used one prints the file of its recording, the commands that play it again and show it, and what happened.
+A failing test that used one prints the file of its recording, the commands that replay and show it, and its story.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def chain(testnet: Testnet, chain_options: dict[str, Any]) -> Iterator[Chain]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Tells of a failing test how what it did to its network is played again."""
+    """Adds the recording and the story of its network to the report of a failing test."""
     report = (yield).get_result()
     used = getattr(item, "funcargs", {})
     if report.failed and ("chain" in used or "testnet" in used):
@@ -86,7 +86,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             report.sections.append(("dposlab", "\n".join(lines)))
 
 
-#: The number of blocks in the story: the newest.
+#: The number of newest blocks in the story.
 _BLOCKS = 5
 
 
@@ -117,7 +117,7 @@ def _story(network: object) -> list[str]:
 
 
 def _recording(item: pytest.Item, used: dict[str, Any]) -> Path | None:
-    """The file of what came in, of the chain where the test has one; ``None`` where it cannot be had any more."""
+    """The recording's file: the chain's if the test has one, otherwise the testnet's. ``None`` if it is no longer available."""
     own = used.get("chain")
     session = item.config.stash.get(_RECORDINGS, None)
     if session is None or not isinstance(own, Chain):
