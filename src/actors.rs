@@ -13,7 +13,7 @@ pub mod ahead;
 pub mod behaviour;
 pub mod delegate;
 pub mod fork_choice;
-mod hosted;
+mod hosted_actor;
 pub mod message;
 pub mod observation;
 pub mod peer;
@@ -25,7 +25,7 @@ pub mod webhook;
 
 pub use behaviour::Behaviour;
 pub use delegate::Delegate;
-pub use hosted::{Hosted, Spells, Stimulus};
+pub use hosted_actor::{HostedActor, Spells, Stimulus};
 pub use message::{ActorId, BodyPart, Effect, Input, Message, NodeId, RequestId, Role, Wake};
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;

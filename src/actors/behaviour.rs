@@ -23,7 +23,7 @@ use std::{
 ///
 /// It is a value: a copy of the run copies it, so it shares no mutable state. The common knowledge of a coalition is its
 /// [memory](Step::share).
-pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
+pub trait Behaviour: BehaviourValue + fmt::Debug + Send + Sync {
     /// Runs when the behaviour begins, and whenever its delegate is switched on again.
     fn begins(&mut self, _actor: &Actor, _step: &mut Step<'_>) {}
 
@@ -67,14 +67,14 @@ pub trait Behaviour: Copied + fmt::Debug + Send + Sync {
 }
 
 /// The operations of every behaviour that is a value and can be saved.
-pub trait Copied {
+pub trait BehaviourValue {
     /// Returns a copy.
     fn boxed(&self) -> Box<dyn Behaviour>;
     /// Appends the saved behaviour to `out`.
     fn save_into(&self, out: &mut Saver);
 }
 
-impl<T: Behaviour + Clone + Saved + 'static> Copied for T {
+impl<T: Behaviour + Clone + Saved + 'static> BehaviourValue for T {
     fn boxed(&self) -> Box<dyn Behaviour> {
         Box::new(self.clone())
     }
@@ -211,14 +211,14 @@ impl fmt::Debug for Layer {
 }
 
 /// Reads a behaviour of one kind.
-type Read = fn(&mut Loader) -> Result<Box<dyn Behaviour>, LoadError>;
+type BehaviourLoader = fn(&mut Loader) -> Result<Box<dyn Behaviour>, LoadError>;
 
 /// The kinds of behaviour that can be loaded, by name.
-static KINDS: LazyLock<RwLock<BTreeMap<&'static str, Read>>> = LazyLock::new(RwLock::default);
+static KINDS: LazyLock<RwLock<BTreeMap<&'static str, BehaviourLoader>>> = LazyLock::new(RwLock::default);
 
 /// Registers a kind of behaviour, so that saved ones can be loaded.
 pub fn learn<B: Behaviour + Saved + 'static>(kind: &'static str) {
-    let read: Read = |from| Ok(Box::new(B::load(from)?));
+    let read: BehaviourLoader = |from| Ok(Box::new(B::load(from)?));
     KINDS.write().expect("nobody panics while holding it").insert(kind, read);
 }
 

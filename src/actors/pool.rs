@@ -6,13 +6,13 @@
 
 mod admission;
 mod follow;
-mod held;
+mod held_transactions;
 mod order;
 mod store;
 mod verdict;
 
 use self::{
-    held::Held,
+    held_transactions::HeldTransactions,
     store::{RecentIds, Store},
 };
 use super::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, message::Transactions};
@@ -39,7 +39,7 @@ pub struct TransactionPool {
     /// The ids submitted since the last block, those of rejected transactions included.
     recent: RecentIds,
     /// Transactions of peers, to be accepted later.
-    held: Held,
+    held: HeldTransactions,
     /// The instant of the step in hand.
     now: SimTime,
 }
@@ -47,7 +47,7 @@ pub struct TransactionPool {
 impl TransactionPool {
     /// An empty pool on `tip`.
     pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>) -> Self {
-        let (store, recent, held) = (Store::default(), RecentIds::default(), Held::default());
+        let (store, recent, held) = (Store::default(), RecentIds::default(), HeldTransactions::default());
         Self { node, tree, tip, store, recent, held, now: SimTime::default() }
     }
 

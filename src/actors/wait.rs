@@ -5,7 +5,7 @@
 //! come. The caller looks into the queue of the run.
 //!
 //! A pool is in no such phase. It answers each input at once, and what it holds for later waits for a transaction or a block that
-//! may never come (`pool/held.rs`).
+//! may never come (`pool/held_transactions.rs`).
 
 use super::{NodeId, SimTime, Wake};
 use crate::protocol::{BlockId, Slot};
@@ -54,7 +54,7 @@ pub enum Phase {
     /// Verifies the tip that this node claims.
     Probe(NodeId),
     /// Waits for an answer of this node, for a purpose.
-    Question(Asked, NodeId),
+    Question(QuestionPurpose, NodeId),
     /// Holds messages back, to keep within the limits of others.
     HoldingBack,
     /// Collects transactions to send on together.
@@ -81,7 +81,7 @@ pub enum Reason {
 
 /// The purpose of a question to one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asked {
+pub enum QuestionPurpose {
     /// To meet a node.
     Newcomer,
     /// To verify a tip.
@@ -132,10 +132,10 @@ impl Phase {
             Self::Ping(Reason::Recovery, _) => "a ping after a rollback",
             Self::PingHeldBack(_) => "a ping held back",
             Self::Probe(_) => "a verification",
-            Self::Question(Asked::Newcomer, _) => "a question to a newcomer",
-            Self::Question(Asked::Probe, _) => "a question of a verification",
-            Self::Question(Asked::Chunk(_), _) => "a question for blocks",
-            Self::Question(Asked::Body(_), _) => "a question for an announced block",
+            Self::Question(QuestionPurpose::Newcomer, _) => "a question to a newcomer",
+            Self::Question(QuestionPurpose::Probe, _) => "a question of a verification",
+            Self::Question(QuestionPurpose::Chunk(_), _) => "a question for blocks",
+            Self::Question(QuestionPurpose::Body(_), _) => "a question for an announced block",
             Self::HoldingBack => "messages held back",
             Self::Bundling => "a bundle of transactions",
             Self::PassingOn => "a block to pass on",
@@ -152,7 +152,7 @@ impl fmt::Display for Phase {
         match self {
             Self::Chunk(place) => write!(f, ", number {place}"),
             Self::Newcomer(node) | Self::Ping(_, node) | Self::Probe(node) => write!(f, ", {node}"),
-            Self::Question(Asked::Chunk(place), node) => write!(f, ", number {place}, to {node}"),
+            Self::Question(QuestionPurpose::Chunk(place), node) => write!(f, ", number {place}, to {node}"),
             Self::Question(_, node) => write!(f, ", {node}"),
             Self::Forging(slot) => write!(f, ", {slot}"),
             _ => Ok(()),

@@ -14,7 +14,7 @@ use super::{
         guard::Access,
         reply::{Reply, Tampering},
         request::{Request, percent_decode},
-        tally::Begun,
+        tally::RequestStart,
     },
     lab::{
         chains,
@@ -51,7 +51,7 @@ pub async fn answer(
     if let Some((id, within)) = views::split(&request.path) {
         return Box::pin(answer_view(context, request, id, within, body)).await;
     }
-    let begun = Begun::now();
+    let begun = RequestStart::now();
     let path = without_version(&request.path);
     let found = Verb::of(&request.method).and_then(|verb| routes::find(verb, &path, context.settings.dialect));
     let route = found.as_ref().map(|found| found.route.path);

@@ -7,7 +7,7 @@ use super::{
     http::{
         body,
         error::ApiError,
-        limits::{Admitted, AtWork, Connections, Limits, OnWay, UnderWay},
+        limits::{AtWork, Connections, Limits, OnWay, OpenConnection, UnderWay},
         proxy::Proxies,
         reply::{Reply, Tampering},
         request::{Ports, Request},
@@ -187,7 +187,7 @@ async fn converse(
     context: Arc<ApiContext>,
     stream: impl AsyncRead + AsyncWrite + Unpin,
     remote: SocketAddr,
-    admitted: Admitted,
+    admitted: OpenConnection,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Limits { idle, write, .. } = context.settings.limits;
@@ -327,7 +327,7 @@ fn filter(
                 let (tampering, is_counted) = (reply.tampering, reply.is_for_all_pages && !reply.is_of_site);
                 let mut response = reply.into_response(&request);
                 let sent = context.sending.begin(client);
-                if is_counted && !Sent::count(sent, &mut response) {
+                if is_counted && !InFlightBody::count(sent, &mut response) {
                     response = Reply::error(&ApiError::Busy).into_response(&request);
                 }
                 if let Some(tampering) = tampering {
@@ -339,18 +339,18 @@ fn filter(
 }
 
 /// The body of an answer, which counts as on its way until its last part has left for the client.
-struct Sent {
+struct InFlightBody {
     body: bytes::Bytes,
     _on_way: OnWay,
 }
 
-impl AsRef<[u8]> for Sent {
+impl AsRef<[u8]> for InFlightBody {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }
 
-impl Sent {
+impl InFlightBody {
     /// Counts the body of an answer. Returns false if the limit does not allow to send it.
     fn count(mut on_way: OnWay, response: &mut Response<bytes::Bytes>) -> bool {
         let body = std::mem::take(response.body_mut());

@@ -53,7 +53,7 @@ use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard},
 };
-use step::{ActorStep, Cause, Did, Left};
+use step::{ActorOutput, ActorStep, Cause, OpenOutputs};
 
 /// Watches the conduct of all nodes of one run. Clones share their observations.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ pub struct Breach {
 
 /// The blocks, tips and clocks that the model of a node may look up.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct ModelContext {
     tree: Arc<BlockTree>,
     /// By node: true if no fault delays the node or sets its clock, so that deadlines apply to it.
     timely: Vec<bool>,
@@ -81,7 +81,7 @@ pub(super) struct Known {
     taken: IndexSet<BlockId, IdHash>,
 }
 
-impl Known {
+impl ModelContext {
     fn rules(&self) -> &Rules {
         self.tree.rules()
     }
@@ -136,19 +136,19 @@ impl Report {
 
 /// A step under judgement: the facts that the model may look up, the deeds not accounted for yet, and the report.
 pub(super) struct Case<'a> {
-    known: &'a Known,
+    known: &'a ModelContext,
     report: &'a mut Report,
     step: &'a ActorStep,
-    left: Left<'a>,
+    left: OpenOutputs<'a>,
 }
 
 #[derive(Clone)]
 struct Model {
-    known: Known,
+    known: ModelContext,
     nodes: Vec<Node>,
     step: Option<ActorStep>,
     /// An empty buffer for the deeds of the next step.
-    spare: Vec<Did>,
+    spare: Vec<ActorOutput>,
     report: Report,
 }
 
@@ -181,7 +181,7 @@ impl Behaviour {
         let count = plan.nodes.len();
         let timely = (0..count).map(|index| !untimely.contains(&NodeId(index as u32))).collect();
         let (tree, holders, taken) = (plan.tree.clone(), IndexMap::default(), IndexSet::default());
-        let mut known = Known { tree, timely, holders, taken };
+        let mut known = ModelContext { tree, timely, holders, taken };
         let chain = std::iter::successors(Some(plan.tip.clone()), |link| link.parent());
         chain.for_each(|link| known.note(&link));
         Self(Arc::new(Mutex::new(Model {
@@ -257,7 +257,7 @@ impl Model {
         let unknown = self.known.rules().node.transactions_in_order && actor.role != Role::Delegate;
         report.muted = unknown || node.deviating[actor.role as usize] > 0 || matches!(step.cause, Cause::Deviates(_));
         let honest = node.deviating.iter().all(|count| *count == 0);
-        let case = &mut Case { known, report, step: &step, left: Left::of(&step) };
+        let case = &mut Case { known, report, step: &step, left: OpenOutputs::of(&step) };
         node.delegate.time_passes(case, &node.peer, honest);
         match actor.role {
             Role::Peer => node.peer.judge(case),
@@ -276,7 +276,7 @@ impl Observer for Behaviour {
             model.known.note(link);
         }
         if let Some(step) = model.step.as_mut().filter(|step| step.actor.node == node) {
-            step.did.push(Did::Event(event.clone()));
+            step.did.push(ActorOutput::Event(event.clone()));
         }
     }
 
@@ -290,12 +290,12 @@ impl Observer for Behaviour {
             }
             Act::Sends { to, message } => {
                 if let Some(step) = model.step.as_mut().filter(|step| step.actor == actor) {
-                    step.did.push(Did::Sent(*to, (*message).clone()));
+                    step.did.push(ActorOutput::Sent(*to, (*message).clone()));
                 }
             }
             Act::Answers(submission) => {
                 if let Some(step) = model.step.as_mut().filter(|step| step.actor == actor) {
-                    step.did.push(Did::Answered((*submission).clone()));
+                    step.did.push(ActorOutput::Answered((*submission).clone()));
                 }
             }
         }

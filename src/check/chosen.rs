@@ -6,13 +6,13 @@ use crate::{
 };
 
 /// The transactions chosen for a block so far, on top of the state that the block follows. Source: consensus.md 2.3, 8.
-pub(super) enum Chosen<'a> {
+pub(super) enum ChosenTransactions<'a> {
     State(Box<State>),
     /// The choice under rules by which the forger overlooks something (Q2, Q3, Q23).
     Scratch(Box<Scratch<'a>>),
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> ChosenTransactions<'a> {
     /// Begins with an empty choice.
     pub(super) fn new(state: &'a State, rules: &'a PoolRules) -> Self {
         let overlooks = rules.resignations_counted_on_chain
@@ -53,7 +53,7 @@ mod tests {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let (tree, tip) = (&plan.tree, &plan.tip);
         let applied = tree.applied(tip);
-        let mut chosen = Chosen::new(&applied.state, &tree.rules().pool);
+        let mut chosen = ChosenTransactions::new(&applied.state, &tree.rules().pool);
         [0, 1].map(|node: usize| {
             // Its registration and its vote in genesis have the nonces 1 and 2.
             let keys = plan.nodes[node].forger.as_ref().expect("a delegate");

@@ -13,12 +13,12 @@
 //! decides the future of the run, and the memory of its watchers. So a schedule is played until it reaches the state of another one,
 //! and is counted to its end.
 
+mod checkpoint;
 mod ends;
-mod kept;
 #[cfg(test)]
 mod tests;
 
-pub use kept::{Guard, Kept};
+pub use checkpoint::{Guard, SearchCheckpoint};
 
 use ends::End;
 
@@ -36,7 +36,7 @@ use crate::{
     sim::{
         Fault, FaultKind, Plan, SeedTree, Trigger,
         fault::{DelayMessages, DropMessages, DuplicateMessages, MessageKind, Messages, NodeRef, Nodes, Timing},
-        network::script::{Deviation, Mishap, Script, Sent},
+        network::script::{Deviation, Mishap, Script, SentMessage},
         stage::inline::InlineStage,
         world::Moment,
     },
@@ -79,7 +79,7 @@ pub struct Exhaustive<'a> {
 
 /// How many schedules show a finding.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
+pub struct FindingSchedules {
     /// The schedule with the fewest deviations that shows it, the first of equals.
     pub schedule: Vec<Deviation>,
     pub schedules: u64,
@@ -87,7 +87,7 @@ pub struct Shown {
 
 /// The result of a search, or of the part that has been played.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Explored {
+pub struct Exploration {
     /// The number of finished schedules: played to their ends, or merged into one that was. Index k counts the schedules with k
     /// deviations. Counts of schedules saturate at `u64::MAX`.
     pub schedules: Vec<u64>,
@@ -103,7 +103,7 @@ pub struct Explored {
     pub played: u64,
     /// The number of states at the beginning of each slot, with and without possible deviations.
     pub states: Vec<u64>,
-    pub found: BTreeMap<Signature, Shown>,
+    pub found: BTreeMap<Signature, FindingSchedules>,
     /// The search was stopped before its end.
     pub interrupted: bool,
 }
@@ -194,11 +194,11 @@ impl Exhaustive<'_> {
     /// after each part. Returns the findings of the finished schedules.
     pub fn run(
         &self,
-        kept: Option<Kept>,
+        kept: Option<SearchCheckpoint>,
         stop: &AtomicBool,
-        mut keep: impl FnMut(Kept),
+        mut keep: impl FnMut(SearchCheckpoint),
         mut progress: impl FnMut(Progress),
-    ) -> Explored {
+    ) -> Exploration {
         let (mut explored, mut layer) = match kept {
             Some(kept) => self.resume(kept),
             None => self.begin(),
@@ -215,14 +215,14 @@ impl Exhaustive<'_> {
             };
             explored.depth = slot;
             layer = next;
-            keep(Kept::of(&explored, layer.iter().map(|state| (&state.schedule, &state.schedules))));
+            keep(SearchCheckpoint::of(&explored, layer.iter().map(|state| (&state.schedule, &state.schedules))));
         }
         explored
     }
 
-    fn begin(&self) -> (Explored, Vec<State>) {
+    fn begin(&self) -> (Exploration, Vec<State>) {
         let mut schedules = vec![0; self.bounds.deviations as usize + 1];
-        let explored = Explored { schedules: schedules.clone(), ..Explored::default() };
+        let explored = Exploration { schedules: schedules.clone(), ..Exploration::default() };
         schedules[0] = 1;
         (explored, vec![self.state(0, &[], schedules)])
     }
@@ -268,7 +268,7 @@ impl Exhaustive<'_> {
         &self,
         slot: u32,
         layer: Vec<State>,
-        explored: &mut Explored,
+        explored: &mut Exploration,
         ends: &mut BTreeMap<Mark, End>,
         stop: &AtomicBool,
         progress: &mut impl FnMut(Progress),
@@ -390,7 +390,7 @@ impl Exhaustive<'_> {
     }
 
     fn fault_of(&self, deviation: &Deviation) -> Fault {
-        let Deviation { sent: Sent { from, to, kind, number }, mishap } = *deviation;
+        let Deviation { sent: SentMessage { from, to, kind, number }, mishap } = *deviation;
         let node = |node: NodeId| Some(Nodes::List(vec![NodeRef::Number(node.0)]));
         let (senders, receivers) = (node(from), node(to));
         let which = Messages { messages: vec![kind], senders, receivers, chance: None, only: Some(number) };
@@ -439,7 +439,7 @@ impl From<Run> for State {
     }
 }
 
-impl Explored {
+impl Exploration {
     /// Returns the number of finished schedules.
     pub fn total(&self) -> u64 {
         self.schedules.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))
@@ -455,7 +455,7 @@ impl Explored {
 
     /// Adds `schedules` schedules that show a finding.
     fn show(&mut self, signature: &Signature, schedule: &[Deviation], schedules: u64) {
-        let fresh = || Shown { schedule: schedule.to_vec(), schedules: 0 };
+        let fresh = || FindingSchedules { schedule: schedule.to_vec(), schedules: 0 };
         let shown = self.found.entry(signature.clone()).or_insert_with(fresh);
         shown.schedules = shown.schedules.saturating_add(schedules);
         if (schedule.len(), schedule) < (shown.schedule.len(), &shown.schedule) {

@@ -17,7 +17,7 @@ mod nearest;
 mod numbers;
 mod play;
 mod record;
-mod recorded;
+mod recording;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -26,12 +26,12 @@ mod trials;
 mod without;
 
 pub use beside::{RunBeside, SideBySide, SlotBeside};
-pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
+pub use chain::{Arrow, BlockRef, Chain, Change, FoldCounts, Rival, Row};
 pub use curve::{Curve, Jump, Point};
-pub use lines::{Left, Line, Lines};
-pub use nearest::{Nearest, Repeated, Tried};
+pub use lines::{Line, LineDeparture, Lines};
+pub use nearest::{Nearest, RepeatCounts, TriedChange};
 pub use numbers::Number;
-pub use recorded::{Recording, Session, explain_recorded};
+pub use recording::{Recording, Session, explain_recorded};
 pub use target::{Target, TargetKind};
 
 use crate::{
@@ -40,7 +40,7 @@ use crate::{
     sim::{Fault, Intervention, Plan, SeedTree, Trigger, snapshots::CameIn},
     threads::on_threads,
 };
-use curve::Asked;
+use curve::CurveInputs;
 use nearest::Changes;
 use play::Playing;
 use record::{Happening, Recorder};
@@ -123,7 +123,7 @@ pub struct Explanation {
     /// The instant the run began at, in microseconds since the epoch, and the length of a slot in seconds.
     pub start_us: u64,
     pub blocktime: u32,
-    pub faults: Vec<FaultTold>,
+    pub faults: Vec<FaultReport>,
     pub chain: Chain,
     pub curve: Option<Curve>,
     pub nearest: Option<Nearest>,
@@ -155,7 +155,7 @@ impl Explanation {
 
 /// A fault of the scenario.
 #[derive(Clone, Debug, Serialize)]
-pub struct FaultTold {
+pub struct FaultReport {
     pub fault: usize,
     pub kind: &'static str,
     /// Its parameters, as in the file.
@@ -217,7 +217,7 @@ fn explained(
     let mut chain = Chain::of(&record, &plan, &target);
     chain.rows = text::fitted(&chain, &target, plan.nodes.len(), options.lines);
     let curve = (options.repeats != Some(0) && target.kind != TargetKind::Nothing).then(|| {
-        let asked = Asked {
+        let asked = CurveInputs {
             target: &target,
             seeds: plan.seeds,
             start: plan.start,
@@ -262,9 +262,9 @@ fn names(testnet: &Testnet) -> Vec<String> {
 }
 
 /// Returns the faults of the plan, then the faults that were added during the run, with their times from `network`.
-fn faults(plan: &Plan, course: &Course<'_>, network: &[Happening]) -> Vec<FaultTold> {
+fn faults(plan: &Plan, course: &Course<'_>, network: &[Happening]) -> Vec<FaultReport> {
     let seconds = |at: SimTime| at.seconds_since(plan.start);
-    let of = |index: usize, fault: &Fault, from_seconds: Option<f64>, until_seconds: Option<f64>| FaultTold {
+    let of = |index: usize, fault: &Fault, from_seconds: Option<f64>, until_seconds: Option<f64>| FaultReport {
         fault: index,
         kind: fault.kind.name(),
         what: serde_json::to_value(&fault.kind).unwrap_or_default(),

@@ -34,7 +34,7 @@ const STATES: usize = 10_000;
 
 /// Runs that came to a state.
 #[derive(Default)]
-struct Reached {
+struct StateRuns {
     runs: u64,
     branched: u64,
     branches: Vec<Branch>,
@@ -44,7 +44,7 @@ struct Reached {
 pub struct Guide {
     frame: Frame,
     indices: BTreeMap<State, usize>,
-    reached: Vec<Reached>,
+    reached: Vec<StateRuns>,
 }
 
 /// A run that a guided search draws.
@@ -95,7 +95,7 @@ impl Guide {
                 continue;
             }
             let index = *self.indices.entry(state).or_insert_with(|| {
-                self.reached.push(Reached::default());
+                self.reached.push(StateRuns::default());
                 self.reached.len() - 1
             });
             let reached = &mut self.reached[index];

@@ -17,7 +17,7 @@ use super::{
     liveness::{is_liveness, liveness},
     retold::Teller,
     search::{Networks, RUN_SEED},
-    shrink::{Pass, Shrunk, shrink, smaller, without_parts},
+    shrink::{Pass, ShrinkResult, shrink, smaller, without_parts},
     simpler,
     swarm::rounds_for,
     watchers::Watchers,
@@ -94,7 +94,7 @@ impl Minimiser<'_> {
             None => false,
         };
         let may_try = |tried| tried < self.budget && !self.stop.load(Ordering::Relaxed);
-        let Shrunk { tried, cut_short, .. } =
+        let ShrinkResult { tried, cut_short, .. } =
             shrink(start.clone(), &passes, may_try, fails, |tried, best| progress(tried, best));
         let (scenario, mut finding) = last;
         finding.story = retold(&scenario, &finding, self.networks);

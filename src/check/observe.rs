@@ -27,7 +27,7 @@ pub use incident::{Incident, NoIncident};
 pub use judge::observe;
 pub use rule::{ChainRule, RuleViolation};
 pub use seats::{Seats, SeatsError};
-pub use story::{Branch, Double, Fork, Missed, SlotGap};
+pub use story::{Branch, Double, Fork, MissedSlot, SlotGap};
 
 use crate::protocol::Height;
 use serde::Serialize;

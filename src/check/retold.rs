@@ -27,9 +27,9 @@ const STANDING: [EventKind; 4] =
 
 /// The observer of a run. Clones share their observations.
 #[derive(Clone)]
-pub(super) struct Teller(Arc<Mutex<Heard>>);
+pub(super) struct Teller(Arc<Mutex<TellerState>>);
 
-struct Heard {
+struct TellerState {
     tree: Arc<BlockTree>,
     /// The lines told, in order.
     lines: Vec<Line>,
@@ -55,7 +55,7 @@ struct Node {
 impl Teller {
     pub(super) fn new(plan: &Plan) -> Self {
         let nodes = vec![Node::default(); plan.nodes.len()];
-        Self(Arc::new(Mutex::new(Heard { tree: plan.tree.clone(), lines: Vec::new(), nodes })))
+        Self(Arc::new(Mutex::new(TellerState { tree: plan.tree.clone(), lines: Vec::new(), nodes })))
     }
 
     /// The story of a finding, the last line last.
@@ -81,12 +81,12 @@ impl Teller {
         told.collect()
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn heard(&self) -> MutexGuard<'_, TellerState> {
         self.0.lock().expect("no one panics while holding it")
     }
 }
 
-impl Heard {
+impl TellerState {
     /// Returns the sender that a node had a block from, as far as one sent it.
     fn supplier(&self, now: SimTime, node: NodeId, id: &BlockId) -> String {
         let known = &self.nodes[node.0 as usize];

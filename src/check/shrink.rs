@@ -15,7 +15,7 @@ pub type Pass<'a, T> = &'a dyn Fn(&T) -> Vec<T>;
 
 /// The result of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shrunk<T> {
+pub struct ShrinkResult<T> {
     /// The smallest value found that still fails.
     pub value: T,
     /// Proposals tried.
@@ -32,8 +32,8 @@ pub fn shrink<T: Clone + PartialEq>(
     may_try: impl Fn(usize) -> bool,
     mut fails: impl FnMut(&T) -> bool,
     mut progress: impl FnMut(usize, &T),
-) -> Shrunk<T> {
-    let mut shrunk = Shrunk { value, tried: 0, cut_short: false };
+) -> ShrinkResult<T> {
+    let mut shrunk = ShrinkResult { value, tried: 0, cut_short: false };
     loop {
         let before = shrunk.value.clone();
         for pass in passes {
@@ -51,7 +51,7 @@ pub fn shrink<T: Clone + PartialEq>(
 /// Runs one pass until none of its proposals fails. After a success the pass continues at the same place, and does not try the
 /// rejected proposals again. Returns false if `may_try` ended it.
 fn exhaust<T: Clone + PartialEq>(
-    shrunk: &mut Shrunk<T>,
+    shrunk: &mut ShrinkResult<T>,
     pass: &dyn Fn(&T) -> Vec<T>,
     may_try: &impl Fn(usize) -> bool,
     fails: &mut impl FnMut(&T) -> bool,

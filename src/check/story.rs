@@ -12,19 +12,19 @@ use crate::{
 pub(super) struct Told {
     pub now: SimTime,
     pub node: Option<NodeId>,
-    pub what: Happened,
+    pub what: StoryEvent,
 }
 
 /// An event at a node or of the network.
 #[derive(Clone)]
-pub(super) enum Happened {
+pub(super) enum StoryEvent {
     Event(Event),
     Fault { kind: &'static str, began: bool },
     Down(DownCause),
     Up,
 }
 
-impl From<Event> for Happened {
+impl From<Event> for StoryEvent {
     fn from(event: Event) -> Self {
         Self::Event(event)
     }
@@ -50,10 +50,10 @@ impl Told {
 
     pub(super) fn of_network(now: SimTime, event: &NetworkEvent<'_>) -> Option<Self> {
         let (node, what) = match event {
-            NetworkEvent::FaultBegan { kind, .. } => (None, Happened::Fault { kind, began: true }),
-            NetworkEvent::FaultEnded { kind, .. } => (None, Happened::Fault { kind, began: false }),
-            NetworkEvent::NodeDown { node, cause } => (Some(*node), Happened::Down(*cause)),
-            NetworkEvent::NodeUp { node } => (Some(*node), Happened::Up),
+            NetworkEvent::FaultBegan { kind, .. } => (None, StoryEvent::Fault { kind, began: true }),
+            NetworkEvent::FaultEnded { kind, .. } => (None, StoryEvent::Fault { kind, began: false }),
+            NetworkEvent::NodeDown { node, cause } => (Some(*node), StoryEvent::Down(*cause)),
+            NetworkEvent::NodeUp { node } => (Some(*node), StoryEvent::Up),
             NetworkEvent::Sent { .. }
             | NetworkEvent::Lost { .. }
             | NetworkEvent::PoolLost { .. }
@@ -66,12 +66,12 @@ impl Told {
     pub(super) fn in_words(&self, tree: &BlockTree) -> String {
         let at = self.node.map(|node| format!("{node} ")).unwrap_or_default();
         let what = match &self.what {
-            Happened::Event(event) => event_in_words(event, tree),
-            Happened::Fault { kind, began: true } => format!("fault '{kind}' begins"),
-            Happened::Fault { kind, began: false } => format!("fault '{kind}' ends"),
-            Happened::Down(DownCause::Crash) => "crashes".to_owned(),
-            Happened::Down(DownCause::Pause) => "stands still".to_owned(),
-            Happened::Up => "is up again".to_owned(),
+            StoryEvent::Event(event) => event_in_words(event, tree),
+            StoryEvent::Fault { kind, began: true } => format!("fault '{kind}' begins"),
+            StoryEvent::Fault { kind, began: false } => format!("fault '{kind}' ends"),
+            StoryEvent::Down(DownCause::Crash) => "crashes".to_owned(),
+            StoryEvent::Down(DownCause::Pause) => "stands still".to_owned(),
+            StoryEvent::Up => "is up again".to_owned(),
         };
         line(self.now, tree, &format!("{at}{what}"))
     }

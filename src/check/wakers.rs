@@ -25,7 +25,7 @@ use crate::{
     },
     sim::{
         Outlook,
-        world::{Sort, ToCome},
+        world::{ExpectedInput, Sort},
     },
 };
 use std::fmt;
@@ -38,7 +38,7 @@ pub struct Stuck {
     /// The instant on the node's clock.
     now: SimTime,
     /// The pending events of the actor.
-    to_come: Vec<ToCome>,
+    to_come: Vec<ExpectedInput>,
 }
 
 /// Returns the phases of all actors that nothing to come will end.
@@ -93,7 +93,7 @@ impl Actor<'_> {
         }
     }
 
-    fn to_come(&self) -> impl Iterator<Item = ToCome> + Clone {
+    fn to_come(&self) -> impl Iterator<Item = ExpectedInput> + Clone {
         self.outlook.to_come(self.id)
     }
 
@@ -137,7 +137,7 @@ impl fmt::Display for Stuck {
                 write!(f, "it ends by {}", ends.join(" or "))?;
             }
         }
-        let told = |to_come: &ToCome| match to_come.at {
+        let told = |to_come: &ExpectedInput| match to_come.at {
             Some(at) => format!("{:?} at {at}", to_come.what),
             None => format!("{:?}, which waits", to_come.what),
         };

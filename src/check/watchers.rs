@@ -58,7 +58,7 @@ pub(super) struct Watchers {
     watch: Watch,
     states: Option<StateNotes>,
     behaviour: Option<Behaviour>,
-    asserted: Option<Asserted>,
+    asserted: Option<AssertionWatcher>,
 }
 
 impl Watchers {
@@ -77,7 +77,7 @@ impl Watchers {
         let watch = Watch::of(scenario, plan, liveness);
         let is_known = plan.tree.rules().is_of_the_reference();
         let behaviour = (behaviour && is_known).then(|| Behaviour::new(plan, &untimely(scenario)));
-        let asserted = asserts.then(|| Asserted::new(scenario, plan, &watch)).transpose()?;
+        let asserted = asserts.then(|| AssertionWatcher::new(scenario, plan, &watch)).transpose()?;
         Ok(Self { watch, states: None, behaviour, asserted })
     }
 
@@ -91,7 +91,7 @@ impl Watchers {
     pub(super) fn apart(&self) -> Self {
         let watch = self.watch.apart();
         let behaviour = self.behaviour.as_ref().map(Behaviour::apart);
-        let asserted = self.asserted.as_ref().map(|asserted| Asserted {
+        let asserted = self.asserted.as_ref().map(|asserted| AssertionWatcher {
             judge: asserted.judge.apart(),
             watch: watch.clone(),
             ..*asserted
@@ -121,7 +121,7 @@ impl Watchers {
     /// Checks conduct and assertions at the end of each slot.
     pub(super) fn slot_over(&mut self) {
         self.behaviour.iter().for_each(|behaviour| behaviour.tell(&mut self.watch.seen()));
-        self.asserted.iter_mut().for_each(Asserted::slot_over);
+        self.asserted.iter_mut().for_each(AssertionWatcher::slot_over);
     }
 
     /// Checks liveness after the end of each slot, and proves from the present run why there is none. An instant that does not end is
@@ -160,7 +160,7 @@ impl Watchers {
 }
 
 /// Makes findings of a scenario's assertions that do not hold.
-struct Asserted {
+struct AssertionWatcher {
     judge: Judge,
     watch: Watch,
     /// The end of the slot that is running.
@@ -168,7 +168,7 @@ struct Asserted {
     blocktime: Duration,
 }
 
-impl Asserted {
+impl AssertionWatcher {
     /// The watchers of a run that begins.
     ///
     /// # Errors

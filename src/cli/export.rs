@@ -80,12 +80,12 @@ impl Export {
             None => Box::new(io::stdout().lock()),
         });
         let written = self.write(&folder, &network, &chain, to, &mut out);
-        match written.and_then(|()| out.flush().map_err(Stopped::Unwritten)) {
+        match written.and_then(|()| out.flush().map_err(ExportError::Unwritten)) {
             Ok(()) => Ok(()),
             // The reader of standard output has closed the pipe.
-            Err(Stopped::Unwritten(why)) if why.kind() == io::ErrorKind::BrokenPipe && self.out.is_none() => Ok(()),
-            Err(Stopped::Unwritten(why)) => Err(self.unwritten(&why)),
-            Err(Stopped::Unread(why)) => Err(named(why)),
+            Err(ExportError::Unwritten(why)) if why.kind() == io::ErrorKind::BrokenPipe && self.out.is_none() => Ok(()),
+            Err(ExportError::Unwritten(why)) => Err(self.unwritten(&why)),
+            Err(ExportError::Unread(why)) => Err(named(why)),
         }
     }
 
@@ -96,18 +96,18 @@ impl Export {
         chain: &Chain,
         to: u32,
         out: &mut impl Write,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ExportError> {
         let config = network.tree.config();
         let range = self.from..=to;
         for link in &chain.beginning {
             if range.contains(&link.height().0) {
-                write_block(out, link.block(), config).map_err(Stopped::Unwritten)?;
+                write_block(out, link.block(), config).map_err(ExportError::Unwritten)?;
             }
         }
         let mut next = Height(chain.beginning.len() as u32 + 1);
         // Blocks that precede their parents in the log, because a later start wrote the parents.
         let mut early: BTreeMap<Height, Block> = BTreeMap::new();
-        folder.blocks(config, |block| -> Result<(), Stopped> {
+        folder.blocks(config, |block| -> Result<(), ExportError> {
             // The log repeats a block that nodes accepted at different times.
             if block.height() >= next && chain.kept.contains(&block.id) {
                 early.insert(block.height(), block);
@@ -115,7 +115,7 @@ impl Export {
             while let Some(block) = early.remove(&next) {
                 next = next.next();
                 if range.contains(&block.height().0) {
-                    write_block(out, &block, config).map_err(Stopped::Unwritten)?;
+                    write_block(out, &block, config).map_err(ExportError::Unwritten)?;
                 }
             }
             Ok(())
@@ -130,12 +130,12 @@ impl Export {
 }
 
 /// The early end of an export.
-enum Stopped {
+enum ExportError {
     Unread(FolderError),
     Unwritten(io::Error),
 }
 
-impl From<FolderError> for Stopped {
+impl From<FolderError> for ExportError {
     fn from(why: FolderError) -> Self {
         Self::Unread(why)
     }

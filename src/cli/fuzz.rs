@@ -22,7 +22,7 @@ use crate::{
             folder::{Folder, FolderError},
             replay as played_again, replay_and_keep,
         },
-        sweep::{Manifest, Seeds, Sweep, Varied, handed, results},
+        sweep::{Manifest, Seeds, Sweep, SweepValues, handed, results},
     },
     scenario::{Override, Scenario, StageKind, Testnet, run::among_actors, testnet::rules_for},
     sim::{LiveHandle, Plan, SeedTree, stage::inline::InlineStage},
@@ -225,7 +225,7 @@ fn is_long_log(log: &Path, end: u64) -> bool {
 pub fn handed(bytes: &[u8], folder: &Path) {
     static SWEEP: LazyLock<Sweep> = LazyLock::new(|| {
         let (scenario, seeds) = (Path::new("scenarios/healthy.toml"), Seeds { first: 0, end: 6 });
-        Sweep::new(scenario, seeds, &[], Varied::default(), None).expect("it is shipped")
+        Sweep::new(scenario, seeds, &[], SweepValues::default(), None).expect("it is shipped")
     });
     let text = String::from_utf8_lossy(bytes).replacen("HEAD", &handed::head(&SWEEP.manifest), 1);
     let file = folder.join("rows.jsonl");

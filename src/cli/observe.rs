@@ -1,7 +1,7 @@
 //! `dposlab observe`: a chain from a file, a node or a testnet, judged from outside.
 
 mod fetch;
-mod told;
+mod text;
 
 use super::{Failure, output, replay::planned, up::network::plain};
 use crate::{
@@ -68,7 +68,7 @@ Examples:
   dposlab observe ./testnet                                      what `dposlab up --data-dir ./testnet` keeps";
 
 /// The blocks, and the tree that judges them.
-struct Shown {
+struct ObservedBlocks {
     tree: Arc<BlockTree>,
     claims: Claims,
     seats: Seats,
@@ -85,9 +85,9 @@ impl Observe {
         if let Some(out) = self.out.as_deref().filter(|out| out.exists()) {
             return Err(Failure::usage(format!("--out {}: it is there already", out.display())));
         }
-        let Shown { tree, claims, seats, gone } = self.shown()?;
-        let mut bar = told::bar();
-        let report = observe(&tree, claims, &seats, |done, all| told::move_bar(&mut bar, done, all));
+        let ObservedBlocks { tree, claims, seats, gone } = self.shown()?;
+        let mut bar = text::bar();
+        let report = observe(&tree, claims, &seats, |done, all| text::move_bar(&mut bar, done, all));
         bar.finish_and_clear();
         let report = report.map_err(|why| Failure::usage(self.named_delegates(why)))?;
         let gone = gone.map(|height| {
@@ -111,7 +111,7 @@ impl Observe {
         }
     }
 
-    fn shown(&self) -> Result<Shown, Failure> {
+    fn shown(&self) -> Result<ObservedBlocks, Failure> {
         let mut seats = Seats::default();
         if let Some(file) = &self.delegates {
             let named = |why: &dyn std::fmt::Display| Failure::usage(format!("--delegates {}: {why}", file.display()));
@@ -134,10 +134,10 @@ impl Observe {
             true => self.of_testnet(path)?,
             false => self.of_files(path)?,
         };
-        Ok(Shown { tree, claims, seats, gone: None })
+        Ok(ObservedBlocks { tree, claims, seats, gone: None })
     }
 
-    fn of_node(&self, mut seats: Seats) -> Result<Shown, Failure> {
+    fn of_node(&self, mut seats: Seats) -> Result<ObservedBlocks, Failure> {
         let named = |why: fetch::FetchError| Failure::usage(format!("observe {}: {why}", self.source));
         let mut node = Node::at(&self.source, &self.pace).map_err(named)?;
         let theirs = node.network().map_err(named)?;
@@ -154,13 +154,13 @@ impl Observe {
         };
         let tree = self.tree(config)?;
         let mut claims = Claims::new(tree.config().clone());
-        let mut bar = told::bar();
+        let mut bar = text::bar();
         let fetched = node.show(&tree, (self.from, self.to), &mut claims, &mut seats, |done, all| {
-            told::move_bar(&mut bar, done, all);
+            text::move_bar(&mut bar, done, all);
         });
         bar.finish_and_clear();
         let gone = fetched.map_err(named)?;
-        Ok(Shown { tree, claims, seats, gone })
+        Ok(ObservedBlocks { tree, claims, seats, gone })
     }
 
     fn of_testnet(&self, dir: &Path) -> Result<(Arc<BlockTree>, Claims), Failure> {
@@ -285,7 +285,7 @@ impl Observe {
     fn tell(&self, tree: &BlockTree, report: &ChainReport, scenario: Option<String>) {
         let network = &tree.config().network;
         if !self.json {
-            let lines = told::lines(&self.source, network, report, scenario.as_deref());
+            let lines = text::lines(&self.source, network, report, scenario.as_deref());
             lines.iter().for_each(|line| output::line(&printable(line)));
             return;
         }

@@ -33,20 +33,20 @@ pub struct Progress {
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     progress: Form,
     #[arg(skip)]
-    told: Told,
+    told: LastStep,
 }
 
 /// The step that the last line reported, of [`LINES`].
 #[derive(Debug)]
-struct Told(AtomicU64);
+struct LastStep(AtomicU64);
 
-impl Default for Told {
+impl Default for LastStep {
     fn default() -> Self {
         Self(AtomicU64::new(u64::MAX))
     }
 }
 
-impl Clone for Told {
+impl Clone for LastStep {
     fn clone(&self) -> Self {
         Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
     }

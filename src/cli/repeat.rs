@@ -2,7 +2,7 @@
 
 use super::{
     Failure, output,
-    run::{Planned, Run},
+    run::{PlannedRun, Run},
     sweep::{Sweep, failure},
 };
 use crate::{
@@ -64,7 +64,7 @@ impl Run {
         self.take(study, &folder)?;
         let files = provenance.files(&folder).map_err(unread)?;
         let scenario = Scenario::load_from(&files, &self.set).map_err(Failure::usage)?;
-        let planned = Planned::new(&scenario, self.seeds());
+        let planned = PlannedRun::new(&scenario, self.seeds());
         let judge = planned.judge(&folder)?;
         let other = Other::than(&provenance);
         let events = folder.join("events.jsonl");

@@ -173,14 +173,14 @@ impl Run {
     }
 
     fn run_once(&self, scenario: &Scenario, files: &ScenarioFiles) -> Result<(), Failure> {
-        let planned = Planned::new(scenario, self.seeds());
+        let planned = PlannedRun::new(scenario, self.seeds());
         let judge = planned.judge(&self.scenario)?;
         self.refuse_stale()?;
         // This comes first: a run that is killed from here on leaves no summary of an earlier run.
         let provenance = self.out.as_deref().map(|folder| self.keep(scenario, files, folder)).transpose()?;
         let traces = self.traces(&planned.plan)?;
         let played = self.play(&planned, judge, &traces)?;
-        let Played { outcome, figures, verdicts } = &played;
+        let RunResult { outcome, figures, verdicts } = &played;
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
         let interrupted = outcome.ended == Ended::Interrupted;
         let about = self.about(scenario, outcome);
@@ -206,8 +206,13 @@ impl Run {
     }
 
     /// Plays a run to its end, or until it is interrupted.
-    pub(super) fn play(&self, planned: &Planned<'_>, judge: Judge, traces: &[TraceWriter]) -> Result<Played, Failure> {
-        let Planned { scenario, plan } = planned;
+    pub(super) fn play(
+        &self,
+        planned: &PlannedRun<'_>,
+        judge: Judge,
+        traces: &[TraceWriter],
+    ) -> Result<RunResult, Failure> {
+        let PlannedRun { scenario, plan } = planned;
         let metrics = Metrics::new(plan);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
         observers.extend(judge.observer());
@@ -237,7 +242,7 @@ impl Run {
             Ended::Interrupted => Vec::new(),
             ended => judge.verdicts(outcome.end, ended),
         };
-        Ok(Played { outcome, figures, verdicts })
+        Ok(RunResult { outcome, figures, verdicts })
     }
 
     /// Writes everything that repeats the run into the folder.
@@ -261,8 +266,8 @@ impl Run {
     /// Leaves summary, tables and page in a folder.
     pub(super) fn leave(
         &self,
-        planned: &Planned<'_>,
-        played: &Played,
+        planned: &PlannedRun<'_>,
+        played: &RunResult,
         files: &ScenarioFiles,
         folder: &Path,
     ) -> Result<(), Failure> {
@@ -417,19 +422,19 @@ pub(super) fn name_of(output: Output) -> String {
 }
 
 /// A run that is about to begin.
-pub(super) struct Planned<'a> {
+pub(super) struct PlannedRun<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) plan: Plan,
 }
 
 /// A run that has ended.
-pub(super) struct Played {
+pub(super) struct RunResult {
     pub(super) outcome: Outcome,
     figures: Figures,
     verdicts: Vec<Verdict>,
 }
 
-impl<'a> Planned<'a> {
+impl<'a> PlannedRun<'a> {
     pub(super) fn new(scenario: &'a Scenario, seeds: SeedTree) -> Self {
         let testnet = scenario.testnet(seeds);
         Self { scenario, plan: scenario.plan(&testnet, seeds) }

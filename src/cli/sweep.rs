@@ -1,16 +1,16 @@
 //! `dposlab sweep`: many runs of one scenario and their summary.
 
 use super::{
-    Failure, interrupt::stop_on_interrupt, origin, output, parent::WithParent, progress::Progress as Told, shard::Part,
-    span::RunLimits,
+    Failure, interrupt::stop_on_interrupt, origin, output, parent::WithParent, progress::Progress as ProgressArguments,
+    shard::Part, span::RunLimits,
 };
 use crate::{
     check,
     report::{
         provenance::SweepStudy,
         sweep::{
-            Seeds, Sweep as Plan, SweepError, Varied,
-            engine::{MayGoOn, PlayOptions, Progress, hand_over, play},
+            Seeds, Sweep as Plan, SweepError, SweepValues,
+            engine::{ContinueCheck, PlayOptions, Progress, hand_over, play},
             handed,
             points::Points,
             results,
@@ -105,7 +105,7 @@ pub struct Sweep {
     #[command(flatten)]
     parent: WithParent,
     #[command(flatten)]
-    pub(super) progress: Told,
+    pub(super) progress: ProgressArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -136,7 +136,7 @@ impl Sweep {
         self.set.extend(self.limits.max_events());
         let shard = self.shard.map(|Part(shard)| shard);
         let points = self.points.as_deref().map(Points::read).transpose().map_err(|why| failure(why.into()))?;
-        let varied = Varied { vary: &self.vary, points: points.as_ref() };
+        let varied = SweepValues { vary: &self.vary, points: points.as_ref() };
         let seeds = self.seeds.unwrap_or(Seeds { first: 0, end: 100 });
         let mut plan = Plan::new(&self.scenario, seeds, &self.set, varied, shard).map_err(failure)?;
         plan.command = origin::command();
@@ -246,7 +246,7 @@ impl Sweep {
 
     fn playing<'a>(&self, stop: &'a AtomicBool) -> PlayOptions<'a> {
         let limits = self.limits;
-        let limit = Box::new(move || -> MayGoOn {
+        let limit = Box::new(move || -> ContinueCheck {
             let timer = limits.timer();
             Box::new(move || !timer.is_over())
         });

@@ -27,7 +27,7 @@ use crate::{
     },
     ledger::rules::Gossip,
     protocol::Timestamp,
-    report::session::{CutShort, KeptSession, Session, SessionWriter, state::Arrived},
+    report::session::{IncompleteRecording, KeptSession, Session, SessionWriter, state::LoadedState},
     scenario::{Override, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
     sim::{
         Live, Pace, Stage, TraceDigest,
@@ -278,7 +278,7 @@ impl Up {
                 StageKind::Inline => Stage::inline(&plan, observers),
                 StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,
             };
-            if let Some(Arrived { moment, snapshots, .. }) = arrived {
+            if let Some(LoadedState { moment, snapshots, .. }) = arrived {
                 stage.begin_at(&moment, snapshots).await.map_err(Failure::broken)?;
             }
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
@@ -362,14 +362,14 @@ impl Up {
         };
         let writer = SessionWriter::create(file, session, history, digest.clone()).map_err(wrong)?;
         let file = file.clone();
-        let tell = move |cut: &CutShort| tell_cut_short(&file, cut);
+        let tell = move |cut: &IncompleteRecording| tell_cut_short(&file, cut);
         Ok(Some(writer.telling(tell)))
     }
 }
 
 /// Reports on standard error that the recording has ended, from a thread of its own: a stuck reader must not block the testnet.
 /// Without a reader, only the exit code reports it.
-fn tell_cut_short(file: &Path, cut: &CutShort) {
+fn tell_cut_short(file: &Path, cut: &IncompleteRecording) {
     let text =
         format!("dposlab: --record {}: {cut}. The testnet goes on, and what comes in is not recorded", file.display());
     thread::spawn(move || writeln!(io::stderr(), "{text}"));

@@ -6,7 +6,7 @@ use super::{
     output,
     progress::{Progress, bar_of_runs},
 };
-use crate::report::validation::{DIFFERS, Held, Study, studies, validate};
+use crate::report::validation::{ClaimResult, DIFFERS, Study, studies, validate};
 use clap::Args;
 use serde_json::json;
 use std::num::NonZeroUsize;
@@ -76,7 +76,7 @@ impl Validate {
 }
 
 /// Formats a table of each study in Markdown, which is also readable on a terminal.
-fn table(held: &[Held]) -> String {
+fn table(held: &[ClaimResult]) -> String {
     let mut out = String::new();
     for (index, one) in held.iter().enumerate() {
         if index == 0 || held[index - 1].study != one.study {

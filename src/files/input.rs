@@ -10,7 +10,7 @@ use std::{
 
 /// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+enum InputError {
     #[error("found {0}, allowed is a file")]
     NoFile(&'static str),
     #[error("found a pipe that nobody reads, allowed is a file")]
@@ -23,8 +23,8 @@ enum Refused {
     NoText(#[from] std::string::FromUtf8Error),
 }
 
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> Self {
+impl From<InputError> for io::Error {
+    fn from(refused: InputError) -> Self {
         Self::new(io::ErrorKind::InvalidData, refused)
     }
 }
@@ -96,7 +96,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     let opened =
         OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags.bits() as i32).open(path);
     let file = opened.map_err(|why| match why.raw_os_error() {
-        Some(number) if number == rustix::io::Errno::NXIO.raw_os_error() => Refused::NoReader.into(),
+        Some(number) if number == rustix::io::Errno::NXIO.raw_os_error() => InputError::NoReader.into(),
         _ => why,
     })?;
     // Writing may wait.
@@ -121,7 +121,7 @@ pub fn check_own_folder(folder: &Path) -> io::Result<()> {
             Ok(found) if found.is_dir() && !path.is_symlink() => check_own_folder(&path)?,
             Ok(found) if found.is_dir() => {}
             Ok(found) => {
-                refuse(found.file_type()).map_err(|why| Refused::At(path.display().to_string(), why.into()))?
+                refuse(found.file_type()).map_err(|why| InputError::At(path.display().to_string(), why.into()))?
             }
             // A dangling link, or a file that was just deleted, delays no caller.
             Err(_) => {}
@@ -138,13 +138,13 @@ pub fn read(path: &Path, allowed: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = file.metadata()?.len();
     if length > allowed {
-        return Err(Refused::TooLarge { found: in_words(length), allowed }.into());
+        return Err(InputError::TooLarge { found: in_words(length), allowed }.into());
     }
     let mut bytes = Vec::with_capacity(length as usize);
     // Some files do not report their length, and others grow.
     file.take(allowed + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > allowed {
-        true => Err(Refused::TooLarge { found: "more".to_owned(), allowed }.into()),
+        true => Err(InputError::TooLarge { found: "more".to_owned(), allowed }.into()),
         false => Ok(bytes),
     }
 }
@@ -154,10 +154,10 @@ pub fn read(path: &Path, allowed: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`]; or it is no UTF-8.
 pub fn read_text(path: &Path, allowed: u64) -> io::Result<String> {
-    Ok(String::from_utf8(read(path, allowed)?).map_err(Refused::from)?)
+    Ok(String::from_utf8(read(path, allowed)?).map_err(InputError::from)?)
 }
 
-fn refuse(found: FileType) -> Result<(), Refused> {
+fn refuse(found: FileType) -> Result<(), InputError> {
     let what = match () {
         () if found.is_file() => return Ok(()),
         () if found.is_dir() => "a folder",
@@ -166,7 +166,7 @@ fn refuse(found: FileType) -> Result<(), Refused> {
         () if found.is_socket() => "a socket",
         () => "a device",
     };
-    Err(Refused::NoFile(what))
+    Err(InputError::NoFile(what))
 }
 
 #[cfg(test)]

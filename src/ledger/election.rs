@@ -47,13 +47,13 @@ pub enum Election {
 pub struct Proposals {
     /// When a ranking was last taken for a proposal.
     taken: Timestamp,
-    proposed: Option<Waiting>,
-    pending: Option<Waiting>,
+    proposed: Option<WaitingMembers>,
+    pending: Option<WaitingMembers>,
 }
 
 /// Members that wait until a block is final.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct WaitingMembers {
     block: Height,
     members: Vec<Member>,
 }
@@ -125,14 +125,14 @@ impl Election {
     ) {
         let Self::WhenFinal(proposals) = self else { return };
         let is_due = time.0 > proposals.taken.0 + MINUTE;
-        let is_final = |proposed: &Waiting| proposed.block <= last_final;
+        let is_final = |proposed: &WaitingMembers| proposed.block <= last_final;
         let becomes_pending = proposals.pending.is_none() && proposals.proposed.as_ref().is_some_and(is_final);
         if !is_due && !becomes_pending {
             return;
         }
         let proposals = Arc::make_mut(proposals);
         if becomes_pending {
-            proposals.pending = proposals.proposed.take().map(|proposed| Waiting { block, ..proposed });
+            proposals.pending = proposals.proposed.take().map(|proposed| WaitingMembers { block, ..proposed });
         }
         if is_due {
             proposals.taken = time;
@@ -140,7 +140,7 @@ impl Election {
                 let next = proposals.pending.as_ref().map_or(members, |pending| &pending.members);
                 let ranked: Vec<Member> = ranking().into_iter().take(members.len()).collect();
                 if ranked.len() == members.len() && keys(&ranked) != keys(next) {
-                    proposals.proposed = Some(Waiting { block, members: ranked });
+                    proposals.proposed = Some(WaitingMembers { block, members: ranked });
                 }
             }
         }
@@ -176,7 +176,7 @@ impl Saved for Election {
 }
 
 saved!(struct Proposals { taken, proposed, pending });
-saved!(struct Waiting { block, members });
+saved!(struct WaitingMembers { block, members });
 shared!(Proposals, Vec<Arc<[Member]>>);
 
 #[cfg(test)]

@@ -14,16 +14,16 @@
 //! Verifying a signature costs a hundred times as much as the rest of an empty block. So it is done ahead (`Block::check_content`
 //! caches its result), while the blocks before are put on top. No more than three batches are in memory at a time.
 
-mod read;
+mod line;
 pub mod served;
 
 use super::{BlockRejected, BlockTree, Link};
 use crate::protocol::Height;
+pub use line::values_of;
+use line::{LineValue, ReadBlock, read_line};
 use rayon::prelude::*;
-pub use read::values_of;
-use read::{Read, ReadBlock, read_line};
 use serde_json::Value;
-use served::Served;
+use served::ServedContent;
 use std::{
     sync::{
         Arc,
@@ -101,7 +101,7 @@ pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
     mut tell: impl FnMut(Imported),
 ) -> Result<Arc<Link>, ImportError> {
     let mut tip = tree.genesis().clone();
-    let mut served = Served::default();
+    let mut served = ServedContent::default();
     let (mut line, mut bytes) = (0, 0);
     thread::scope(|scope| {
         let (send, batches) = sync_channel(1);
@@ -122,7 +122,7 @@ pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
 }
 
 /// The values of each line of a batch, with the length of the line.
-type Batch = Vec<(usize, Vec<Read>)>;
+type Batch = Vec<(usize, Vec<LineValue>)>;
 
 /// Reads batch after batch, until the lines end or the receiver is gone.
 fn read_ahead<L: AsRef<str> + Send + Sync>(
@@ -154,17 +154,17 @@ fn read_ahead<L: AsRef<str> + Send + Sync>(
 fn take(
     tree: &BlockTree,
     tip: &mut Arc<Link>,
-    served: &mut Served,
+    served: &mut ServedContent,
     line: usize,
-    value: Read,
+    value: LineValue,
 ) -> Result<(), ImportReason> {
     match value {
-        Read::Block(block) => {
+        LineValue::Block(block) => {
             *tip = put_block(tree, tip, *block)?;
             Ok(())
         }
-        Read::Apart(value) => served.keep(line, value),
-        Read::Broken(why) => Err(why.into()),
+        LineValue::Apart(value) => served.keep(line, value),
+        LineValue::Broken(why) => Err(why.into()),
     }
 }
 

@@ -13,7 +13,7 @@
 mod chain;
 mod values;
 
-pub use values::Counted;
+pub use values::DiagnosticCount;
 
 use super::{BlockTree, Link};
 use crate::protocol::{BlockId, KeyPair, PublicKey, hashing::IdHash};

@@ -5,7 +5,7 @@
 
 mod date;
 mod merge;
-mod read;
+mod reader;
 
 use super::{Arktoshi, Height, transaction::Kind};
 use serde_json::Value;
@@ -67,9 +67,9 @@ impl Milestones {
     /// assert_eq!(error.to_string(), "milestones: the first height is 2, allowed is 1");
     /// ```
     pub fn from_json(list: &Value) -> Result<Self, MilestoneError> {
-        let merge::Merged { list, announced } = merge::merged(list)?;
-        let epoch_ms = read::epoch(&list[0])?;
-        let merged = list.into_iter().map(read::milestone).collect::<Result<Vec<_>, _>>()?;
+        let merge::MergedMilestones { list, announced } = merge::merged(list)?;
+        let epoch_ms = reader::epoch(&list[0])?;
+        let merged = list.into_iter().map(reader::milestone).collect::<Result<Vec<_>, _>>()?;
         check_rounds(&merged)?;
         let heights = merged.iter().map(|milestone| milestone.height).collect();
         Ok(Self { merged, heights, announced, epoch_ms })

@@ -101,7 +101,7 @@ fn in_words(allowed: &[String]) -> String {
 
 /// The answer of the last script.
 #[derive(Deserialize)]
-struct Collected {
+struct CollectedFigures {
     unknown: Option<String>,
     choices: Vec<String>,
     figures: Vec<CollectedFigure>,
@@ -157,7 +157,7 @@ pub fn draw(file: &Path, look: &FigureLook) -> Result<FigureSet, FiguresError> {
     };
     let undrawn = |source| FiguresError::Undrawn { file: named(), source };
     let answer = engine::run(&[&scripts[0], &scripts[1]], COLLECT, window).map_err(undrawn)?;
-    let collected: Collected = serde_json::from_str(&answer)
+    let collected: CollectedFigures = serde_json::from_str(&answer)
         .map_err(|why| undrawn(EngineError::Thrown(format!("they give something else than figures: {why}"))))?;
     if let Some(metric) = collected.unknown {
         return Err(FiguresError::UnknownMetric { file: named(), metric, allowed: collected.choices });

@@ -76,7 +76,7 @@ pub const SITUATIONS: [Situation; 6] = [
 ];
 
 /// The figures of one run.
-struct Played {
+struct RunFigures {
     missed: u32,
     rollbacks: u32,
     deepest: u32,
@@ -131,8 +131,8 @@ pub fn compare(
     Some(names.zip(played.chunks(count)).map(|((situation, rules), runs)| row(situation, rules, runs)).collect())
 }
 
-fn row(situation: &'static str, rules: &'static str, runs: &[Played]) -> Row {
-    let sum = |of: fn(&Played) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
+fn row(situation: &'static str, rules: &'static str, runs: &[RunFigures]) -> Row {
+    let sum = |of: fn(&RunFigures) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
     let count = runs.len() as f64;
     let below: Vec<u32> = runs.iter().flat_map(|run| run.below.iter().copied()).collect();
     let total: u64 = below.iter().map(|below| u64::from(*below)).sum();
@@ -150,7 +150,7 @@ fn row(situation: &'static str, rules: &'static str, runs: &[Played]) -> Row {
     }
 }
 
-fn play(situation: &Situation, named: &Named, seed: u64) -> Played {
+fn play(situation: &Situation, named: &Named, seed: u64) -> RunFigures {
     let Range { start, end } = FAULTY;
     let fault = match situation.fault {
         "" => String::new(),
@@ -190,7 +190,7 @@ fn play(situation: &Situation, named: &Named, seed: u64) -> Played {
     });
     let figures = metrics.finish(outcome.end).total;
     let grown = 2 * (tip.0 - last_from.0.min(tip.0)) >= LAST;
-    Played {
+    RunFigures {
         missed: (SLOTS - COUNTED).saturating_sub(tip.0.saturating_sub(counted_from.0)),
         rollbacks: figures.rollbacks,
         deepest: figures.rollback_depth_max,

@@ -5,7 +5,7 @@
 
 mod entry;
 pub mod folder;
-mod kept;
+mod memory;
 pub mod state;
 
 use super::trace::TraceWriter;
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 pub use entry::{Came, Entry};
-pub use kept::{KeptSession, NotRecorded, RECORDING_MAX, SoFar, TooLong};
+pub use memory::{KeptSession, RECORDING_MAX, SessionFileError, SoFar, TooLong};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -107,14 +107,14 @@ pub struct SessionWriter {
     /// The virtual instant of the last input in the file.
     last: Option<SimTime>,
     /// The error that stopped it; nothing is written after that.
-    cut: Arc<Mutex<Option<CutShort>>>,
-    tell: Box<dyn Fn(&CutShort) + Send>,
+    cut: Arc<Mutex<Option<IncompleteRecording>>>,
+    tell: Box<dyn Fn(&IncompleteRecording) + Send>,
 }
 
 /// The reason why a recording holds less than all inputs, and the time up to which it can be played again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}; the recording ends with its line {lines}{}", at(last))]
-pub struct CutShort {
+pub struct IncompleteRecording {
     why: String,
     /// Whole lines in the file; the first says how the session began.
     lines: u64,
@@ -145,12 +145,12 @@ impl SessionWriter {
 
     /// Sets the function that is called at once if an entry cannot be written. It must not block, because the session waits for it.
     #[must_use]
-    pub fn telling(self, tell: impl Fn(&CutShort) + Send + 'static) -> Self {
+    pub fn telling(self, tell: impl Fn(&IncompleteRecording) + Send + 'static) -> Self {
         Self { tell: Box::new(tell), ..self }
     }
 
     /// Returns a function that checks, once the session is over, whether all of it is in the file.
-    pub fn outcome(&self) -> impl FnOnce() -> Result<(), CutShort> + use<> {
+    pub fn outcome(&self) -> impl FnOnce() -> Result<(), IncompleteRecording> + use<> {
         let cut = self.cut.clone();
         move || cut.lock().expect("no one panics while holding it").take().map_or(Ok(()), Err)
     }
@@ -173,7 +173,7 @@ impl SessionWriter {
         match self.line(&entry) {
             Ok(()) => self.last = Some(at),
             Err(error) => {
-                let cut = CutShort { why: error.to_string(), lines: self.lines, last: self.last };
+                let cut = IncompleteRecording { why: error.to_string(), lines: self.lines, last: self.last };
                 (self.tell)(&cut);
                 *self.cut.lock().expect("no one panics while holding it") = Some(cut);
             }

@@ -264,7 +264,7 @@ impl Sweep {
         file: &Path,
         seeds: Seeds,
         set: &[Override],
-        varied: Varied<'_>,
+        varied: SweepValues<'_>,
         shard: Option<Shard>,
     ) -> Result<Self, SweepError> {
         Self::of_files(ScenarioFiles::read(file)?, seeds, set, varied, shard)
@@ -278,11 +278,11 @@ impl Sweep {
         files: ScenarioFiles,
         seeds: Seeds,
         set: &[Override],
-        varied: Varied<'_>,
+        varied: SweepValues<'_>,
         shard: Option<Shard>,
     ) -> Result<Self, SweepError> {
         let file = &files.file;
-        let Varied { vary: vary_given, points } = varied;
+        let SweepValues { vary: vary_given, points } = varied;
         let vary: Vec<Variation> =
             vary_given.iter().map(|vary| vary.parse()).collect::<Result<_, _>>().map_err(SweepError::Vary)?;
         let of_points = points.map_or(Ok(vec![Vec::new()]), Points::overrides)?;
@@ -486,7 +486,7 @@ impl Sweep {
 
 /// The varied values of a sweep: those of each point, with every combination of the values of each path.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Varied<'a> {
+pub struct SweepValues<'a> {
     /// `path=value,value`, one for each path.
     pub vary: &'a [String],
     pub points: Option<&'a Points>,
@@ -494,8 +494,8 @@ pub struct Varied<'a> {
 
 impl Manifest {
     /// Returns the varied values.
-    pub fn varied(&self) -> Varied<'_> {
-        Varied { vary: &self.vary, points: self.points.as_ref() }
+    pub fn varied(&self) -> SweepValues<'_> {
+        SweepValues { vary: &self.vary, points: self.points.as_ref() }
     }
 
     /// Reads the manifest of a folder.

@@ -254,7 +254,7 @@ const INTERNET_2015: [&str; 4] = [
 
 /// A claim and the result of its study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Held {
+pub struct ClaimResult {
     pub study: &'static str,
     pub figure: &'static str,
     pub source: &'static str,
@@ -281,7 +281,7 @@ pub fn validate(
     jobs: usize,
     stop: &AtomicBool,
     progress: impl Fn(usize) + Sync,
-) -> Option<Vec<Held>> {
+) -> Option<Vec<ClaimResult>> {
     let pieces: Vec<(usize, u64)> =
         studies.iter().enumerate().flat_map(|(study, of)| (1..=of.seeds).map(move |seed| (study, seed))).collect();
     let played = on_threads(pieces.len(), jobs, Some(stop), progress, |piece| {
@@ -299,7 +299,7 @@ pub fn validate(
     Some(held.collect())
 }
 
-fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -> Held {
+fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -> ClaimResult {
     let of_runs = distribution(values);
     let (found, samples, confidence) = (of_runs.mean, of_runs.count, of_runs.confidence);
     let Interval { low, high } = confidence.unwrap_or(Interval { low: found, high: found });
@@ -310,7 +310,7 @@ fn hold(study: &'static str, claim: &Claim, values: impl Iterator<Item = f64>) -
         true => (found - expected).abs() <= within_all,
         false => low - within_all <= expected && expected <= high + within_all,
     };
-    Held { study, figure, source, expected, within, samples, found, confidence, holds }
+    ClaimResult { study, figure, source, expected, within, samples, found, confidence, holds }
 }
 
 /// Plays a scenario slot by slot, until `look` returns false.

@@ -159,7 +159,7 @@ impl Claim {
 }
 
 /// The error of an assertion: the key within it, the value found, and the allowed values.
-type Misread = (&'static str, String, String);
+type AssertionMistake = (&'static str, String, String);
 
 impl Assertion {
     /// Asserts that the condition holds at the end of every slot.
@@ -186,7 +186,7 @@ impl Assertion {
     ///
     /// # Errors
     /// None or several claims are made, or a condition cannot be read: key, what was found, what is allowed.
-    pub fn claim(&self) -> Result<Claim, Misread> {
+    pub fn claim(&self) -> Result<Claim, AssertionMistake> {
         type Kind<'a> = (&'static str, &'a Option<String>, fn(Condition) -> Claim);
         let make: [Kind<'_>; 4] = [
             ("always", &self.always, Claim::Always),

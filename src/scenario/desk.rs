@@ -23,10 +23,10 @@ const ROUNDS_LIMIT: u32 = 1_000_000_000;
 
 /// Accepts faults for one run.
 #[derive(Clone)]
-pub struct FaultDesk(Arc<Known>);
+pub struct FaultDesk(Arc<RunContext>);
 
 /// The things that faults of the run can name, and those that their clients are made with.
-struct Known {
+struct RunContext {
     plan: Plan,
     names: Names,
     usernames: Vec<String>,
@@ -38,7 +38,7 @@ impl FaultDesk {
     pub fn new(plan: &Plan, testnet: Testnet) -> Self {
         let names = plan.names();
         let usernames = names.delegates().map(str::to_owned).collect();
-        Self(Arc::new(Known { plan: plan.clone(), names, usernames, testnet: Arc::new(testnet) }))
+        Self(Arc::new(RunContext { plan: plan.clone(), names, usernames, testnet: Arc::new(testnet) }))
     }
 
     /// Reads a fault.
@@ -65,7 +65,7 @@ impl FaultDesk {
     }
 
     fn check(&self, fault: &Fault) -> Result<(), Mistake> {
-        let Known { plan, usernames, testnet, .. } = &*self.0;
+        let RunContext { plan, usernames, testnet, .. } = &*self.0;
         let accounts = testnet.accounts.len() as u32;
         if accounts == 0 && fault.kind.by_clients().is_some_and(ByClients::need_accounts) {
             let allowed = "a kind that needs no funded accounts: a loaded network has none";
@@ -86,7 +86,7 @@ impl FaultDesk {
     fn clients(&self, fault: Fault) -> MakeClients {
         let known = self.0.clone();
         Arc::new(move |before: &[Fault], tip: &Arc<Link>| {
-            let Known { plan, names, testnet, .. } = &*known;
+            let RunContext { plan, names, testnet, .. } = &*known;
             let stand = Stand { plan, names, testnet, tip };
             stand.clients(before, &fault).expect("it was found to be clients' doing before")
         })

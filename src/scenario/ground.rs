@@ -1,7 +1,7 @@
 //! The things that faults can name: the nodes, delegates, accounts and moments of a run. The same rules hold for scenario files and
 //! for live runs.
 
-use super::mistake::{Checked, Mistake, amount as amount_of, join, rate, ratio, within};
+use super::mistake::{CheckResult, Mistake, amount as amount_of, join, rate, ratio, within};
 use crate::{
     protocol::Address,
     sim::{
@@ -98,7 +98,7 @@ impl Usernames<'_> {
 
 impl Ground<'_> {
     /// Checks a fault under its key.
-    pub fn check_fault(&self, key: &str, fault: &Fault) -> Checked {
+    pub fn check_fault(&self, key: &str, fault: &Fault) -> CheckResult {
         if fault.kind.by_rounds().is_some() && (fault.from != Trigger::Start || fault.until.is_some()) {
             let part = if fault.until.is_some() { "until" } else { "from" };
             return Err(Mistake::new(format!("{key}.{part}"), "it beside 'rounds'", "one or the other"));
@@ -129,7 +129,7 @@ impl Ground<'_> {
     }
 
     /// Checks a statement of a fault or a policy beside its lists of nodes, under its key.
-    pub fn check_said(&self, key: &str, said: &Said<'_>) -> Checked {
+    pub fn check_said(&self, key: &str, said: &Said<'_>) -> CheckResult {
         match said {
             Said::Number(number, allowed) => within(key, *number, allowed.clone()),
             Said::Part(part) => ratio(key, *part),
@@ -148,7 +148,7 @@ impl Ground<'_> {
         }
     }
 
-    fn check_rounds(&self, key: &str, rounds: &Rounds) -> Checked {
+    fn check_rounds(&self, key: &str, rounds: &Rounds) -> CheckResult {
         let spans = rounds.spans();
         if spans.is_empty() {
             return Err(Mistake::new(key, "an empty list", "at least one"));
@@ -165,7 +165,7 @@ impl Ground<'_> {
     }
 
     /// A number that names a thing.
-    pub fn check_number(&self, key: &str, number: u32, thing: Thing) -> Checked {
+    pub fn check_number(&self, key: &str, number: u32, thing: Thing) -> CheckResult {
         let count = match thing {
             Thing::Node => self.nodes,
             Thing::Delegate => self.forgers,
@@ -179,7 +179,7 @@ impl Ground<'_> {
     }
 
     /// Two nodes that are to be connected.
-    pub fn check_pair(&self, key: &str, (a, b): (u32, u32)) -> Checked {
+    pub fn check_pair(&self, key: &str, (a, b): (u32, u32)) -> CheckResult {
         self.check_number(key, a, Thing::Node)?;
         self.check_number(key, b, Thing::Node)?;
         if a == b {
@@ -189,7 +189,7 @@ impl Ground<'_> {
     }
 
     /// Checks nodes, or nodes that must forge.
-    pub fn check_nodes(&self, key: &str, nodes: &Nodes, thing: Thing) -> Checked {
+    pub fn check_nodes(&self, key: &str, nodes: &Nodes, thing: Thing) -> CheckResult {
         match nodes {
             Nodes::List(list) if list.is_empty() => Err(Mistake::new(key, "an empty list", "at least one")),
             Nodes::List(list) => {
@@ -223,7 +223,7 @@ impl Ground<'_> {
     }
 
     /// Checks the nodes to which clients submit. A share of no node would mean all nodes.
-    pub fn check_somebody(key: &str, nodes: &Nodes) -> Checked {
+    pub fn check_somebody(key: &str, nodes: &Nodes) -> CheckResult {
         match nodes {
             Nodes::Share(share) if share.share <= 0.0 => {
                 Err(Mistake::new(format!("{key}.share"), share.share, "above 0: clients need a node"))
@@ -233,7 +233,7 @@ impl Ground<'_> {
     }
 
     /// Checks the groups of a partition: no node is in two of them, and together they keep some nodes apart.
-    fn check_groups(&self, key: &str, partition: &Partition) -> Checked {
+    fn check_groups(&self, key: &str, partition: &Partition) -> CheckResult {
         let groups = &partition.groups;
         if partition.one_way && groups.len() > 1 {
             let found = format!("{} groups beside 'one_way'", groups.len());
@@ -274,14 +274,14 @@ impl Ground<'_> {
         }
     }
 
-    fn check_node(&self, key: &str, node: &NodeRef, thing: Thing) -> Checked {
+    fn check_node(&self, key: &str, node: &NodeRef, thing: Thing) -> CheckResult {
         match node {
             NodeRef::Delegate(name) => self.check_delegate(key, name),
             NodeRef::Number(number) => self.check_number(key, *number, thing),
         }
     }
 
-    fn check_delegate(&self, key: &str, name: &str) -> Checked {
+    fn check_delegate(&self, key: &str, name: &str) -> CheckResult {
         if self.usernames.has(name) {
             return Ok(());
         }
@@ -289,7 +289,7 @@ impl Ground<'_> {
     }
 
     /// Checks the name of an account or a delegate, or an address.
-    fn check_party(&self, key: &str, name: &str) -> Checked {
+    fn check_party(&self, key: &str, name: &str) -> CheckResult {
         if self.has_party(name) || name.parse::<Address>().is_ok() {
             return Ok(());
         }
@@ -298,7 +298,7 @@ impl Ground<'_> {
     }
 
     /// Checks the name of an account, a delegate or a shared wallet.
-    pub fn check_actor(&self, key: &str, name: &str) -> Checked {
+    pub fn check_actor(&self, key: &str, name: &str) -> CheckResult {
         if self.has_party(name) || name.strip_prefix("shared_").is_some_and(|name| !name.is_empty()) {
             return Ok(());
         }
@@ -319,7 +319,7 @@ impl Ground<'_> {
     }
 
     /// Checks a beginning and an end, which must come after it.
-    pub fn check_span(&self, key: &str, from: &Trigger, until: Option<&Trigger>) -> Checked {
+    pub fn check_span(&self, key: &str, from: &Trigger, until: Option<&Trigger>) -> CheckResult {
         self.check_trigger(&format!("{key}.from"), from, true)?;
         let Some(until) = until else { return Ok(()) };
         let key = format!("{key}.until");
@@ -343,7 +343,7 @@ impl Ground<'_> {
     }
 
     /// A moment within the run; only an end can count from a beginning.
-    pub fn check_trigger(&self, key: &str, trigger: &Trigger, begins: bool) -> Checked {
+    pub fn check_trigger(&self, key: &str, trigger: &Trigger, begins: bool) -> CheckResult {
         match trigger {
             Trigger::Start | Trigger::Slot(_) => Ok(()),
             Trigger::After(_) if begins => {

@@ -6,7 +6,7 @@ use super::{
     assertion::Assertion,
     file::StallRule,
     ground::{Ground, Thing, Usernames},
-    mistake::{Checked, Mistake, amount, join, rate, ratio, share, within},
+    mistake::{CheckResult, Mistake, amount, join, rate, ratio, share, within},
     script::Action,
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT, spare},
     vote_weights::{EXPONENT_LIMIT, VoteWeights},
@@ -50,7 +50,7 @@ const PAYMENTS_LIMIT: u32 = 65_535;
 /// The longest duration in seconds: a century.
 const TIME_LIMIT: u32 = 3_200_000_000;
 
-fn check_compact(compact: &Compact) -> Checked {
+fn check_compact(compact: &Compact) -> CheckResult {
     within("network.compact.bytes", compact.bytes, 1..=BLOCK_BYTES_LIMIT)?;
     ratio("network.compact.share", compact.share)?;
     for (index, nodes) in compact.nodes.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Scenario {
     }
 
     /// Makes all checks that do not need a run.
-    pub fn check(&self) -> Checked {
+    pub fn check(&self) -> CheckResult {
         within("version", self.version, VERSION..=VERSION)?;
         within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
         self.check_ending()?;
@@ -103,7 +103,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn check_assertion(&self, key: &str, assertion: &Assertion) -> Checked {
+    fn check_assertion(&self, key: &str, assertion: &Assertion) -> CheckResult {
         assertion.claim().map_err(|(part, found, allowed)| Mistake::new(join(key, part), found, allowed))?;
         if let Some(rounds) = assertion.within_rounds {
             within(&format!("{key}.within_rounds"), rounds, 0..=ROUNDS_LIMIT)?;
@@ -120,7 +120,7 @@ impl Scenario {
         }
     }
 
-    fn check_ending(&self) -> Checked {
+    fn check_ending(&self) -> CheckResult {
         match self.stall {
             Some(StallRule::Rounds(rounds)) => within("stall.rounds", rounds, 1..=ROUNDS_LIMIT)?,
             Some(StallRule::Seconds(seconds)) => within("stall.seconds", seconds, 1..=TIME_LIMIT)?,
@@ -133,7 +133,7 @@ impl Scenario {
         }
     }
 
-    fn check_network(&self) -> Checked {
+    fn check_network(&self) -> CheckResult {
         let network = &self.network;
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
         within("network.block_time_s", network.block_time_s, 1..=3_600)?;
@@ -197,7 +197,7 @@ impl Scenario {
     }
 
     /// Checks the classes of nodes, which at least one list must use.
-    fn check_classes(&self) -> Checked {
+    fn check_classes(&self) -> CheckResult {
         let (model, nodes) = (&self.network.model, self.network.nodes());
         let Some(classes) = &model.classes else { return Ok(()) };
         let wrong =
@@ -213,7 +213,7 @@ impl Scenario {
     }
 
     /// Checks uplinks, downlinks and processors.
-    fn check_access(&self) -> Checked {
+    fn check_access(&self) -> CheckResult {
         let model = &self.network.model;
         for (key, rate) in [("network.uplink", &model.uplink), ("network.downlink", &model.downlink)] {
             let Some(rate) = rate else { continue };
@@ -259,7 +259,7 @@ impl Scenario {
     }
 
     /// Checks that each direction of a link has at most one latency of its own, and that the topology has the link.
-    fn check_links(&self) -> Checked {
+    fn check_links(&self) -> CheckResult {
         let (model, ground) = (&self.network.model, self.ground());
         if model.links.is_empty() {
             return Ok(());
@@ -287,7 +287,7 @@ impl Scenario {
     }
 
     /// Checks that milestones ascend, and that the number of delegates changes only where a round begins. Source: consensus.md 1.1.
-    fn check_milestones(&self) -> Checked {
+    fn check_milestones(&self) -> CheckResult {
         let network = &self.network;
         let (mut last, mut first, mut seats) = (1_u32, 1, network.delegates);
         for (index, change) in network.milestones.iter().enumerate() {
@@ -314,7 +314,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn check_rules(&self) -> Checked {
+    fn check_rules(&self) -> CheckResult {
         use crate::ledger::rules::RulesError;
         let rules = Rules::from_toml(&self.rules).map_err(|error| match error {
             RulesError::Unknown { key, allowed } => Mistake::new(format!("rules.{key}"), "no such rule", allowed),
@@ -340,12 +340,12 @@ impl Scenario {
         Ok(())
     }
 
-    fn check_fault(&self, key: &str, fault: &Fault) -> Checked {
+    fn check_fault(&self, key: &str, fault: &Fault) -> CheckResult {
         self.ground().check_fault(key, fault)
     }
 
     /// Checks the names and numbers in a transaction of the script, and that its members belong to its kind.
-    fn check_action(&self, key: &str, action: &Action) -> Checked {
+    fn check_action(&self, key: &str, action: &Action) -> CheckResult {
         let (ground, at) = (self.ground(), |part: &str| format!("{key}.{part}"));
         within(&at("height"), action.height, 0..=self.last_height().0)?;
         ground.check_number(&at("node"), action.node, Thing::Node)?;
@@ -374,7 +374,7 @@ impl Scenario {
     }
 
     /// Checks the members whose types allow more than a workload does.
-    fn check_workload(&self, key: &str, workload: &Workload) -> Checked {
+    fn check_workload(&self, key: &str, workload: &Workload) -> CheckResult {
         self.ground().check_span(key, &workload.from, workload.until.as_ref())?;
         if let Some(nodes) = workload.nodes() {
             self.ground().check_nodes(&format!("{key}.nodes"), nodes, Thing::Node)?;
@@ -417,7 +417,7 @@ impl Scenario {
     }
 
     /// Checks each group of agents, their numbers of voters and coins together, and that no delegate is in two groups.
-    fn check_agents(&self) -> Checked {
+    fn check_agents(&self) -> CheckResult {
         let ground = self.ground();
         let (mut voters, mut stake, mut group_of) = (0_u32, 0_u32, BTreeMap::new());
         for (index, agents) in self.agents.iter().enumerate() {
@@ -444,7 +444,7 @@ impl Scenario {
     }
 
     /// Checks that each delegate has one vote weight, and that there are enough coins for all of them.
-    fn check_vote_weights(&self) -> Checked {
+    fn check_vote_weights(&self) -> CheckResult {
         let delegates = (self.network.delegates + self.network.standby) as usize;
         match &self.network.vote_weights {
             VoteWeights::Equal => Ok(()),
@@ -492,7 +492,7 @@ fn check_drawn(
     mix: &BTreeMap<Kind, f64>,
     amounts: [(&Amounts, &str); 2],
     vendor_field: Option<&Lengths>,
-) -> Checked {
+) -> CheckResult {
     within(&format!("{key}.funding"), funding, 1..=1_000_000)?;
     for (kind, part) in mix {
         share(&format!("{key}.mix, {kind:?}"), *part)?;
@@ -506,7 +506,7 @@ fn check_drawn(
     vendor_field.map_or(Ok(()), |lengths| lengths.check(&format!("{key}.vendor_field")))
 }
 
-fn check_processor(key: &str, processor: &Processor) -> Checked {
+fn check_processor(key: &str, processor: &Processor) -> CheckResult {
     within(&format!("{key}.cores"), processor.cores, 1..=CORES_LIMIT)?;
     let kinds = [("validate", processor.validate), ("forge", processor.forge), ("serve", processor.serve)];
     for (kind, work) in kinds {
@@ -521,7 +521,7 @@ fn check_processor(key: &str, processor: &Processor) -> Checked {
 }
 
 /// Checks a group of agents alone. `at` gives the path of a key.
-fn check_group(ground: &Ground<'_>, at: &dyn Fn(&str) -> String, agents: &Agents) -> Checked {
+fn check_group(ground: &Ground<'_>, at: &dyn Fn(&str) -> String, agents: &Agents) -> CheckResult {
     if (agents.voters == 0) != (agents.stake == 0) {
         let found = format!("{} beside {} voters", agents.stake, agents.voters);
         return Err(Mistake::new(at("stake"), found, "coins for at least one voter, or neither"));

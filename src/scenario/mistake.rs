@@ -12,7 +12,7 @@ pub struct Mistake {
     pub allowed: String,
 }
 
-pub(super) type Checked = Result<(), Mistake>;
+pub(super) type CheckResult = Result<(), Mistake>;
 
 impl Mistake {
     /// Makes the mistake of a key, from the value found and the allowed values.
@@ -26,7 +26,7 @@ pub(super) fn join(key: &str, part: &str) -> String {
 }
 
 /// A number within limits.
-pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
+pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> CheckResult {
     if allowed.contains(&found) {
         return Ok(());
     }
@@ -35,12 +35,12 @@ pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
 }
 
 /// Checks a part of a whole, from 0 to 1.
-pub fn ratio(key: &str, found: f64) -> Checked {
+pub fn ratio(key: &str, found: f64) -> CheckResult {
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
 }
 
 /// Checks a share among other shares, which need not sum to 1.
-pub fn share(key: &str, found: f64) -> Checked {
+pub fn share(key: &str, found: f64) -> CheckResult {
     if (0.0..=SHARE_LIMIT).contains(&found) {
         Ok(())
     } else {
@@ -49,13 +49,13 @@ pub fn share(key: &str, found: f64) -> Checked {
 }
 
 /// Checks a rate a second.
-pub fn rate(key: &str, found: f64) -> Checked {
+pub fn rate(key: &str, found: f64) -> CheckResult {
     let allowed = 1e-6..=1e4;
     if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 10000 a second")) }
 }
 
 /// Checks an amount in arktoshi, which is at most [`Arktoshi::MAX`].
-pub fn amount(key: &str, found: u64, least: u64) -> Checked {
+pub fn amount(key: &str, found: u64, least: u64) -> CheckResult {
     let most = Arktoshi::MAX.value();
     if (least..=most).contains(&found) {
         return Ok(());

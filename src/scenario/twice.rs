@@ -31,13 +31,13 @@ pub struct Difference {
     /// The number of the event, counted from 1.
     pub event: usize,
     /// The event of the first run. `None` if the run has no further event.
-    pub first: Option<Seen>,
-    pub second: Option<Seen>,
+    pub first: Option<ComparedEvent>,
+    pub second: Option<ComparedEvent>,
 }
 
 /// The parts of an event that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ComparedEvent {
     pub now: SimTime,
     pub node: NodeId,
     pub kind: EventKind,
@@ -51,8 +51,8 @@ struct Log(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    seen: Vec<Seen>,
-    expected: Option<Vec<Seen>>,
+    seen: Vec<ComparedEvent>,
+    expected: Option<Vec<ComparedEvent>>,
     difference: Option<Difference>,
 }
 
@@ -114,7 +114,7 @@ impl Log {
 
 impl Observer for Log {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        let seen = Seen { now, node, kind: EventKind::of(event), fingerprint: fingerprint(now, node, event) };
+        let seen = ComparedEvent { now, node, kind: EventKind::of(event), fingerprint: fingerprint(now, node, event) };
         let mut entries = self.lock();
         let index = entries.seen.len();
         let first = entries.expected.as_ref().map(|expected| expected.get(index).cloned());
@@ -129,13 +129,14 @@ impl Observer for Log {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |seen: &Option<Seen>| seen.as_ref().map_or_else(|| "nothing more".to_owned(), ToString::to_string);
+        let text =
+            |seen: &Option<ComparedEvent>| seen.as_ref().map_or_else(|| "nothing more".to_owned(), ToString::to_string);
         let Self { event, first, second } = self;
         write!(f, "event {event} differs: the first run has {}, the second {}", text(first), text(second))
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for ComparedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { now, node, kind, fingerprint } = self;
         write!(f, "{kind:?} at {node} at {now} ({fingerprint:016x})")
@@ -152,7 +153,7 @@ mod tests {
     fn the_second_run_ends_at_the_first_event_that_differs() {
         let text = "version = 1\nrounds = 4\n[network]\ndelegates = 5\n";
         let scenario = Scenario::parse(text, Path::new("twice")).expect("a scenario");
-        let play = |seed, expected: Option<Vec<Seen>>| {
+        let play = |seed, expected: Option<Vec<ComparedEvent>>| {
             let log = Log::default();
             log.lock().expected = expected;
             log.play(&scenario, SeedTree::new(seed), StageKind::Inline, |_| true).expect("no actor dies");

@@ -123,7 +123,7 @@ pub struct Trace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
     #[serde(skip)]
-    pub(super) copy: Copied,
+    pub(super) copy: FileCopy,
 }
 
 /// The spacing of arrivals.
@@ -156,20 +156,20 @@ pub struct Chain {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
     #[serde(skip)]
-    pub(super) copy: Copied,
+    pub(super) copy: FileCopy,
 }
 
 /// The copy that is read in place of a file. It is not part of a scenario's meaning, so `==` and `Debug` ignore it.
 #[derive(Clone, Default)]
-pub(super) struct Copied(pub(super) Option<PathBuf>);
+pub(super) struct FileCopy(pub(super) Option<PathBuf>);
 
-impl PartialEq for Copied {
+impl PartialEq for FileCopy {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl fmt::Debug for Copied {
+impl fmt::Debug for FileCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("_")
     }
@@ -293,8 +293,8 @@ impl Scenario {
                     let wallets = generate::Wallets::new(&network, &generate);
                     source(network, (generate, wallets, Some(rows.rows)), generate::Generator::new)
                 }
-                WorkloadKind::List(list) => source(network, list, blocks::Listed::new),
-                WorkloadKind::Chain(chain) => source(network, chain, blocks::Replayed::new),
+                WorkloadKind::List(list) => source(network, list, blocks::ListSource::new),
+                WorkloadKind::Chain(chain) => source(network, chain, blocks::ChainSource::new),
             };
             planned(workload.from.clone(), workload.until.clone(), None, name, make)
         });

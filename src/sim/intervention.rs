@@ -97,9 +97,9 @@ pub enum Outcome {
     /// The fault is over. `is_known` is false if no fault has this id.
     FaultEnded { is_known: bool },
     /// The reorganisation, or the reason why the nodes cannot leave their chain.
-    Reorganised(Box<Result<Reorganised, ReorgError>>),
+    Reorganised(Box<Result<ReorgResult, ReorgError>>),
     /// The node's decision about the block.
-    BlockPushed(Pushed),
+    BlockPushed(PushVerdict),
     /// The transaction is gone.
     PendingDropped(DroppedPending),
     /// The run ignores the intervention.
@@ -110,7 +110,7 @@ pub enum Outcome {
 
 /// A node's decision about a submitted block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushVerdict {
     /// It is the node's tip now.
     Accepted,
     /// It breaks a rule.
@@ -158,7 +158,7 @@ pub enum Returned {
 
 /// The result of a reorganisation.
 #[derive(Clone, Debug)]
-pub struct Reorganised {
+pub struct ReorgResult {
     pub node: NodeId,
     /// The tip of the observed node before.
     pub from: Arc<Link>,
@@ -171,7 +171,7 @@ pub struct Reorganised {
     /// The blocks it stands on instead, the lowest first.
     pub blocks: Vec<Arc<Link>>,
     /// The outcome of each transaction of the reverted blocks, in their order on the reverted chain.
-    pub transactions: Vec<(TransactionId, Became)>,
+    pub transactions: Vec<(TransactionId, RevertedFate)>,
     /// The nodes that moved to the new branch, ascending.
     pub moved: Vec<NodeId>,
     /// The nodes that did not move, because they are down, cut off, or on another chain.
@@ -181,7 +181,7 @@ pub struct Reorganised {
 /// The outcome of a reverted transaction at the observed node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Became {
+pub enum RevertedFate {
     /// It is in the pool again.
     Returned,
     /// It should have returned, but the rules of the pool reject it.

@@ -13,13 +13,13 @@ mod on_demand;
 mod pace;
 
 pub use advance::{ADVANCE_LIMIT, ADVANCES_MAX, Advanced, Ended, NoNode, Until};
-pub use handle::{LiveHandle, Stopped};
+pub use handle::{LiveHandle, StoppedError};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
 use super::{
     Intervention, Observer, Outcome, Stage,
-    intervention::Pushed,
+    intervention::PushVerdict,
     past::Album,
     snapshots::{InputLog, LogPlace, Snapshots},
     stage::ractor::ActorDied,
@@ -31,9 +31,9 @@ use crate::{
     ledger::{Link, settled::SettledError},
     protocol::{Height, slots::Slots},
 };
-use advance::{Asked, Goal, Lookout};
+use advance::{AdvanceRequest, Goal, Lookout};
 use handle::Command;
-use on_demand::{Demand, Dropped};
+use on_demand::{Demand, DropRecord};
 use pace::Anchor;
 use std::{collections::VecDeque, panic, sync::Arc};
 use tokio::sync::mpsc;
@@ -102,13 +102,13 @@ pub struct Live {
     commands: mpsc::UnboundedReceiver<Command>,
     pace: Pace,
     /// The queued advances, which run one after another.
-    advances: VecDeque<Asked>,
+    advances: VecDeque<AdvanceRequest>,
     /// The goal of the running advance. `None` while no advance runs.
     goal: Option<Goal>,
     lookout: Lookout,
     /// The requests that wait for a block, at the pace that forges on demand.
     demands: Vec<Demand>,
-    dropped: Dropped,
+    dropped: DropRecord,
     /// Set during an advance by a change of the pace or a revert, which ends it.
     stopped_by: Option<Ended>,
     /// The point from which the pace counts.
@@ -126,7 +126,7 @@ impl Live {
         stage.open();
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = Anchor::at(stage.world().now());
-        let (lookout, dropped) = (Lookout::default(), Dropped::default());
+        let (lookout, dropped) = (Lookout::default(), DropRecord::default());
         stage.watch(Box::new(lookout.clone()));
         stage.watch(Box::new(dropped.clone()));
         let live = Self {
@@ -359,7 +359,7 @@ impl Live {
                             self.remember().await?;
                         }
                         match &outcome {
-                            Outcome::BlockPushed(Pushed::Accepted) => self.come_to_rest().await?,
+                            Outcome::BlockPushed(PushVerdict::Accepted) => self.come_to_rest().await?,
                             Outcome::PendingDropped(gone) => self.dropped.add(gone),
                             _ => {}
                         }

@@ -12,7 +12,7 @@
 
 mod walk;
 
-pub use walk::{Lost, Walk, WalkStep};
+pub use walk::{Walk, WalkError, WalkStep};
 
 use super::{
     Observer, Plan, Stage,
@@ -55,7 +55,7 @@ pub trait Watchers: Send + Sync + 'static {
 }
 
 /// A moment that is kept.
-pub struct Kept<W> {
+pub struct RetainedMoment<W> {
     pub place: RunPoint,
     pub watchers: W,
     /// A moment cannot be shared between threads, and is copied by one at a time.
@@ -65,7 +65,7 @@ pub struct Kept<W> {
     lowest: Height,
 }
 
-impl<W> Kept<W> {
+impl<W> RetainedMoment<W> {
     /// A separate stage at this moment, with `observers` and with the inputs that had come in by then.
     fn stage(&self, plan: &Plan, inputs: Inputs, observers: Vec<Box<dyn Observer>>) -> Stage {
         let moment = self.moment.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -99,7 +99,7 @@ struct Shared<W> {
 
 struct State<W> {
     /// In ascending order of place. All of them lie on the way to the run's present point.
-    kept: Vec<Arc<Kept<W>>>,
+    kept: Vec<Arc<RetainedMoment<W>>>,
     /// Snapshots that are known to be on that way.
     line: BTreeSet<SnapshotId>,
     /// The number of times that the run went back.
@@ -109,7 +109,7 @@ struct State<W> {
 
 /// The data for a replay of any past instant, as of one instant of the live run.
 pub struct History<W> {
-    pub kept: Vec<Arc<Kept<W>>>,
+    pub kept: Vec<Arc<RetainedMoment<W>>>,
     pub plan: Plan,
     /// All inputs, from the beginning of the run on.
     pub inputs: Inputs,
@@ -214,7 +214,7 @@ impl<W: Watchers> Album for Past<W> {
     fn keep(&mut self, inputs: usize, moment: Moment) {
         let place = RunPoint { at: moment.now(), delivered: moment.delivered(), inputs };
         let (watchers, bytes, lowest) = (self.0.live.apart(), moment.bytes(), moment.lowest());
-        let kept = Kept { place, watchers, moment: Mutex::new(moment), bytes, lowest };
+        let kept = RetainedMoment { place, watchers, moment: Mutex::new(moment), bytes, lowest };
         let mut state = self.lock();
         state.is_wanted = false;
         state.kept.push(Arc::new(kept));
@@ -237,7 +237,7 @@ impl<W: Watchers> Album for Past<W> {
     fn went_back(&mut self, to: &SnapshotInfo) {
         let mut state = self.lock();
         let is_known = state.line.contains(&to.id);
-        let is_before = |kept: &Kept<W>| kept.place.at <= to.at && kept.place.delivered <= to.delivered;
+        let is_before = |kept: &RetainedMoment<W>| kept.place.at <= to.at && kept.place.delivered <= to.delivered;
         state.kept.retain(|kept| is_before(kept) && (is_known || kept.place.inputs == 0));
         state.line.retain(|id| is_known && *id <= to.id);
         state.line.insert(to.id);

@@ -6,7 +6,7 @@ use super::{
     source::Tally,
 };
 use crate::{
-    actors::{Actor, ActorId, Delegate, Hosted, NodeId, Peer, Role, SimTime, TransactionPool},
+    actors::{Actor, ActorId, Delegate, HostedActor, NodeId, Peer, Role, SimTime, TransactionPool},
     ledger::{BlockTree, Link, saved::Loader},
     protocol::{KeyPair, PublicKey, SignedTransaction},
 };
@@ -108,7 +108,7 @@ impl Plan {
     }
 
     /// All actors, three for each node, all of them honest. A node without a key has a delegate that is never active.
-    pub fn actors(&self) -> Vec<(ActorId, Hosted)> {
+    pub fn actors(&self) -> Vec<(ActorId, HostedActor)> {
         let nodes = (0..).map(NodeId).zip(&self.nodes);
         let actors = nodes
             .flat_map(|(node, plan)| ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, role).into())));
@@ -159,7 +159,7 @@ pub(super) fn index(id: ActorId) -> usize {
 }
 
 /// The transactions that wait in a node's pool, in the order of arrival. `actors` are all actors of a plan.
-pub(super) fn pool_of(actors: &[Hosted], node: NodeId) -> Vec<Arc<SignedTransaction>> {
+pub(super) fn pool_of(actors: &[HostedActor], node: NodeId) -> Vec<Arc<SignedTransaction>> {
     let hosted = &actors[index(ActorId { node, role: Role::Pool })];
     hosted.pool().map(TransactionPool::by_arrival).unwrap_or_default()
 }

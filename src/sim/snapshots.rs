@@ -8,8 +8,8 @@
 //! A moment of a network of 51 delegates takes some 200 KB, so only a limited number is stored. The moment of another snapshot is made
 //! again when the run reverts to it: from the nearest earlier stored one, by replaying the later inputs.
 
+mod checkpoint;
 mod inputs;
-mod named;
 
 use super::{Plan, world::Moment};
 use crate::protocol::Height;
@@ -19,8 +19,8 @@ use std::{
 };
 
 pub use super::intervention::{SnapshotId, SnapshotInfo};
+pub use checkpoint::NamedSnapshots;
 pub use inputs::{CameIn, InputLog, Inputs, LogPlace, Reading, Stretch};
-pub use named::NamedSnapshots;
 
 /// Snapshots that one run can have.
 pub const SNAPSHOTS_MAX: usize = 10_000;
@@ -38,7 +38,7 @@ pub struct Way<'s> {
 /// All snapshots of a run.
 pub struct Snapshots {
     plan: Plan,
-    all: BTreeMap<SnapshotId, Kept>,
+    all: BTreeMap<SnapshotId, StoredSnapshot>,
     /// Pairs of a snapshot and one that comes after it.
     after: BTreeSet<(SnapshotId, SnapshotId)>,
     next: u64,
@@ -51,7 +51,7 @@ pub struct Snapshots {
     room: usize,
 }
 
-struct Kept {
+struct StoredSnapshot {
     info: SnapshotInfo,
     before: SnapshotId,
     inputs: Inputs,
@@ -107,7 +107,7 @@ impl Snapshots {
     fn insert(&mut self, info: SnapshotInfo, moment: Moment) {
         let (id, inputs) = (info.id, std::mem::replace(&mut self.since, Inputs::of(self.log.clone())));
         let (before, bytes) = (self.last, moment.bytes());
-        self.all.insert(id, Kept { info, before, inputs, moment: Some(moment), bytes, is_deleted: false });
+        self.all.insert(id, StoredSnapshot { info, before, inputs, moment: Some(moment), bytes, is_deleted: false });
         self.after.insert((before, id));
         (self.next, self.last) = (id.0 + 1, id);
     }
@@ -237,7 +237,7 @@ impl Snapshots {
         self.way_from(id, |_| None).inputs
     }
 
-    fn way_from<'s>(&'s self, id: SnapshotId, moment: impl Fn(&'s Kept) -> Option<&'s Moment>) -> Way<'s> {
+    fn way_from<'s>(&'s self, id: SnapshotId, moment: impl Fn(&'s StoredSnapshot) -> Option<&'s Moment>) -> Way<'s> {
         let (mut at, mut parts) = (id, Vec::new());
         let from = loop {
             if at == BEGINNING {
@@ -264,7 +264,7 @@ impl Snapshots {
             if after.next().is_some() || (is_last && next.is_some()) {
                 return;
             }
-            let Some(Kept { before, inputs, .. }) = self.all.remove(&id) else { return };
+            let Some(StoredSnapshot { before, inputs, .. }) = self.all.remove(&id) else { return };
             self.after.remove(&(before, id));
             if let Some(next) = next {
                 self.after.remove(&(id, next));
@@ -293,7 +293,7 @@ impl Snapshots {
     }
 
     /// The number of inputs that a replay delivers to restore the moment of a snapshot.
-    fn cost(&self, kept: &Kept) -> u64 {
+    fn cost(&self, kept: &StoredSnapshot) -> u64 {
         let mut before = kept.before;
         while before != BEGINNING {
             let earlier = &self.all[&before];

@@ -11,7 +11,7 @@ use super::{
 };
 
 use crate::{
-    actors::{Hosted, SimTime},
+    actors::{HostedActor, SimTime},
     protocol::Height,
 };
 use inline::InlineStage;
@@ -275,7 +275,7 @@ impl Stage {
         Ok((moment, self.snapshots))
     }
 
-    async fn exchange(&mut self, actors: Vec<Hosted>) -> Result<Vec<Hosted>, ActorDied> {
+    async fn exchange(&mut self, actors: Vec<HostedActor>) -> Result<Vec<HostedActor>, ActorDied> {
         match &mut self.host {
             Host::Inline(stage) => Ok(stage.exchange(actors)),
             Host::Ractor(stage) => stage.exchange(actors).await,

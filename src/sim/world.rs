@@ -7,14 +7,12 @@
 //!     └──► a client hands in transactions                             source.rs, world/requests.rs
 //! ```
 
-mod added;
+mod additions;
 mod agenda;
 mod churn;
-mod coming;
 mod delivery;
 mod faults;
 mod halt;
-mod handed;
 mod intake;
 mod moment;
 mod nodes;
@@ -23,11 +21,13 @@ mod offline;
 mod outlook;
 #[cfg(test)]
 mod overlaps;
+mod pending_events;
 mod places;
 mod reorganise;
 mod requests;
 mod saved;
 mod sending;
+mod submissions;
 
 use super::{
     Names, Plan, SeedTree, Tips,
@@ -37,28 +37,28 @@ use super::{
 };
 use crate::{
     actors::{
-        ActorId, Effect, Event, Hosted, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission,
+        ActorId, Effect, Event, HostedActor, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission,
         TransactionPool,
     },
     ledger::{BlockTree, Link, saved::saved},
     protocol::BlockId,
 };
 use agenda::{Agenda, Entry};
-use coming::{Arrival, Coming};
 use faults::Faults;
 use halt::HaltFacts;
 use intake::{Intake, UnsentAnswer};
 use nodes::Nodes;
+use pending_events::{Arrival, PendingEvents};
 use reorganise::PoolWatch;
 use std::{collections::BTreeSet, mem, sync::Arc};
 
-pub use added::{FaultState, FaultStatus};
-pub use coming::Handed;
+pub use additions::{FaultState, FaultStatus};
 pub use delivery::{Delivery, INSTANT_LIMIT};
 pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
-pub use outlook::{Outlook, Sort, ToCome};
+pub use outlook::{ExpectedInput, Outlook, Sort};
+pub use pending_events::HandedEvent;
 
 /// An event in the queue.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ enum Item {
 pub struct World {
     plan: Arc<Plan>,
     now: SimTime,
-    queue: Coming,
+    queue: PendingEvents,
     network: MessageNetwork,
     /// The processors of all nodes, if blocks take time.
     processors: Option<Box<Processors>>,
@@ -155,8 +155,8 @@ pub struct World {
 
 impl World {
     /// The world of a plan at its first instant: every actor is about to start.
-    pub fn new(plan: &Plan, actors: &mut [(ActorId, Hosted)], observers: Vec<Box<dyn Observer>>) -> Self {
-        let mut queue = Coming::default();
+    pub fn new(plan: &Plan, actors: &mut [(ActorId, HostedActor)], observers: Vec<Box<dyn Observer>>) -> Self {
+        let mut queue = PendingEvents::default();
         for (to, _) in &*actors {
             queue.push(plan.start, Item::Input { to: *to, generation: 0, input: Input::Start });
         }
@@ -270,8 +270,8 @@ impl World {
     }
 
     /// Reports the end of the run and the content of its pools to the observers.
-    pub(super) fn tell_end(&mut self, actors: &[Hosted]) {
-        let pools = actors.iter().filter_map(Hosted::pool);
+    pub(super) fn tell_end(&mut self, actors: &[HostedActor]) {
+        let pools = actors.iter().filter_map(HostedActor::pool);
         let pending = pools.flat_map(TransactionPool::pending).map(|transaction| transaction.id()).collect();
         self.observers.iter_mut().for_each(|observer| observer.run_ended(&pending));
     }

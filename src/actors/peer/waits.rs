@@ -15,7 +15,7 @@ use super::{
 use crate::{
     actors::{
         NodeId, SimTime, Wake,
-        wait::{Asked, End, Phase, Reason, Wait},
+        wait::{End, Phase, QuestionPurpose, Reason, Wait},
     },
     ledger::rules::Gossip,
 };
@@ -31,7 +31,7 @@ impl Peer {
             waits.push(Wait::new(question(open), [End::Wake(Wake::Unanswered, Some(open.until))]));
         }
         for node in self.probes.keys() {
-            waits.push(Wait::new(Phase::Probe(*node), [End::Phase(Phase::Question(Asked::Probe, *node))]));
+            waits.push(Wait::new(Phase::Probe(*node), [End::Phase(Phase::Question(QuestionPurpose::Probe, *node))]));
         }
         if !self.held_back.is_empty() {
             waits.push(Wait::new(Phase::HoldingBack, [woken(Wake::Throttled, now, LOOK_AGAIN)]));
@@ -87,7 +87,7 @@ impl Peer {
         }
         for (node, meeting) in &self.newcomers {
             let end = match meeting {
-                Meeting::Connecting(_) | Meeting::Asked => Phase::Question(Asked::Newcomer, *node),
+                Meeting::Connecting(_) | Meeting::Asked => Phase::Question(QuestionPurpose::Newcomer, *node),
                 Meeting::Answered => Phase::Probe(*node),
             };
             waits.push(Wait::new(Phase::Newcomer(*node), [End::Phase(end)]));
@@ -166,10 +166,10 @@ fn woken(wake: Wake, now: SimTime, within: Duration) -> End {
 
 fn question(open: &Open) -> Phase {
     let asked = match open.purpose {
-        Purpose::Newcomer => Asked::Newcomer,
-        Purpose::Probe => Asked::Probe,
-        Purpose::Chunk(place) => Asked::Chunk(place),
-        Purpose::Body(id) => Asked::Body(id),
+        Purpose::Newcomer => QuestionPurpose::Newcomer,
+        Purpose::Probe => QuestionPurpose::Probe,
+        Purpose::Chunk(place) => QuestionPurpose::Chunk(place),
+        Purpose::Body(id) => QuestionPurpose::Body(id),
     };
     Phase::Question(asked, open.to)
 }

@@ -37,19 +37,19 @@ pub struct Condition {
     pub value: Option<Value>,
     /// The value as a pattern, compiled when it is first needed.
     #[serde(skip)]
-    compiled: Compiled,
+    compiled: CompiledPattern,
 }
 
 /// A compiled pattern, or the reason why it cannot be compiled. It follows from the condition, so comparisons and copies of a condition
 /// ignore it.
 #[derive(Debug, Default)]
-struct Compiled {
+struct CompiledPattern {
     pattern: OnceLock<Result<Box<Regex>, String>>,
     /// The number of matches that failed, such as those that took too long.
     failures: AtomicU32,
 }
 
-impl Compiled {
+impl CompiledPattern {
     fn is_match(&self, pattern: impl FnOnce() -> Result<Regex, String>, text: &str) -> Result<bool, String> {
         let regex = self.pattern.get_or_init(|| pattern().map(Box::new)).as_ref().map_err(Clone::clone)?;
         if self.failures.load(Ordering::Relaxed) >= FAILURES_MAX {
@@ -62,13 +62,13 @@ impl Compiled {
     }
 }
 
-impl Clone for Compiled {
+impl Clone for CompiledPattern {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Compiled {
+impl PartialEq for CompiledPattern {
     fn eq(&self, _: &Self) -> bool {
         true
     }

@@ -11,7 +11,7 @@ use crate::{
     protocol::{Block, NetworkConfig, TransactionId, transaction::Dialect},
     sim::{
         self, Intervention, Stage,
-        intervention::{DroppedPending, Pushed},
+        intervention::{DroppedPending, PushVerdict},
     },
 };
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub fn block_schema() -> Value {
 /// `POST /lab/blocks {"block": {..} | "hex", "node": n}`.
 pub async fn push_block(call: Call<'_>) -> Outcome {
     let config = call.context.view.tree().config().clone();
-    let Given { node, block, wire } = read(&call.body, call.context.view.node(), &config)?;
+    let SubmittedBlock { node, block, wire } = read(&call.body, call.context.view.node(), &config)?;
     let (id, pushed) = (block.id, block.clone());
     let decide = move |stage: &Stage| match stage.world().tips().all().len() {
         nodes if node.0 as usize >= nodes => {
@@ -55,15 +55,15 @@ pub async fn push_block(call: Call<'_>) -> Outcome {
         unreachable!("a block is answered by what became of it, not by {outcome:?}");
     };
     match pushed {
-        Pushed::Accepted => Ok(call.show_row(TAKEN, &(node, block))),
-        Pushed::Refused(why) => Err(ApiError::Unprocessable(format!("{node} refuses block {id}: {why}"))),
-        Pushed::Disregarded => Err(ApiError::Conflict(format!(
+        PushVerdict::Accepted => Ok(call.show_row(TAKEN, &(node, block))),
+        PushVerdict::Refused(why) => Err(ApiError::Unprocessable(format!("{node} refuses block {id}: {why}"))),
+        PushVerdict::Disregarded => Err(ApiError::Conflict(format!(
             "{node} disregards block {id}: it takes none while it starts, downloads or leaves its chain"
         ))),
-        Pushed::Discarded => Err(ApiError::Unprocessable(format!(
+        PushVerdict::Discarded => Err(ApiError::Unprocessable(format!(
             "{node} passes block {id} over: it has looked at one of this id before, or the chain holds its transactions"
         ))),
-        Pushed::Unanswered => {
+        PushVerdict::Unanswered => {
             Err(ApiError::Conflict(format!("{node} does not look at block {id}: it is down, or a fault slows it down")))
         }
     }
@@ -90,13 +90,13 @@ pub async fn drop_pending(call: Call<'_>) -> Outcome {
 }
 
 /// A block submitted to a node. The recording contains its wire bytes, from which a replay reads the same block.
-struct Given {
+struct SubmittedBlock {
     node: NodeId,
     block: Arc<Block>,
     wire: Arc<[u8]>,
 }
 
-fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<Given, ApiError> {
+fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<SubmittedBlock, ApiError> {
     let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'block'"))?;
     if let Some(unknown) = members.keys().find(|key| !["block", "node"].contains(&key.as_str())) {
         return Err(ApiError::Unprocessable(format!("key '{unknown}': no such key, allowed are 'block' and 'node'")));
@@ -115,7 +115,7 @@ fn read(body: &Value, observed: NodeId, config: &NetworkConfig) -> Result<Given,
     };
     let wire = block.to_bytes(&config.milestones);
     match Block::from_bytes(&wire, &context) {
-        Ok(read) if read == block => Ok(Given { node, block: Arc::new(block), wire: wire.into() }),
+        Ok(read) if read == block => Ok(SubmittedBlock { node, block: Arc::new(block), wire: wire.into() }),
         Ok(read) => {
             Err(wrong(format!("its wire bytes are those of another block, {} at height {}", read.id, read.height())))
         }

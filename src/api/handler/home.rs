@@ -52,7 +52,7 @@ static PARTS: LazyLock<[SiteFile; 21]> = LazyLock::new(|| {
 
 /// A page that a client requests at `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum HomePage {
     Live,
     About,
 }
@@ -60,15 +60,15 @@ pub enum Wanted {
 /// Returns the page that a request is for. A browser gets the live page at `/`. A program that shows whatever comes, as curl does,
 /// gets the page that needs no scripts. A program that accepts JSON, or that does not say what it accepts, gets the reference's
 /// greeting; under `core-2.6` so does a program that accepts anything.
-pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Wanted> {
+pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<HomePage> {
     if route.verb != Verb::Get || route.path != "/" {
         return None;
     }
     let accepts = accepts(request);
     let takes_anything = accepts.contains("*/*") && !accepts.contains("json") && dialect == Dialect::Documented;
     match shows_html(request) {
-        true => Some(Wanted::Live),
-        false => takes_anything.then_some(Wanted::About),
+        true => Some(HomePage::Live),
+        false => takes_anything.then_some(HomePage::About),
     }
 }
 
@@ -82,10 +82,10 @@ fn accepts(request: &Request) -> &str {
 }
 
 /// The page at `/`.
-pub fn page(wanted: Wanted, context: &ApiContext, request: &Request) -> Reply {
+pub fn page(wanted: HomePage, context: &ApiContext, request: &Request) -> Reply {
     match wanted {
-        Wanted::Live => LIVE.reply().with_policy(POLICY),
-        Wanted::About => about_node(context, request.host_or_default()),
+        HomePage::Live => LIVE.reply().with_policy(POLICY),
+        HomePage::About => about_node(context, request.host_or_default()),
     }
 }
 

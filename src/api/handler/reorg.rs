@@ -10,7 +10,7 @@ use crate::{
     protocol::{BlockId, Height, TransactionId},
     sim::{
         self, Intervention, Stage,
-        intervention::{Asked, Became, Reorganised, Returned},
+        intervention::{Asked, ReorgResult, Returned, RevertedFate},
     },
 };
 use serde_json::{Map, Value, json};
@@ -21,13 +21,13 @@ const BLOCK: &[Member<Arc<Link>>] = &[
     Member::new("height", Shape::Integer, |link, _| link.height().into()),
 ];
 
-const TRANSACTION: &[Member<(TransactionId, Became)>] = &[
+const TRANSACTION: &[Member<(TransactionId, RevertedFate)>] = &[
     Member::new("id", shape::HASH, |(id, _), _| (*id).into()),
     Member::by("became", Shape::Pattern("^(returned|refused|dropped)$"), |(_, became), _, slot| slot.put(became)),
 ];
 
 /// The result of a reorganisation.
-pub const DONE: &[Member<Reorganised>] = &[
+pub const DONE: &[Member<ReorgResult>] = &[
     Member::new("node", Shape::Integer, |done, _| done.node.0.into()),
     Member::by("from", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.from, frame)),
     Member::by("to", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.to, frame)),

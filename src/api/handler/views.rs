@@ -9,7 +9,7 @@ use crate::{
         lab::{
             chains::{ChainAccount, ChainOrigin},
             chaos::Chaos,
-            views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
+            views::{ArrivedCopy, Away, By, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
         table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, shape::BLOCK_ID},
     },
@@ -137,7 +137,8 @@ async fn opened(
     wish: ViewWish,
     beside: &ApiContext,
 ) -> Result<(u64, Arc<PastView<ApiContext>>), ApiError> {
-    let Come { live, view, board, feed, place, reverts } = views.come(wish, &beside.live, beside.board.nodes()).await?;
+    let ArrivedCopy { live, view, board, feed, place, reverts } =
+        views.come(wish, &beside.live, beside.board.nodes()).await?;
     let chaos = Chaos::new(board.seed().unwrap_or_default(), wish.node, Arc::new(vec![view.clone()].into()));
     let context = ApiContext { board, feed, chaos, ..beside.behind_the_same_server(view, live) };
     Ok(views.keep(PastView { context, place, reverts }))
@@ -150,7 +151,7 @@ async fn opened(
 async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Chain, ApiError> {
     let observed = Observed { views: vec![from.context.view.apart()], board: from.context.board.apart() };
     let (node, place) = (from.context.view.node(), from.place);
-    let Come { live, view, board, feed, .. } = copied(&from.context.live, observed, node, place).await?;
+    let ArrivedCopy { live, view, board, feed, .. } = copied(&from.context.live, observed, node, place).await?;
     let seed = board.seed().unwrap_or_default();
     let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
     let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));

@@ -66,9 +66,9 @@ pub async fn delete(call: Call<'_>) -> Outcome {
 }
 
 /// A webhook and what became of its posts.
-type Counted = (Arc<Webhook>, Counts);
+type CountedWebhook = (Arc<Webhook>, Counts);
 
-const COUNTED: &[Member<Counted>] = &[
+const COUNTED: &[Member<CountedWebhook>] = &[
     Member::new("id", Shape::Text, |(hook, _), _| (&*hook.id).into()),
     Member::by("event", webhook::EVENTS, |(hook, _), _, slot| slot.put(&hook.event)),
     Member::new("target", Shape::Text, |(hook, _), _| (&*hook.target).into()),
@@ -81,7 +81,7 @@ const COUNTED: &[Member<Counted>] = &[
 ];
 
 /// The outcomes of a node's posts.
-pub const COUNTS: &[Member<(Vec<Counted>, u64)>] = &[
+pub const COUNTS: &[Member<(Vec<CountedWebhook>, u64)>] = &[
     Member::new("overlooked", Shape::Integer, |(_, overlooked), _| (*overlooked).into()),
     Member::by("webhooks", Shape::List(&Shape::Table(&COUNTED)), |(counted, _), frame, slot| {
         slot.rows(COUNTED, counted, frame);

@@ -86,8 +86,8 @@ impl ApiError {
     }
 }
 
-impl From<crate::sim::live::Stopped> for ApiError {
-    fn from(stopped: crate::sim::live::Stopped) -> Self {
+impl From<crate::sim::live::StoppedError> for ApiError {
+    fn from(stopped: crate::sim::live::StoppedError) -> Self {
         Self::Internal(stopped.to_string())
     }
 }

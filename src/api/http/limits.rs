@@ -45,7 +45,7 @@ impl Default for Limits {
 
 /// The numbers of connections that were closed or refused at the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spared {
+pub struct LimitCounts {
     /// Closed to make room for others.
     pub closed: u64,
     /// Refused because all others were at work.
@@ -59,7 +59,7 @@ pub struct Counts {
     pub open: usize,
     /// Taken in, since the server started.
     pub accepted: u64,
-    pub spared: Spared,
+    pub spared: LimitCounts,
 }
 
 /// The open connections of one server.
@@ -74,9 +74,9 @@ struct Open {
     next: u64,
     by_number: BTreeMap<u64, Connection>,
     by_client: BTreeMap<IpAddr, usize>,
-    spared: Spared,
+    spared: LimitCounts,
     /// The part of them that the log has reported.
-    told: Spared,
+    told: LimitCounts,
 }
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ struct Connection {
 
 /// An open connection, until it is dropped.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct OpenConnection {
     connections: Arc<Connections>,
     number: u64,
     close: Arc<Notify>,
@@ -118,7 +118,7 @@ impl Connections {
     /// Admits a connection. At the limit it closes a connection that waits for a request or for the rest of one. It chooses from the
     /// client with the most connections, prefers one that was never answered, and then the one that has waited longest. Returns `None`
     /// if all connections are at work.
-    pub fn admit(self: &Arc<Self>, client: IpAddr) -> Option<Admitted> {
+    pub fn admit(self: &Arc<Self>, client: IpAddr) -> Option<OpenConnection> {
         let mut open = self.lock();
         if open.by_number.len() >= self.limit {
             let Some(spare) = open.spare() else {
@@ -136,7 +136,7 @@ impl Connections {
         let (since, shared) = (Instant::now(), close.clone());
         open.by_number.insert(number, Connection { client, at_work: 0, was_answered: false, since, close: shared });
         *open.by_client.entry(client).or_default() += 1;
-        Some(Admitted { connections: self.clone(), number, close })
+        Some(OpenConnection { connections: self.clone(), number, close })
     }
 
     /// The connections closed and refused since the last call, in words; `None` if there were none.
@@ -184,7 +184,7 @@ impl Open {
     }
 }
 
-impl Admitted {
+impl OpenConnection {
     /// Waits until the connection must be closed for another one.
     pub async fn closed(&self) {
         self.close.notified().await;
@@ -218,7 +218,7 @@ impl Drop for AtWork {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.connections.lock().remove(self.number);
     }
@@ -228,13 +228,13 @@ impl Drop for Admitted {
 #[derive(Debug)]
 pub struct UnderWay {
     limit: usize,
-    held: Mutex<Held>,
+    held: Mutex<BytesInUse>,
     /// The total since the server started.
     total: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct BytesInUse {
     bytes: usize,
     by_client: BTreeMap<IpAddr, usize>,
 }
@@ -268,7 +268,7 @@ impl UnderWay {
         OnWay { of: self.clone(), client, bytes: 0 }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, BytesInUse> {
         self.held.lock().expect("no one panics while holding it")
     }
 }
@@ -334,7 +334,7 @@ mod tests {
         let news = "3 connections are open at most: 2 closed for others, 1 refused";
         assert_eq!(connections.news().as_deref(), Some(news));
         assert_eq!(connections.news(), None);
-        let spared = Spared { closed: 2, refused: 1 };
+        let spared = LimitCounts { closed: 2, refused: 1 };
         assert_eq!(connections.counts(), Counts { open: 3, accepted: 5, spared });
         drop(working);
         assert!(connections.admit(client(5)).is_some());

@@ -32,7 +32,7 @@ struct Tally {
 
 /// A tally as of one moment.
 #[derive(Debug)]
-pub struct Counted {
+pub struct TallyReading {
     pub seconds: f64,
     /// The upper end of each bucket, the last of which has none, with the number of requests in that bucket alone.
     pub buckets: Vec<(f64, u64)>,
@@ -46,17 +46,17 @@ impl Tally {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> TallyReading {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
         let buckets = BUCKETS.into_iter().chain([f64::INFINITY]).zip(counts).collect();
-        Counted { seconds: self.nanoseconds.load(Ordering::Relaxed) as f64 / 1e9, buckets }
+        TallyReading { seconds: self.nanoseconds.load(Ordering::Relaxed) as f64 / 1e9, buckets }
     }
 }
 
 /// The moment at which a request came.
-pub struct Begun(Instant);
+pub struct RequestStart(Instant);
 
-impl Begun {
+impl RequestStart {
     /// Now.
     pub fn now() -> Self {
         Self(Instant::now())
@@ -65,7 +65,7 @@ impl Begun {
 
 impl Requests {
     /// Counts an answered request. A path without a route counts as route `none`.
-    pub fn answered(&self, begun: &Begun, path: Option<&'static str>, method: &Method, status: StatusCode) {
+    pub fn answered(&self, begun: &RequestStart, path: Option<&'static str>, method: &Method, status: StatusCode) {
         let nanoseconds = u64::try_from(begun.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let key = (path.unwrap_or("none"), word(method), status.as_u16() / 100);
         // A panic while it was locked leaves whole tallies.
@@ -76,7 +76,7 @@ impl Requests {
     }
 
     /// All tallies, in the order of routes, methods and statuses.
-    pub fn all(&self) -> BTreeMap<Key, Counted> {
+    pub fn all(&self) -> BTreeMap<Key, TallyReading> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(key, tally)| (*key, tally.counted())).collect()
     }
@@ -105,7 +105,7 @@ mod tests {
         for nanoseconds in [0, 100_000, 100_001, 10_000_000_000, 10_000_000_001] {
             tally.count(nanoseconds);
         }
-        let Counted { seconds, buckets } = tally.counted();
+        let TallyReading { seconds, buckets } = tally.counted();
         assert_eq!((buckets[0], buckets[1], buckets[11]), ((0.0001, 2), (0.0002, 1), (10.0, 1)));
         assert_eq!((buckets[12].1, buckets.len()), (1, 13));
         assert!((seconds - 20.000_200_002).abs() < 1e-9, "{seconds}");

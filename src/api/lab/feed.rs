@@ -60,12 +60,12 @@ struct Ring {
 pub struct Record {
     pub number: u64,
     at: SimTime,
-    happened: Happened,
+    happened: FeedEvent,
     json: OnceLock<Box<str>>,
 }
 
 /// The event.
-enum Happened {
+enum FeedEvent {
     AtNode(NodeId, Event),
     /// A round begins after this block.
     Round(Arc<Link>),
@@ -78,7 +78,7 @@ enum Happened {
     Moved(NodeId, [Arc<Link>; 2], Option<Vec<Arc<SignedTransaction>>>),
 }
 
-impl Happened {
+impl FeedEvent {
     fn of_network(event: &NetworkEvent<'_>) -> Option<Self> {
         Some(match event {
             NetworkEvent::FaultBegan { index, kind } => Self::FaultBegan(*index, kind),
@@ -210,27 +210,27 @@ impl Drop for Listening {
 impl Record {
     /// Returns the event of a node.
     pub fn of_event(number: u64, at: SimTime, node: NodeId, event: &Event) -> Self {
-        Self::new(number, at, Happened::AtNode(node, event.clone()))
+        Self::new(number, at, FeedEvent::AtNode(node, event.clone()))
     }
 
     /// A round begins after this block.
     pub fn of_round(number: u64, at: SimTime, after: &Arc<Link>) -> Self {
-        Self::new(number, at, Happened::Round(after.clone()))
+        Self::new(number, at, FeedEvent::Round(after.clone()))
     }
 
     /// Returns the event of the network; `None` if it is no event of a live run.
     pub fn of_network(number: u64, at: SimTime, event: &NetworkEvent<'_>) -> Option<Self> {
-        Happened::of_network(event).map(|happened| Self::new(number, at, happened))
+        FeedEvent::of_network(event).map(|happened| Self::new(number, at, happened))
     }
 
-    fn new(number: u64, at: SimTime, happened: Happened) -> Self {
+    fn new(number: u64, at: SimTime, happened: FeedEvent) -> Self {
         Self { number, at, happened, json: OnceLock::new() }
     }
 
     /// The block after which a round begins, if that is the event.
     pub fn round_after(&self) -> Option<BlockId> {
         match &self.happened {
-            Happened::Round(after) => Some(after.id()),
+            FeedEvent::Round(after) => Some(after.id()),
             _ => None,
         }
     }
@@ -238,26 +238,26 @@ impl Record {
     /// The kind of the event, as its line names it.
     pub fn kind(&self) -> &'static str {
         match &self.happened {
-            Happened::AtNode(_, event) => kind_of(event),
-            Happened::Round(_) => "round.began",
-            Happened::FaultBegan(..) => "fault.began",
-            Happened::FaultEnded(..) => "fault.ended",
-            Happened::NodeDown(..) => "node.down",
-            Happened::NodeUp(_) => "node.up",
-            Happened::PoolLost(_) => "pool.replaced",
-            Happened::Moved(..) => "chain.moved",
+            FeedEvent::AtNode(_, event) => kind_of(event),
+            FeedEvent::Round(_) => "round.began",
+            FeedEvent::FaultBegan(..) => "fault.began",
+            FeedEvent::FaultEnded(..) => "fault.ended",
+            FeedEvent::NodeDown(..) => "node.down",
+            FeedEvent::NodeUp(_) => "node.up",
+            FeedEvent::PoolLost(_) => "pool.replaced",
+            FeedEvent::Moved(..) => "chain.moved",
         }
     }
 
     /// The node of the event. `None` for an event of the whole network.
     pub fn node(&self) -> Option<NodeId> {
         match &self.happened {
-            Happened::AtNode(node, _)
-            | Happened::NodeDown(node, _)
-            | Happened::NodeUp(node)
-            | Happened::Moved(node, ..)
-            | Happened::PoolLost(node) => Some(*node),
-            Happened::Round(_) | Happened::FaultBegan(..) | Happened::FaultEnded(..) => None,
+            FeedEvent::AtNode(node, _)
+            | FeedEvent::NodeDown(node, _)
+            | FeedEvent::NodeUp(node)
+            | FeedEvent::Moved(node, ..)
+            | FeedEvent::PoolLost(node) => Some(*node),
+            FeedEvent::Round(_) | FeedEvent::FaultBegan(..) | FeedEvent::FaultEnded(..) => None,
         }
     }
 
@@ -272,23 +272,23 @@ impl Record {
 
     fn line(&self, slots: &Slots) -> Line<'_> {
         match &self.happened {
-            Happened::AtNode(node, event) => Line::of_event(self.at, *node, event, slots),
-            Happened::Round(after) => {
+            FeedEvent::AtNode(node, event) => Line::of_event(self.at, *node, event, slots),
+            FeedEvent::Round(after) => {
                 let end = after.round_end().expect("it was told of because a round ends with it");
                 Line::of_round(self.at, after, &end.created)
             }
-            Happened::FaultBegan(index, kind) => {
+            FeedEvent::FaultBegan(index, kind) => {
                 Line::of_network(self.at, &NetworkEvent::FaultBegan { index: *index, kind }, slots)
             }
-            Happened::FaultEnded(index, kind) => {
+            FeedEvent::FaultEnded(index, kind) => {
                 Line::of_network(self.at, &NetworkEvent::FaultEnded { index: *index, kind }, slots)
             }
-            Happened::NodeDown(node, cause) => {
+            FeedEvent::NodeDown(node, cause) => {
                 Line::of_network(self.at, &NetworkEvent::NodeDown { node: *node, cause: *cause }, slots)
             }
-            Happened::NodeUp(node) => Line::of_network(self.at, &NetworkEvent::NodeUp { node: *node }, slots),
-            Happened::PoolLost(node) => Line::of_network(self.at, &NetworkEvent::PoolLost { node: *node }, slots),
-            Happened::Moved(node, [from, to], pending) => Line::of_network(
+            FeedEvent::NodeUp(node) => Line::of_network(self.at, &NetworkEvent::NodeUp { node: *node }, slots),
+            FeedEvent::PoolLost(node) => Line::of_network(self.at, &NetworkEvent::PoolLost { node: *node }, slots),
+            FeedEvent::Moved(node, [from, to], pending) => Line::of_network(
                 self.at,
                 &NetworkEvent::Moved { node: *node, from, to, pending: pending.as_deref(), begins: false },
                 slots,
@@ -306,7 +306,7 @@ pub struct FeedObserver {
 }
 
 impl FeedObserver {
-    fn tell(&mut self, at: SimTime, happened: impl FnOnce() -> Happened) {
+    fn tell(&mut self, at: SimTime, happened: impl FnOnce() -> FeedEvent) {
         self.last += 1;
         let shared = &self.feed.0;
         shared.last.store(self.last, SeqCst);
@@ -318,17 +318,17 @@ impl FeedObserver {
 
 impl Observer for FeedObserver {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        self.tell(now, || Happened::AtNode(node, event.clone()));
+        self.tell(now, || FeedEvent::AtNode(node, event.clone()));
         if let Event::BlockApplied(link) = event
             && link.round_end().is_some()
             && self.ends.insert(link.id())
         {
-            self.tell(now, || Happened::Round(link.clone()));
+            self.tell(now, || FeedEvent::Round(link.clone()));
         }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        let Some(happened) = Happened::of_network(event) else { return };
+        let Some(happened) = FeedEvent::of_network(event) else { return };
         self.tell(now, || happened);
     }
 }

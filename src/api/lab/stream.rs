@@ -158,12 +158,12 @@ fn gap(out: &mut String, after: u64, next: u64, missed: Option<u64>) {
     writeln!(out, "event: gap\nid: {}\ndata: {data}\n", next - 1).expect("a text takes all");
 }
 
-type NextRead = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
+type ReadFuture = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
 
 /// The body of a stream. Its connection counts as at work until the body is dropped.
 pub struct EventBody {
     /// `None` at the end.
-    step: Option<NextRead>,
+    step: Option<ReadFuture>,
     _work: Arc<AtWork>,
 }
 
@@ -174,7 +174,7 @@ impl EventBody {
     }
 }
 
-fn step(mut reader: Reader) -> NextRead {
+fn step(mut reader: Reader) -> ReadFuture {
     Box::pin(async move {
         let bytes = reader.next().await;
         (reader, bytes)

@@ -19,7 +19,7 @@ use crate::{
     scenario::run::on_current_thread,
     sim::{
         Live, LiveHandle, NetworkEvent, Observer, Pace, Past, Stage,
-        past::{History, Lost, RunPoint, Walk, WalkStep, Watchers},
+        past::{History, RunPoint, Walk, WalkError, WalkStep, Watchers},
         snapshots::Snapshots,
         world::Moment,
     },
@@ -125,7 +125,7 @@ struct All<C> {
 }
 
 /// A copy that has come to its instant, and waits there.
-pub struct Come {
+pub struct ArrivedCopy {
     pub live: LiveHandle,
     pub view: View,
     pub board: LabBoard,
@@ -151,7 +151,7 @@ impl<C: Running> Views<C> {
     ///
     /// # Errors
     /// The network was never at that instant, or its past is not retained so far back.
-    pub async fn come(&self, wish: ViewWish, live: &LiveHandle, nodes: usize) -> Result<Come, ApiError> {
+    pub async fn come(&self, wish: ViewWish, live: &LiveHandle, nodes: usize) -> Result<ArrivedCopy, ApiError> {
         let from = match wish.instant {
             Instant::Of(id) => Some(self.get(id).ok_or(MISSING)?),
             _ => None,
@@ -228,7 +228,12 @@ impl<C: Running> Views<C> {
 ///
 /// # Errors
 /// The network was stopped.
-pub async fn copied(live: &LiveHandle, observed: Observed, node: NodeId, place: RunPoint) -> Result<Come, ApiError> {
+pub async fn copied(
+    live: &LiveHandle,
+    observed: Observed,
+    node: NodeId,
+    place: RunPoint,
+) -> Result<ArrivedCopy, ApiError> {
     let look = |stage: &Stage| {
         let snapshots = Snapshots::after(stage.snapshots().plan(), stage.snapshots().inputs());
         stage.inline_moment().map(|moment| (moment, snapshots))
@@ -274,7 +279,11 @@ fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
     }
 }
 
-async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<RunPoint>) -> Result<Walk<Observed>, Lost> {
+async fn walk(
+    history: &History<Observed>,
+    wish: &ViewWish,
+    from: Option<RunPoint>,
+) -> Result<Walk<Observed>, WalkError> {
     let Some(away) = wish.away else {
         return match (wish.instant, from) {
             (Instant::At(at), _) => history.at(at).await,
@@ -318,15 +327,17 @@ fn slot_beside(history: &History<Observed>, at: SimTime, is_back: bool) -> SimTi
     beside.clamp(first, history.present.at)
 }
 
-fn refused(lost: Lost) -> ApiError {
+fn refused(lost: WalkError) -> ApiError {
     match lost {
-        Lost::TooEarly { .. } | Lost::NoSuchPoint { .. } => ApiError::Unprocessable(format!("key 'at': {lost}")),
-        Lost::Died(_) | Lost::Unread(_) => ApiError::Internal(lost.to_string()),
+        WalkError::TooEarly { .. } | WalkError::NoSuchPoint { .. } => {
+            ApiError::Unprocessable(format!("key 'at': {lost}"))
+        }
+        WalkError::Died(_) | WalkError::Unread(_) => ApiError::Internal(lost.to_string()),
     }
 }
 
 /// Makes a copy that has reached its point ready for requests.
-fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reverts: u64) -> (Live, Come) {
+fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reverts: u64) -> (Live, ArrivedCopy) {
     let tree = stage.world().tree().clone();
     let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
     let Observed { views, board } = observed;
@@ -335,7 +346,7 @@ fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reve
     let view = is_watched.unwrap_or_else(|| view_of(&stage, node, older));
     let (mut live, handle) = Live::new(stage, tree.slots(), Pace::Manual);
     live.watch(Box::new(feed.observer()));
-    (live, Come { live: handle, view, board, feed, place, reverts })
+    (live, ArrivedCopy { live: handle, view, board, feed, place, reverts })
 }
 
 /// The current view of a node that had no observer.
@@ -358,8 +369,8 @@ fn view_of(stage: &Stage, node: NodeId, older: Option<Arc<dyn Older>>) -> View {
 
 /// Makes a copy and serves its requests on a thread of its own.
 async fn on_thread(
-    make: impl Future<Output = Result<(Live, Come), ApiError>> + Send + 'static,
-) -> Result<Come, ApiError> {
+    make: impl Future<Output = Result<(Live, ArrivedCopy), ApiError>> + Send + 'static,
+) -> Result<ArrivedCopy, ApiError> {
     let (tell, told) = oneshot::channel();
     let run = move || {
         on_current_thread(async move {

@@ -1,7 +1,7 @@
 //! Faults as the operator of a run sees them.
 
 use crate::{
-    api::table::{Bound, Dialect, Member, Parameter, Rule, Shape, both, field::Cell, shape::Named},
+    api::table::{Bound, Dialect, Member, Parameter, Rule, Shape, both, field::Cell, shape::NamedSchemas},
     scenario::Scenario,
     sim::world::{FaultState, FaultStatus},
 };
@@ -15,9 +15,9 @@ pub const PATH_NODE: &[Parameter] = &[both("node", Rule::Integer(Bound::Least(0)
 pub const BACK: &[Parameter] = &[both("keep_pool", Rule::Boolean)];
 
 /// A fault as in a scenario file, with the schema that `dposlab schema` prints.
-pub const WRITTEN: Shape = Shape::Resource("Fault", &(schema as fn(Dialect, &mut Named) -> Value));
+pub const WRITTEN: Shape = Shape::Resource("Fault", &(schema as fn(Dialect, &mut NamedSchemas) -> Value));
 
-fn schema(_: Dialect, named: &mut Named) -> Value {
+fn schema(_: Dialect, named: &mut NamedSchemas) -> Value {
     let schema = Scenario::schema();
     refer(&schema["$defs"]["Fault"], &schema["$defs"], named)
 }
@@ -42,7 +42,7 @@ pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 
 /// Rewrites the references of a schema to named schemas of the API's description. Adds these to `named`, with `Fault`
 /// before each name.
-fn refer(schema: &Value, definitions: &Value, named: &mut Named) -> Value {
+fn refer(schema: &Value, definitions: &Value, named: &mut NamedSchemas) -> Value {
     match schema {
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| {

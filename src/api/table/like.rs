@@ -29,15 +29,15 @@ impl Pattern {
         while let Some((read, after)) = read_byte(rest) {
             rest = after;
             tokens.push(match read {
-                Read::Escape if !is_escaped => {
+                PatternByte::Escape if !is_escaped => {
                     is_escaped = true;
                     continue;
                 }
-                Read::Escape => Token::Byte(b'\\'),
-                Read::Byte(byte) if is_escaped => Token::Byte(byte),
-                Read::Byte(b'%') => Token::Any,
-                Read::Byte(b'_') => Token::One,
-                Read::Byte(byte) | Read::Literal(byte) => Token::Byte(byte),
+                PatternByte::Escape => Token::Byte(b'\\'),
+                PatternByte::Byte(byte) if is_escaped => Token::Byte(byte),
+                PatternByte::Byte(b'%') => Token::Any,
+                PatternByte::Byte(b'_') => Token::One,
+                PatternByte::Byte(byte) | PatternByte::Literal(byte) => Token::Byte(byte),
             });
             is_escaped = false;
         }
@@ -77,7 +77,7 @@ impl Pattern {
 }
 
 /// A byte of a pattern, as the database reads it.
-enum Read {
+enum PatternByte {
     Byte(u8),
     /// A backslash that makes the next byte literal.
     Escape,
@@ -85,19 +85,18 @@ enum Read {
     Literal(u8),
 }
 
-fn read_byte(text: &[u8]) -> Option<(Read, &[u8])> {
+fn read_byte(text: &[u8]) -> Option<(PatternByte, &[u8])> {
     let octal = |digits: &[u8]| {
         let is_octal = digits[0] <= b'3' && digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
         is_octal.then(|| digits.iter().fold(0_u8, |byte, digit| (byte << 3) | (digit - b'0')))
     };
     match text {
         [] => None,
-        [b'\\', b'\\', rest @ ..] => Some((Read::Escape, rest)),
-        [b'\\', a, b, c, rest @ ..] if octal(&[*a, *b, *c]).is_some() => {
-            octal(&[*a, *b, *c]).map(|byte| (if byte == b'\\' { Read::Escape } else { Read::Byte(byte) }, rest))
-        }
-        [b'\\', rest @ ..] => Some((Read::Literal(b'\\'), rest)),
-        [byte, rest @ ..] => Some((Read::Byte(*byte), rest)),
+        [b'\\', b'\\', rest @ ..] => Some((PatternByte::Escape, rest)),
+        [b'\\', a, b, c, rest @ ..] if octal(&[*a, *b, *c]).is_some() => octal(&[*a, *b, *c])
+            .map(|byte| (if byte == b'\\' { PatternByte::Escape } else { PatternByte::Byte(byte) }, rest)),
+        [b'\\', rest @ ..] => Some((PatternByte::Literal(b'\\'), rest)),
+        [byte, rest @ ..] => Some((PatternByte::Byte(*byte), rest)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     parameter::Parameter,
     route::{Query, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX, greatest},
-    shape::{Named, Shape, object},
+    shape::{NamedSchemas, Shape, object},
 };
 use crate::{
     actors::webhook::{Comparison, EVENTS_MAX},
@@ -26,7 +26,7 @@ enum Location {
 
 /// The description of the API in a dialect. A request takes up to `transactions_max` transactions.
 pub fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> Value {
-    let mut named = Named::new();
+    let mut named = NamedSchemas::new();
     let mut paths: Map<String, Value> = Map::new();
     let routes = routes.iter().filter(|route| route.path != "/" && route.spoken.holds(dialect));
     for route in routes {
@@ -39,7 +39,7 @@ pub fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> 
         ("error", Shape::Text, true),
         ("message", Shape::Text, true),
     ]);
-    named.insert("Error".to_owned(), error.schema(dialect, &mut Named::new()));
+    named.insert("Error".to_owned(), error.schema(dialect, &mut NamedSchemas::new()));
     named.insert("SignedTransaction".to_owned(), signed_transaction());
     for (name, has_estimate) in [("Meta", false), ("CountedMeta", true)] {
         named.insert(name.to_owned(), meta(has_estimate));
@@ -74,7 +74,7 @@ fn method(route: &Route) -> String {
     format!("{:?}", route.verb).to_lowercase()
 }
 
-fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Value {
+fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut NamedSchemas) -> Value {
     let tag = match route.access {
         Access::Loopback => "lab",
         _ => route.path.split('/').nth(2).unwrap_or_default(),
@@ -135,7 +135,7 @@ fn spoken(tables: &[&'static [Parameter]], dialect: Dialect) -> impl Iterator<It
 }
 
 /// Describes the body that a route reads. The members that a GET reads are described in its query.
-fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Option<Value> {
+fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut NamedSchemas) -> Option<Value> {
     if route.path == "/api/transactions" && method(route) == "post" {
         let items = json!({"$ref": "#/components/schemas/SignedTransaction"});
         let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
@@ -176,7 +176,7 @@ fn signed_transaction() -> Value {
     })
 }
 
-fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
+fn responses(route: &Route, dialect: Dialect, named: &mut NamedSchemas) -> Value {
     let (status, content) = content(route, dialect, named);
     let mut answer = json!({"description": route.about});
     if let Some(content) = content {
@@ -218,7 +218,7 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
 }
 
 /// The status of a route's answer, and its content by type.
-fn content(route: &Route, dialect: Dialect, named: &mut Named) -> (&'static str, Option<Value>) {
+fn content(route: &Route, dialect: Dialect, named: &mut NamedSchemas) -> (&'static str, Option<Value>) {
     let mut schema = |shape: Shape| shape.schema(dialect, named);
     let json = |schema: Value| json!({"application/json": {"schema": schema}});
     let envelope = |data: Value| object([("data", data, true)]);

@@ -8,7 +8,7 @@ use super::{
     json::{MemberWriter, Object},
     parameter::{Parameter, both},
     rule::{Bound, Rule},
-    shape::{self, Described, Named, Shape},
+    shape::{self, NamedSchemas, SchemaSource, Shape},
 };
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub struct Member<R: 'static> {
     /// True if a resource may lack the member.
     pub is_optional: bool,
     pub value: CellOf<R>,
-    pub written: Written<R>,
+    pub written: MemberEncoding<R>,
     /// The rules of a parameter of this name: in a list's query, and in a search. `None` if there is no such parameter.
     pub rules: Option<(Rule, Rule)>,
     /// The dialects that have the parameter.
@@ -37,7 +37,7 @@ pub struct Member<R: 'static> {
 }
 
 /// The way in which a member is written.
-pub enum Written<R: 'static> {
+pub enum MemberEncoding<R: 'static> {
     /// By its value and its shape.
     Plainly,
     By(Writer<R>),
@@ -53,13 +53,13 @@ impl<R> Clone for Member<R> {
 
 impl<R> Copy for Member<R> {}
 
-impl<R> Clone for Written<R> {
+impl<R> Clone for MemberEncoding<R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R> Copy for Written<R> {}
+impl<R> Copy for MemberEncoding<R> {}
 
 impl<R> Member<R> {
     /// A member that every resource has.
@@ -70,7 +70,7 @@ impl<R> Member<R> {
             shape: Some(shape),
             is_optional: false,
             value,
-            written: Written::Plainly,
+            written: MemberEncoding::Plainly,
             rules: None,
             asked: Spoken::Always,
             test: Test::Equal,
@@ -100,12 +100,12 @@ impl<R> Member<R> {
 
     /// An object with a table of its own.
     pub const fn nested(name: &'static str, table: &'static [Self]) -> Self {
-        Self { written: Written::Members(table), ..Self::new(name, Shape::Any, |_, _| Cell::Missing) }
+        Self { written: MemberEncoding::Members(table), ..Self::new(name, Shape::Any, |_, _| Cell::Missing) }
     }
 
     /// The same, with a writer of its own. Comparisons still use the value.
     pub const fn written(self, write: Writer<R>) -> Self {
-        Self { written: Written::By(write), ..self }
+        Self { written: MemberEncoding::By(write), ..self }
     }
 
     /// The same under another name.
@@ -161,18 +161,18 @@ impl<R> Member<R> {
     fn write(&self, row: &R, frame: &Frame<'_>, slot: MemberWriter<'_, '_>) {
         match (self.written, self.shape) {
             (_, None) => {}
-            (Written::By(write), Some(_)) => write(row, frame, slot),
-            (Written::Members(table), Some(_)) => slot.members(table, row, frame),
-            (Written::Plainly, Some(shape)) => (self.value)(row, frame).write(shape.told(frame.dialect), slot),
+            (MemberEncoding::By(write), Some(_)) => write(row, frame, slot),
+            (MemberEncoding::Members(table), Some(_)) => slot.members(table, row, frame),
+            (MemberEncoding::Plainly, Some(shape)) => (self.value)(row, frame).write(shape.told(frame.dialect), slot),
         }
     }
 
     /// The name, the schema, and true if every resource has the member.
-    fn described(&self, dialect: Dialect, named: &mut Named) -> Option<(&'static str, Value, bool)> {
+    fn described(&self, dialect: Dialect, named: &mut NamedSchemas) -> Option<(&'static str, Value, bool)> {
         let shape = self.shape?.told(dialect);
         let schema = match self.written {
-            Written::Members(table) => table.schema(dialect, named),
-            Written::Plainly | Written::By(_) => shape.schema(dialect, named),
+            MemberEncoding::Members(table) => table.schema(dialect, named),
+            MemberEncoding::Plainly | MemberEncoding::By(_) => shape.schema(dialect, named),
         };
         Some((self.name, schema, !self.is_optional || shape.is_nullable()))
     }
@@ -269,8 +269,8 @@ pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: 
 }
 
 /// The schema of the objects that a table writes.
-impl<R> Described for &[Member<R>] {
-    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+impl<R> SchemaSource for &[Member<R>] {
+    fn schema(&self, dialect: Dialect, named: &mut NamedSchemas) -> Value {
         let members = self.iter().filter(|member| member.spoken.holds(dialect));
         shape::object(members.filter_map(|member| member.described(dialect, named)))
     }

@@ -1,14 +1,14 @@
 //! Rules of parameters, and the messages about values that break them. Source: api.md 1.3.
 
-mod given;
 mod hook;
 mod number;
 mod search;
 mod text;
+mod value;
 
-pub use given::Given;
 pub use number::{Bound, SAFE_MAX, greatest};
 pub use text::Check;
+pub use value::Given;
 
 use super::dialect::Dialect;
 use serde_json::Value;

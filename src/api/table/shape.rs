@@ -5,22 +5,22 @@ use super::dialect::Dialect;
 use serde_json::{Map, Value, json};
 
 /// Schemas by name, to which other schemas refer.
-pub type Named = Map<String, Value>;
+pub type NamedSchemas = Map<String, Value>;
 
 /// A thing that has a schema: a table of members, or a function.
-pub trait Described {
+pub trait SchemaSource {
     /// The schema. Adds the named resources that it refers to to `named`.
-    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value;
+    fn schema(&self, dialect: Dialect, named: &mut NamedSchemas) -> Value;
 }
 
-impl Described for fn(Dialect, &mut Named) -> Value {
-    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+impl SchemaSource for fn(Dialect, &mut NamedSchemas) -> Value {
+    fn schema(&self, dialect: Dialect, named: &mut NamedSchemas) -> Value {
         self(dialect, named)
     }
 }
 
-impl Described for Shape {
-    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+impl SchemaSource for Shape {
+    fn schema(&self, dialect: Dialect, named: &mut NamedSchemas) -> Value {
         Self::schema(*self, dialect, named)
     }
 }
@@ -43,9 +43,9 @@ pub enum Shape {
     /// An object with these members, in this order. The flag is true if the member is always present.
     Members(&'static [(&'static str, Shape, bool)]),
     /// A resource with a name.
-    Resource(&'static str, &'static (dyn Described + Sync)),
+    Resource(&'static str, &'static (dyn SchemaSource + Sync)),
     /// A resource without a name.
-    Table(&'static (dyn Described + Sync)),
+    Table(&'static (dyn SchemaSource + Sync)),
     /// A schema of its own.
     Own(fn() -> Value),
     Either(&'static [Shape]),
@@ -87,7 +87,7 @@ impl Shape {
     }
 
     /// Returns the shape as JSON Schema. Resources are added to `named` and referred to.
-    pub fn schema(self, dialect: Dialect, named: &mut Named) -> Value {
+    pub fn schema(self, dialect: Dialect, named: &mut NamedSchemas) -> Value {
         match self {
             Self::Text => json!({"type": "string"}),
             Self::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),

@@ -66,7 +66,7 @@ pub enum StoreError {
 /// The content of one file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept<W> {
+struct StoredWebhook<W> {
     /// Greater than that of every webhook created before.
     number: u64,
     webhook: W,
@@ -104,7 +104,7 @@ impl DataDir {
         let path = folder.display().to_string();
         let unusable = |source| StoreError::Unusable { path: path.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
-        let mut found: Vec<Kept<Webhook>> = Vec::new();
+        let mut found: Vec<StoredWebhook<Webhook>> = Vec::new();
         for entry in fs::read_dir(&folder).map_err(unusable)? {
             let file = entry.map_err(unusable)?.path();
             match file.extension().and_then(|kind| kind.to_str()) {
@@ -133,7 +133,7 @@ fn write_new(file: &Path, bytes: &[u8]) -> io::Result<()> {
     opened.sync_all()
 }
 
-fn read(file: &Path) -> Result<Kept<Webhook>, StoreError> {
+fn read(file: &Path) -> Result<StoredWebhook<Webhook>, StoreError> {
     let path = file.display().to_string();
     let bytes = files::read(file, TEXT_LIMIT).map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
     serde_json::from_slice(&bytes).map_err(|source| StoreError::NotUnderstood { path, source })
@@ -158,7 +158,7 @@ impl Store {
             // A file that was left behind may be readable by others. Its successor is not.
             Ok(()) | Err(_) => {}
         }
-        let written = write_new(&new, &serde_json::to_vec_pretty(&Kept { number, webhook })?);
+        let written = write_new(&new, &serde_json::to_vec_pretty(&StoredWebhook { number, webhook })?);
         if let Err(why) = written.and_then(|()| fs::rename(&new, &file)) {
             // On a full disk every partial file would use up space.
             let _not_there_or_stuck = fs::remove_file(&new);

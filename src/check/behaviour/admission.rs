@@ -2,8 +2,8 @@
 //! 5.4.
 
 use super::{
-    Case, Known,
-    pool::{MARGIN, PoolModel, Told, take},
+    Case, ModelContext,
+    pool::{MARGIN, PoolChanges, PoolModel, take},
 };
 use crate::{
     actors::{Message, message::AddTransactions},
@@ -31,13 +31,13 @@ struct Outcome {
     evicted: Vec<TransactionId>,
 }
 
-enum Checked {
+enum AdmissionVerdict {
     Excess,
     Passed { enters: bool, travels: bool },
 }
 
 impl PoolModel {
-    pub(super) fn judge_additions(&mut self, case: &mut Case<'_>, told: &mut Told, add: &AddTransactions) {
+    pub(super) fn judge_additions(&mut self, case: &mut Case<'_>, told: &mut PoolChanges, add: &AddTransactions) {
         if case.known.rules().pool.eviction_compares_fee_with_nonce
             || case.known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds()
         {
@@ -97,14 +97,14 @@ impl PoolModel {
         self.pending.values().any(|one| one.kind() == Kind::HtlcRefund)
     }
 
-    fn submit(&mut self, known: &Known, given: &[Arc<SignedTransaction>]) -> Outcome {
+    fn submit(&mut self, known: &ModelContext, given: &[Arc<SignedTransaction>]) -> Outcome {
         let rules = &known.rules().pool;
         let (mut outcome, mut passed) = (Outcome::default(), Vec::new());
         let mut seen = BTreeSet::new();
         for one in given.iter().filter(|one| seen.insert(one.id())) {
             match self.checks(known, one, given) {
-                Ok(Checked::Excess) => outcome.excess.push(one.id()),
-                Ok(Checked::Passed { enters, travels }) => match rules.checks_precede_adding {
+                Ok(AdmissionVerdict::Excess) => outcome.excess.push(one.id()),
+                Ok(AdmissionVerdict::Passed { enters, travels }) => match rules.checks_precede_adding {
                     true => passed.push((one, enters, travels)),
                     false => self.forged_or_added(known, one, enters, travels, &mut outcome),
                 },
@@ -128,7 +128,7 @@ impl PoolModel {
 
     fn forged_or_added(
         &mut self,
-        known: &Known,
+        known: &ModelContext,
         one: &Arc<SignedTransaction>,
         enters: bool,
         travels: bool,
@@ -143,10 +143,10 @@ impl PoolModel {
     /// Steps 1 to 12.
     fn checks(
         &mut self,
-        known: &Known,
+        known: &ModelContext,
         one: &SignedTransaction,
         given: &[Arc<SignedTransaction>],
-    ) -> Result<Checked, &'static str> {
+    ) -> Result<AdmissionVerdict, &'static str> {
         let (id, rules, sender) = (one.id(), &known.rules().pool, one.sender_address());
         let content = one.transaction();
         if rules.recent_ids > 0 {
@@ -165,7 +165,7 @@ impl PoolModel {
         }
         let own = self.pending.values().filter(|other| other.sender_address() == sender).count();
         if own >= rules.max_transactions_per_sender && !rules.allowed_senders.contains(one.sender()) {
-            return Ok(Checked::Excess);
+            return Ok(AdmissionVerdict::Excess);
         }
         if let Version::One(timestamp) = content.version
             && timestamp.0 > self.now.seconds().0 + 3_600
@@ -201,13 +201,13 @@ impl PoolModel {
                 (exact, exact)
             }
         };
-        if enters || travels { Ok(Checked::Passed { enters, travels }) } else { Err("ERR_LOW_FEE") }
+        if enters || travels { Ok(AdmissionVerdict::Passed { enters, travels }) } else { Err("ERR_LOW_FEE") }
     }
 
     /// Steps 7 and 8.
     fn checks_type(
         &self,
-        known: &Known,
+        known: &ModelContext,
         one: &SignedTransaction,
         given: &[Arc<SignedTransaction>],
     ) -> Result<(), &'static str> {
@@ -269,7 +269,7 @@ impl PoolModel {
     /// Step 14.
     fn adds(
         &mut self,
-        known: &Known,
+        known: &ModelContext,
         one: &Arc<SignedTransaction>,
         enters: bool,
         travels: bool,
@@ -289,7 +289,7 @@ impl PoolModel {
 
     fn makes_room_and_adds(
         &mut self,
-        known: &Known,
+        known: &ModelContext,
         one: &Arc<SignedTransaction>,
         outcome: &mut Outcome,
     ) -> Result<(), &'static str> {

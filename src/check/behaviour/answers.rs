@@ -1,7 +1,7 @@
 //! Questions of other nodes to a peer, and its answers. Source: consensus.md 3.5, 6.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     limits::Endpoint,
     state::{PeerModel, message_is_push, name},
 };
@@ -69,7 +69,7 @@ impl PeerModel {
         true
     }
 
-    pub(super) fn wrong_answer(&self, known: &Known, question: &Message, answer: &Message) -> Option<String> {
+    pub(super) fn wrong_answer(&self, known: &ModelContext, question: &Message, answer: &Message) -> Option<String> {
         match (question, answer) {
             (_, Message::Status { tip }) if tip.id != self.tip.id() => {
                 Some(format!("it stands on {:?} and said {} at height {}", self.tip, tip.id, tip.header.height))

@@ -2,9 +2,9 @@
 //! 6.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     limits::Endpoint,
-    state::{GRACE, Passing, PeerModel, Phase, chains},
+    state::{GRACE, PeerModel, Phase, PingBlock, chains},
 };
 use crate::{
     actors::{Event, Message, NodeId, SimTime},
@@ -29,7 +29,7 @@ impl PeerModel {
     fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
         self.vague = false;
         let (id, block) = (block.id, block.clone());
-        self.passing = Some(Passing { id, block, seen: (seen, seen), first: now, last: now });
+        self.passing = Some(PingBlock { id, block, seen: (seen, seen), first: now, last: now });
     }
 
     /// Judges a block that another peer pushes.
@@ -243,6 +243,6 @@ impl PeerModel {
 }
 
 /// Returns true if some node has applied the block on top of `tip`.
-fn is_valid(known: &Known, tip: &Arc<Link>, block: &Block) -> bool {
+fn is_valid(known: &ModelContext, tip: &Arc<Link>, block: &Block) -> bool {
     known.tree.link(&block.id).is_some_and(|link| link.parent().is_some_and(|parent| parent.is(tip)))
 }

@@ -2,11 +2,11 @@
 
 use super::{
     Case,
-    pool::{MARGIN, PoolModel, Told, nonce, take},
+    pool::{MARGIN, PoolChanges, PoolModel, nonce, take},
 };
 use crate::{
     actors::{Message, Role},
-    check::{chosen::Chosen, conduct},
+    check::{chosen::ChosenTransactions, conduct},
     protocol::{SignedTransaction, TransactionId, hashing::IdHash},
 };
 use indexmap::IndexMap;
@@ -34,11 +34,11 @@ impl PoolModel {
         order.into_values().collect()
     }
 
-    pub(super) fn judge_choice(&mut self, case: &mut Case<'_>, told: &mut Told) {
+    pub(super) fn judge_choice(&mut self, case: &mut Case<'_>, told: &mut PoolChanges) {
         let milestone = case.known.tree.config().milestones.at(self.tip.height());
         let (most, bytes) = (milestone.block.max_transactions, milestone.block.max_payload.saturating_sub(MARGIN));
         let (applied, terms) = (case.known.tree.applied(&self.tip), case.known.tree.terms(self.tip.height()));
-        let mut chosen = Chosen::new(&applied.state, &case.known.rules().pool);
+        let mut chosen = ChosenTransactions::new(&applied.state, &case.known.rules().pool);
         let (mut wanted, mut failed, mut size) = (Vec::new(), Vec::new(), 0);
         let now = case.step.local.seconds();
         let next = i64::from(self.tip.height().0) + 1;

@@ -1,7 +1,7 @@
 //! The model of a delegate: when it asks its relay, whether it forges, and what. Source: consensus.md 2.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     state::{PeerModel, name},
     step::Cause,
 };
@@ -256,13 +256,13 @@ impl DelegateModel {
 }
 
 /// Returns true if a slot after the tip's belongs to a delegate with one of these keys.
-fn owns(known: &Known, tip: &Arc<Link>, slot: Slot, keys: &[PublicKey]) -> bool {
+fn owns(known: &ModelContext, tip: &Arc<Link>, slot: Slot, keys: &[PublicKey]) -> bool {
     let tip_slot = known.tree.slots().slot(tip.block().header.timestamp);
     slot > tip_slot && keys.iter().any(|key| known.tree.applied(tip).state.round().owns(slot, key))
 }
 
 fn wrong_in_block(
-    known: &Known,
+    known: &ModelContext,
     block: &Arc<Block>,
     keys: &[PublicKey],
     slot: Slot,

@@ -1,7 +1,7 @@
 //! The doubts of a peer about its chain, and the depth of the rollback that follows. Source: consensus.md 3.5, 8 Q17.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     limits::Endpoint,
     state::{PeerModel, Phase, PingFor},
 };
@@ -65,7 +65,7 @@ impl PeerModel {
     }
 
     /// Returns true if a health check's rollback ends where it should.
-    pub(super) fn right_depth(&self, known: &Known, to: Option<&Arc<Link>>) -> bool {
+    pub(super) fn right_depth(&self, known: &ModelContext, to: Option<&Arc<Link>>) -> bool {
         let rules = &known.rules().node;
         let (from, to) = (self.tip.height().0, to.map_or(self.tip.height().0, |to| to.height().0));
         let targets: Vec<u32> = match rules.rollback_target {
@@ -86,7 +86,7 @@ impl PeerModel {
         })
     }
 
-    pub(super) fn is_random_depth(&self, known: &Known, from: u32, to: u32) -> bool {
+    pub(super) fn is_random_depth(&self, known: &ModelContext, from: u32, to: u32) -> bool {
         let rules = &known.rules().node;
         let (least, most) = (rules.random_rollback_min, rules.random_rollback_max.max(rules.random_rollback_min));
         let depth = from.saturating_sub(to);

@@ -1,7 +1,7 @@
 //! The model of a peer: the part of the model that judges each input. `state` holds what the peer is and knows.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     limits::Endpoint,
     peers::Peers,
     state::{PeerModel, Phase, Sync, Timer, looks_for_peers, wake_up_time},
@@ -60,7 +60,7 @@ impl PeerModel {
         self.last_inquiry = numbers.fold(self.last_inquiry, Inquiry::max);
     }
 
-    fn begins(&mut self, known: &Known, local: SimTime) {
+    fn begins(&mut self, known: &ModelContext, local: SimTime) {
         self.timer = Timer::Runs(local + wake_up_time(known));
         if !self.given.is_empty() {
             self.discovers_by = looks_for_peers(known).then(|| local + Duration::from_secs(600));

@@ -11,13 +11,13 @@ use std::{
 
 /// The result of verifying a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Verified {
+pub(super) struct VerifiedTip {
     pub mine: Height,
     pub his: Height,
     pub common: Height,
 }
 
-impl Verified {
+impl VerifiedTip {
     pub(super) fn one_chain(mine: Height, his: Height) -> Self {
         Self { mine, his, common: mine.min(his) }
     }
@@ -31,7 +31,7 @@ impl Verified {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub height: Height,
-    pub verified: Verified,
+    pub verified: VerifiedTip,
     /// Number of the last ping it has passed.
     pub answered: u32,
     /// The time at which it was added.
@@ -53,7 +53,7 @@ pub(super) struct Peers {
 impl Peers {
     pub(super) fn connected(given: &BTreeSet<NodeId>, height: Height) -> Self {
         let peer =
-            Peer { height, verified: Verified::one_chain(height, height), answered: 0, since: SimTime::default() };
+            Peer { height, verified: VerifiedTip::one_chain(height, height), answered: 0, since: SimTime::default() };
         Self { all: given.iter().map(|node| (*node, peer)).collect(), ..Self::default() }
     }
 
@@ -129,7 +129,7 @@ impl Peers {
     }
 
     pub(super) fn add(&mut self, node: NodeId, height: Height, answered: u32, since: SimTime) {
-        let verified = Verified::one_chain(height, height);
+        let verified = VerifiedTip::one_chain(height, height);
         self.all.insert(node, Peer { height, verified, answered, since });
     }
 

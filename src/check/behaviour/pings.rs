@@ -2,9 +2,9 @@
 //! 6.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     limits::Endpoint,
-    peers::{Peer, Verified},
+    peers::{Peer, VerifiedTip},
     state::{GRACE, PeerModel, Phase, Ping, PingFor},
 };
 use crate::{
@@ -165,7 +165,7 @@ impl PeerModel {
     }
 
     /// Handles a node that has passed. A newcomer becomes a peer.
-    pub(super) fn passes(&mut self, case: &mut Case<'_>, node: NodeId, verified: Verified) {
+    pub(super) fn passes(&mut self, case: &mut Case<'_>, node: NodeId, verified: VerifiedTip) {
         self.probes.remove(&node);
         if let Some(peer) = self.peers.all.get_mut(&node) {
             (peer.verified, peer.answered) = (verified, self.pinged);
@@ -227,7 +227,7 @@ impl PeerModel {
             .judge(&conduct::COUNTED, holds || self.peers.unsure, || format!("it said {said:?}, expected {wanted:?}"));
     }
 
-    pub(super) fn network_state(&self, known: &Known) -> NetworkState {
+    pub(super) fn network_state(&self, known: &ModelContext) -> NetworkState {
         let (height, reached) = (self.tip.height(), self.peers.len() as u32);
         let over = self.peers.all.values().filter(|peer| peer.height > height).count() as u32;
         let forked =

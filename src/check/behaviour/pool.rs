@@ -2,7 +2,7 @@
 //! Source: consensus.md 2.3, 5.5 to 5.7.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     step::{ActorStep, Cause},
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) struct PoolModel {
 
 /// The changes of a pool, as the events of a step report them.
 #[derive(Clone, Default)]
-pub(super) struct Told {
+pub(super) struct PoolChanges {
     pub removed: Vec<TransactionId>,
     pub expired: Vec<TransactionId>,
     pub evicted: Vec<TransactionId>,
@@ -44,7 +44,7 @@ pub(super) struct Told {
     pub replaced: Option<Vec<Arc<SignedTransaction>>>,
 }
 
-impl Told {
+impl PoolChanges {
     fn of(step: &ActorStep) -> Self {
         let mut told = Self::default();
         for event in step.events() {
@@ -91,7 +91,7 @@ impl PoolModel {
             Cause::Message(from, message) if from.node == case.step.actor.node => message,
             _ => return,
         };
-        let mut told = Told::of(case.step);
+        let mut told = PoolChanges::of(case.step);
         let tip = match message {
             Message::TipMoved { tip }
             | Message::ChooseTransactions { tip }
@@ -123,7 +123,7 @@ impl PoolModel {
                     format!("a pool made anew holds {:?}, which it did not hold", invented.map(|one| one.id()))
                 });
                 self.pending = kept.into_iter().map(|one| (one.id(), one)).collect();
-                told = Told::default();
+                told = PoolChanges::default();
             }
             _ => {}
         }
@@ -131,7 +131,7 @@ impl PoolModel {
     }
 
     /// Judges the events that nothing has accounted for.
-    fn judge_rest(&mut self, case: &mut Case<'_>, told: &Told) {
+    fn judge_rest(&mut self, case: &mut Case<'_>, told: &PoolChanges) {
         if let Some(id) = told.removed.first().or(told.purged.first()) {
             case.report.breach(&conduct::FOLLOWED, || format!("{id} left the pool without a cause"));
         }
@@ -161,7 +161,7 @@ impl PoolModel {
     }
 
     /// Follows the node's chain to `tip`, and expires old transactions.
-    fn follow(&mut self, case: &mut Case<'_>, told: &mut Told, tip: &Arc<Link>, rebuilt: bool) {
+    fn follow(&mut self, case: &mut Case<'_>, told: &mut PoolChanges, tip: &Arc<Link>, rebuilt: bool) {
         if !tip.is(&self.tip) {
             self.clear_recent();
             let from = std::mem::replace(&mut self.tip, tip.clone());
@@ -179,7 +179,7 @@ impl PoolModel {
 
     /// Follows the chain forward. The pool drops the transactions of each block, and all of a sender whose transaction in the
     /// block does not fit beside the pending ones.
-    fn go_forward(&mut self, case: &mut Case<'_>, told: &mut Told, from: &Arc<Link>) {
+    fn go_forward(&mut self, case: &mut Case<'_>, told: &mut PoolChanges, from: &Arc<Link>) {
         if self.pending.is_empty() {
             return;
         }
@@ -228,7 +228,7 @@ impl PoolModel {
     }
 
     /// Drops the transactions that a milestone makes invalid, with all later ones of their senders.
-    fn purge(&mut self, case: &mut Case<'_>, told: &mut Told, height: Height) {
+    fn purge(&mut self, case: &mut Case<'_>, told: &mut PoolChanges, height: Height) {
         let context = case.known.tree.config().transaction_context(height);
         let void: Vec<_> = self.pending.values().filter(|one| one.check(&context).is_err()).cloned().collect();
         for id in void.iter().flat_map(|one| self.with_later(one)).collect::<Vec<_>>() {
@@ -248,7 +248,7 @@ impl PoolModel {
     }
 
     /// Follows a rollback. The pool is emptied, and the reverted transactions that fit come in again, the oldest first.
-    fn go_back(&mut self, case: &mut Case<'_>, told: &mut Told, from: &Arc<Link>, rebuilt: bool) {
+    fn go_back(&mut self, case: &mut Case<'_>, told: &mut PoolChanges, from: &Arc<Link>, rebuilt: bool) {
         let mut reverted = Vec::new();
         let mut at = from.clone();
         while !self.tip.descends_from(&at) {
@@ -279,7 +279,7 @@ impl PoolModel {
     }
 
     /// Checks that a transaction can be applied to its sender's wallet in the pool.
-    pub(super) fn fits(&self, known: &Known, one: &SignedTransaction) -> Result<(), crate::ledger::ApplyError> {
+    pub(super) fn fits(&self, known: &ModelContext, one: &SignedTransaction) -> Result<(), crate::ledger::ApplyError> {
         let applied = known.tree.applied(&self.tip);
         let sender = one.sender_address();
         let chain = applied.state.wallet(&sender);
@@ -296,7 +296,7 @@ impl PoolModel {
     }
 
     /// The height at which a transaction is too old.
-    pub(super) fn expires_at(&self, known: &Known, one: &SignedTransaction) -> Option<i64> {
+    pub(super) fn expires_at(&self, known: &ModelContext, one: &SignedTransaction) -> Option<i64> {
         match (one.transaction().version, one.asset()) {
             (Version::One(timestamp), _) => {
                 let age = i64::from(self.now.seconds().0) - i64::from(timestamp.0);
@@ -308,7 +308,7 @@ impl PoolModel {
         }
     }
 
-    fn expire(&mut self, case: &mut Case<'_>, told: &mut Told) {
+    fn expire(&mut self, case: &mut Case<'_>, told: &mut PoolChanges) {
         let height = i64::from(self.tip.height().0);
         let old = self.pending.values().filter(|one| self.expires_at(case.known, one).is_some_and(|at| at <= height));
         let old: Vec<_> = old.cloned().collect();

@@ -1,6 +1,6 @@
 //! The services of a peer to its own pool and delegate. Source: consensus.md 2.1, 2.2, 5.1, 6.
 
-use super::{Case, Known, limits::Endpoint, state::PeerModel};
+use super::{Case, ModelContext, limits::Endpoint, state::PeerModel};
 use crate::{
     actors::{
         Message, NodeId, Role,
@@ -39,7 +39,7 @@ impl PeerModel {
         }
     }
 
-    pub(super) fn is_round(&self, known: &Known, view: &RoundView) -> bool {
+    pub(super) fn is_round(&self, known: &ModelContext, view: &RoundView) -> bool {
         let header = &self.tip.block().header;
         view.tip == self.tip.id()
             && view.tip_height == self.tip.height()

@@ -1,7 +1,7 @@
 //! The state of the model of a peer, without the rules. `node` says which rules judge which input.
 
 use super::{
-    Known,
+    ModelContext,
     limits::{Callers, Calls},
     peers::Peers,
 };
@@ -38,7 +38,7 @@ pub(super) struct PeerModel {
     pub newcomers: BTreeMap<NodeId, (SimTime, bool)>,
     pub probes: BTreeMap<NodeId, Probe>,
     /// Open requests of verifications that have ended in another way.
-    pub left_open: Vec<LeftOpen>,
+    pub left_open: Vec<LeftoverRequest>,
     /// The highest number of a question sent so far.
     pub last_inquiry: Inquiry,
     /// The last time at which each peer was sent a question for headers that had been held back.
@@ -48,7 +48,7 @@ pub(super) struct PeerModel {
     pub pings: Vec<Ping>,
     /// The times of the last pings of all peers, as far as they matter to limits.
     pub pinged_at: Vec<SimTime>,
-    pub passing: Option<Passing>,
+    pub passing: Option<PingBlock>,
     /// Blocks to be passed on, and when.
     pub waves: VecDeque<(BlockId, SimTime)>,
     /// The times at which blocks were last passed on.
@@ -128,7 +128,7 @@ pub(super) enum Timer {
 
 /// The block that is being passed around.
 #[derive(Clone)]
-pub(super) struct Passing {
+pub(super) struct PingBlock {
     pub id: BlockId,
     pub block: Arc<Block>,
     /// The least and the greatest number of times that it was seen.
@@ -174,7 +174,7 @@ pub(super) struct Probe {
 
 /// An open request of a verification that has ended in another way.
 #[derive(Clone)]
-pub(super) struct LeftOpen {
+pub(super) struct LeftoverRequest {
     pub node: NodeId,
     /// The question, as in [`Probe`].
     pub inquiry: Option<Inquiry>,
@@ -285,11 +285,11 @@ pub(super) struct Chunk {
     pub over: bool,
 }
 
-pub(super) fn wake_up_time(known: &Known) -> Duration {
+pub(super) fn wake_up_time(known: &ModelContext) -> Duration {
     Duration::from_secs(u64::from(known.rules().node.wake_up_s.max(1)))
 }
 
-pub(super) fn looks_for_peers(known: &Known) -> bool {
+pub(super) fn looks_for_peers(known: &ModelContext) -> bool {
     known.rules().node.discovery || known.rules().node.retry_dropped_peers
 }
 
@@ -334,7 +334,7 @@ pub(super) fn name(message: &Message) -> &'static str {
 }
 
 /// Returns true if a block follows another on a chain.
-pub(super) fn chains(known: &Known, tip: &Link, block: &Block) -> bool {
+pub(super) fn chains(known: &ModelContext, tip: &Link, block: &Block) -> bool {
     let slots = known.tree.slots();
     let header = &block.header;
     header.previous == Some(tip.id())

@@ -25,13 +25,13 @@ pub(super) enum Cause {
 
 /// Something an actor did.
 #[derive(Clone, Debug)]
-pub(super) enum Did {
+pub(super) enum ActorOutput {
     Sent(ActorId, Message),
     Event(Event),
     Answered(Submission),
 }
 
-impl Did {
+impl ActorOutput {
     fn message(&self) -> Option<(ActorId, &Message)> {
         match self {
             Self::Sent(to, message) => Some((*to, message)),
@@ -55,12 +55,12 @@ pub(super) struct ActorStep {
     /// By its node's clock.
     pub local: SimTime,
     pub cause: Cause,
-    pub did: Vec<Did>,
+    pub did: Vec<ActorOutput>,
 }
 
 impl ActorStep {
     /// Begins a step. `did` is an empty vector whose memory is reused.
-    pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>, did: Vec<Did>) -> Self {
+    pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>, did: Vec<ActorOutput>) -> Self {
         let cause = match heard {
             Heard::Begins => Cause::Begins,
             Heard::Deviates { on, spare: Some(key) } => Cause::Spare(*on, **key),
@@ -81,40 +81,40 @@ impl ActorStep {
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
-        self.did.iter().filter_map(Did::event)
+        self.did.iter().filter_map(ActorOutput::event)
     }
 
     pub(super) fn sent(&self) -> impl Iterator<Item = (ActorId, &Message)> {
-        self.did.iter().filter_map(Did::message)
+        self.did.iter().filter_map(ActorOutput::message)
     }
 
     pub(super) fn answer(&self) -> Option<&Submission> {
         self.did.iter().find_map(|did| match did {
-            Did::Answered(submission) => Some(submission),
+            ActorOutput::Answered(submission) => Some(submission),
             _ => None,
         })
     }
 }
 
 /// The deeds of a step that the model has not accounted for yet.
-pub(super) struct Left<'a> {
+pub(super) struct OpenOutputs<'a> {
     node: NodeId,
-    did: &'a [Did],
+    did: &'a [ActorOutput],
     /// True for each deed that is accounted for.
     taken: SmallVec<[bool; 32]>,
 }
 
-impl<'a> Left<'a> {
+impl<'a> OpenOutputs<'a> {
     pub(super) fn of(step: &'a ActorStep) -> Self {
         Self { node: step.actor.node, did: &step.did, taken: smallvec![false; step.did.len()] }
     }
 
-    fn rest(&self) -> impl Iterator<Item = &'a Did> {
+    fn rest(&self) -> impl Iterator<Item = &'a ActorOutput> {
         self.did.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(did, _)| did)
     }
 
     /// Takes the first deed for which `wanted` returns a value.
-    fn take<T>(&mut self, mut wanted: impl FnMut(&'a Did) -> Option<T>) -> Option<T> {
+    fn take<T>(&mut self, mut wanted: impl FnMut(&'a ActorOutput) -> Option<T>) -> Option<T> {
         self.did.iter().zip(&mut self.taken).filter(|(_, taken)| !**taken).find_map(|(did, taken)| {
             let found = wanted(did)?;
             *taken = true;
@@ -165,10 +165,10 @@ impl<'a> Left<'a> {
     }
 
     pub(super) fn sent(&self) -> impl Iterator<Item = (ActorId, &'a Message)> {
-        self.rest().filter_map(Did::message)
+        self.rest().filter_map(ActorOutput::message)
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &'a Event> {
-        self.rest().filter_map(Did::event)
+        self.rest().filter_map(ActorOutput::event)
     }
 }

@@ -2,7 +2,7 @@
 //! Source: consensus.md 3.2, 3.5, 3.6 and 6.
 
 use super::{
-    Case, Known,
+    Case, ModelContext,
     limits::Endpoint,
     state::{PeerModel, Phase, Timer, wake_up_time},
 };
@@ -175,6 +175,6 @@ impl PeerModel {
 }
 
 /// Returns the time that a peer has to answer a request for blocks.
-pub(super) fn answer_time(known: &Known) -> Duration {
+pub(super) fn answer_time(known: &ModelContext) -> Duration {
     Duration::from_secs(u64::from(known.rules().node.blocks_timeout_s))
 }

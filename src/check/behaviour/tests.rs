@@ -46,19 +46,19 @@ until = { seconds = 640.0 }
 "#;
 
 /// A change to a deed before the model hears of it.
-enum Told {
+enum Alteration {
     AsIs,
     Not,
     Message(Message),
 }
 
 /// Something an actor did.
-enum Done<'a> {
+enum OutputRef<'a> {
     Sent(&'a Message),
     Told(&'a Event),
 }
 
-type Change = fn(&Done<'_>) -> Told;
+type Change = fn(&OutputRef<'_>) -> Alteration;
 
 /// Tells the model a run with the first of some things changed.
 struct Liar {
@@ -68,32 +68,32 @@ struct Liar {
 }
 
 impl Liar {
-    fn tell(&mut self, done: &Done<'_>) -> Told {
+    fn tell(&mut self, done: &OutputRef<'_>) -> Alteration {
         if self.done {
-            return Told::AsIs;
+            return Alteration::AsIs;
         }
         let told = (self.change)(done);
-        self.done = !matches!(told, Told::AsIs);
+        self.done = !matches!(told, Alteration::AsIs);
         told
     }
 }
 
 impl Observer for Liar {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        match self.tell(&Done::Told(event)) {
-            Told::Not => {}
-            Told::AsIs | Told::Message(_) => self.model.observe(now, node, event),
+        match self.tell(&OutputRef::Told(event)) {
+            Alteration::Not => {}
+            Alteration::AsIs | Alteration::Message(_) => self.model.observe(now, node, event),
         }
     }
 
     fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
         if let Act::Sends { to, message } = act {
-            match self.tell(&Done::Sent(message)) {
-                Told::Not => return,
-                Told::Message(other) => {
+            match self.tell(&OutputRef::Sent(message)) {
+                Alteration::Not => return,
+                Alteration::Message(other) => {
                     return self.model.observe_act(now, actor, &Act::Sends { to: *to, message: &other });
                 }
-                Told::AsIs => {}
+                Alteration::AsIs => {}
             }
         }
         self.model.observe_act(now, actor, act);
@@ -160,7 +160,7 @@ impl Observer for Shared {
 
 #[test]
 fn an_honest_run_breaks_nothing_and_every_part_of_it_is_judged() {
-    let (model, _) = play(|_| Told::AsIs);
+    let (model, _) = play(|_| Alteration::AsIs);
     let breaches = model.breaches();
     assert!(breaches.is_empty(), "{breaches:?}");
     let judged = model.judged();
@@ -204,7 +204,7 @@ fn a_first_download_may_be_held_back() {
         from = { seconds = 100 }\nuntil = { seconds = 300 }\n";
     let scenario = Scenario::parse(text, Path::new("held back")).expect("a scenario");
     for seed in 1..=8 {
-        let (model, _) = play_of(&scenario, seed, |_| Told::AsIs);
+        let (model, _) = play_of(&scenario, seed, |_| Alteration::AsIs);
         let of_node_3: Vec<_> = model.breaches().into_iter().filter(|breach| breach.node == NodeId(3)).collect();
         assert!(of_node_3.is_empty(), "seed {seed}: {of_node_3:?}");
     }
@@ -234,8 +234,8 @@ fn the_least_fee_is_that_of_the_pools_rules() {
 macro_rules! unsaid {
     ($pattern:pat) => {
         |done| match done {
-            Done::Sent($pattern) => Told::Not,
-            _ => Told::AsIs,
+            OutputRef::Sent($pattern) => Alteration::Not,
+            _ => Alteration::AsIs,
         }
     };
 }
@@ -244,8 +244,8 @@ macro_rules! unsaid {
 macro_rules! untold {
     ($pattern:pat) => {
         |done| match done {
-            Done::Told($pattern) => Told::Not,
-            _ => Told::AsIs,
+            OutputRef::Told($pattern) => Alteration::Not,
+            _ => Alteration::AsIs,
         }
     };
 }
@@ -257,31 +257,33 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "an answer is a block short",
             |done| match done {
-                Done::Sent(Message::Blocks { inquiry, height, blocks }) if blocks.len() > 1 => {
+                OutputRef::Sent(Message::Blocks { inquiry, height, blocks }) if blocks.len() > 1 => {
                     let blocks = blocks[..blocks.len() - 1].into();
-                    Told::Message(Message::Blocks { inquiry: *inquiry, height: *height, blocks })
+                    Alteration::Message(Message::Blocks { inquiry: *inquiry, height: *height, blocks })
                 }
-                _ => Told::AsIs,
+                _ => Alteration::AsIs,
             },
             &conduct::ANSWERED,
         ),
         (
             "a height is that of the block before",
             |done| match done {
-                Done::Sent(Message::CommonBlocks { inquiry, height, common }) => Told::Message(Message::CommonBlocks {
-                    inquiry: *inquiry,
-                    height: Height(height.0 - 1),
-                    common: common.clone(),
-                }),
-                _ => Told::AsIs,
+                OutputRef::Sent(Message::CommonBlocks { inquiry, height, common }) => {
+                    Alteration::Message(Message::CommonBlocks {
+                        inquiry: *inquiry,
+                        height: Height(height.0 - 1),
+                        common: common.clone(),
+                    })
+                }
+                _ => Alteration::AsIs,
             },
             &conduct::ANSWERED,
         ),
         (
             "a caller within its limits is hung up on",
             |done| match done {
-                Done::Sent(Message::Status { .. }) => Told::Message(Message::HungUp),
-                _ => Told::AsIs,
+                OutputRef::Sent(Message::Status { .. }) => Alteration::Message(Message::HungUp),
+                _ => Alteration::AsIs,
             },
             &conduct::LIMITED,
         ),
@@ -294,12 +296,12 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "a relay counts itself",
             |done| match done {
-                Done::Sent(Message::NetworkState(state)) => {
+                OutputRef::Sent(Message::NetworkState(state)) => {
                     let mut state = state.clone();
                     state.in_quorum += 1;
-                    Told::Message(Message::NetworkState(state))
+                    Alteration::Message(Message::NetworkState(state))
                 }
-                _ => Told::AsIs,
+                _ => Alteration::AsIs,
             },
             &conduct::COUNTED,
         ),
@@ -312,10 +314,10 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "nothing is chosen",
             |done| match done {
-                Done::Sent(Message::ForgingTransactions(chosen)) if !chosen.is_empty() => {
-                    Told::Message(Message::ForgingTransactions(Arc::new([])))
+                OutputRef::Sent(Message::ForgingTransactions(chosen)) if !chosen.is_empty() => {
+                    Alteration::Message(Message::ForgingTransactions(Arc::new([])))
                 }
-                _ => Told::AsIs,
+                _ => Alteration::AsIs,
             },
             &conduct::CHOSEN,
         ),

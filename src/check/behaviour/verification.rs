@@ -4,8 +4,8 @@ use super::{
     Case,
     discovery::CONNECTING,
     limits::Endpoint,
-    peers::Verified,
-    state::{Asks, LeftOpen, PeerModel, Probe},
+    peers::VerifiedTip,
+    state::{Asks, LeftoverRequest, PeerModel, Probe},
 };
 use crate::{
     actors::{Event, Message, NodeId, SimTime, message::Inquiry},
@@ -30,14 +30,14 @@ impl PeerModel {
         }
         let (mine, his) = (self.tip.height(), tip.header.height);
         if Arc::ptr_eq(tip, self.tip.block()) {
-            return self.passes_at_once(case, from, Verified::one_chain(mine, his));
+            return self.passes_at_once(case, from, VerifiedTip::one_chain(mine, his));
         }
         // A status whose id does not belong to its header claims no known block.
         let is_claimed = |link: &Arc<Link>| Arc::ptr_eq(link.block(), tip) || link.block().header == tip.header;
         let link = case.known.tree.link(&tip.id).filter(is_claimed);
         let one_chain = link.as_ref().is_some_and(|link| self.tip.descends_from(link) || link.descends_from(&self.tip));
         if one_chain {
-            return self.passes_at_once(case, from, Verified::one_chain(mine, his));
+            return self.passes_at_once(case, from, VerifiedTip::one_chain(mine, his));
         }
         if self.probes.contains_key(&from) {
             return;
@@ -78,9 +78,9 @@ impl PeerModel {
     }
 
     /// A peer has passed by its status alone. The last question of its verification stays open.
-    fn passes_at_once(&mut self, case: &mut Case<'_>, node: NodeId, verified: Verified) {
+    fn passes_at_once(&mut self, case: &mut Case<'_>, node: NodeId, verified: VerifiedTip) {
         if let Some(Probe { inquiry, until, .. }) = self.probes.remove(&node) {
-            self.left_open.push(LeftOpen { node, inquiry, until });
+            self.left_open.push(LeftoverRequest { node, inquiry, until });
         }
         self.passes(case, node, verified);
     }
@@ -162,7 +162,7 @@ impl PeerModel {
         let ends = case.known.tree.schedule().at(Height(low.0 + 1)).last();
         let last = probe.claimed.header.height.min(Height(ends.0 + more));
         if last <= low {
-            let verified = Verified { mine: own.height(), his: probe.claimed.header.height, common: low };
+            let verified = VerifiedTip { mine: own.height(), his: probe.claimed.header.height, common: low };
             return self.passes(case, from, verified);
         }
         if !in_time {
@@ -208,7 +208,8 @@ impl PeerModel {
         // A block that no node has accepted may lack a valid signature.
         let all_known = headers.iter().all(|block| case.known.tree.link(&block.id).is_some());
         let removed = case.left.has_event(|event| matches!(event, Event::PeerRemoved(node) if *node == from));
-        let verified = Verified { mine: probe.own.height(), his: probe.claimed.header.height, common: common.height() };
+        let verified =
+            VerifiedTip { mine: probe.own.height(), his: probe.claimed.header.height, common: common.height() };
         match complete && (all_known || !removed) {
             true => self.passes(case, from, verified),
             false => self.fails(case, from),
@@ -250,7 +251,7 @@ impl PeerModel {
         }
         // A peer that has passed by a newer status is still dropped if an older request stays unanswered. There is no event,
         // since no ping fails.
-        for LeftOpen { node, inquiry, .. } in
+        for LeftoverRequest { node, inquiry, .. } in
             self.left_open.extract_if(.., |open| open.until <= case.step.local).collect::<Vec<_>>()
         {
             match inquiry {

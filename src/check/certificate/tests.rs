@@ -20,7 +20,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 const NODE: NodeId = NodeId(0);
 
 /// A chain of five delegates without a fault, and a watch over a node from one of its blocks on.
-struct Watched {
+struct WatchedChain {
     tree: Arc<BlockTree>,
     /// The last block of the chain.
     tip: Arc<Link>,
@@ -30,7 +30,7 @@ struct Watched {
     accounts: Vec<Account>,
 }
 
-impl Watched {
+impl WatchedChain {
     /// Watches from a height on; the chain has 24 blocks. `rules` are lines of the scenario.
     fn from(height: u32, rules: &str) -> Self {
         let text = format!(
@@ -88,8 +88,8 @@ const CORRECTED: &str = "base = \"corrected\"";
 const REFERENCE: &str = "base = \"reference\"";
 
 /// A node takes all blocks up to 24, and then goes back to a height.
-fn rolls_back(rules: &str, to: u32, cause: RollbackCause, before: impl Fn(&mut Watched)) -> Watched {
-    let mut watched = Watched::from(2, rules);
+fn rolls_back(rules: &str, to: u32, cause: RollbackCause, before: impl Fn(&mut WatchedChain)) -> WatchedChain {
+    let mut watched = WatchedChain::from(2, rules);
     (3..24).for_each(|height| watched.hears(Event::BlockApplied(watched.at(height))));
     watched.now = watched.now + Duration::from_secs(200);
     before(&mut watched);
@@ -100,12 +100,12 @@ fn rolls_back(rules: &str, to: u32, cause: RollbackCause, before: impl Fn(&mut W
 
 #[test]
 fn a_rollback_after_a_health_check_has_half_of_the_peers_on_other_chains() {
-    let forked = |rules, to, before: &dyn Fn(&mut Watched)| rolls_back(rules, to, RollbackCause::Forked, before);
-    let checks = |peers, forked| move |one: &mut Watched| one.hears(Event::HealthChecked { peers, forked });
+    let forked = |rules, to, before: &dyn Fn(&mut WatchedChain)| rolls_back(rules, to, RollbackCause::Forked, before);
+    let checks = |peers, forked| move |one: &mut WatchedChain| one.hears(Event::HealthChecked { peers, forked });
     forked(REFERENCE, 10, &checks(4, 2)).shows(&conduct::SHALLOW);
     forked(REFERENCE, 10, &|_| {}).lacks(&conduct::SHALLOW, "makes no health check");
     forked(REFERENCE, 10, &checks(4, 1)).lacks(&conduct::SHALLOW, "1 of 4 peers");
-    let late = |one: &mut Watched| {
+    let late = |one: &mut WatchedChain| {
         one.hears(Event::HealthChecked { peers: 4, forked: 2 });
         one.now = one.now + Duration::from_secs(1);
     };
@@ -124,18 +124,19 @@ fn rival(link: &Link) -> Arc<Block> {
 
 #[test]
 fn a_rollback_after_double_forging_has_a_rival_that_came_with_a_download() {
-    let double = |to, before: &dyn Fn(&mut Watched)| rolls_back(CORRECTED, to, RollbackCause::DoubleForging, before);
+    let double =
+        |to, before: &dyn Fn(&mut WatchedChain)| rolls_back(CORRECTED, to, RollbackCause::DoubleForging, before);
     // The node took its last block before in a download.
-    let downloads = |one: &mut Watched| one.hears(Event::BlockApplied(one.at(23)));
-    let competes = |one: &mut Watched| one.hears(Event::BlockReceived(rival(&one.at(23))));
-    let both = |one: &mut Watched| {
+    let downloads = |one: &mut WatchedChain| one.hears(Event::BlockApplied(one.at(23)));
+    let competes = |one: &mut WatchedChain| one.hears(Event::BlockReceived(rival(&one.at(23))));
+    let both = |one: &mut WatchedChain| {
         competes(one);
         downloads(one);
     };
     double(10, &both).shows(&conduct::SHALLOW);
     double(10, &competes).lacks(&conduct::SHALLOW, "takes in no block of a download");
     double(10, &downloads).lacks(&conduct::SHALLOW, "no block by the owner of its slot competes");
-    let of_others = |one: &mut Watched| {
+    let of_others = |one: &mut WatchedChain| {
         let mut block = (*rival(&one.at(23))).clone();
         block.header.generator = one.at(22).block().header.generator;
         one.hears(Event::BlockReceived(Arc::new(block)));
@@ -145,7 +146,7 @@ fn a_rollback_after_double_forging_has_a_rival_that_came_with_a_download() {
 }
 
 /// Transactions of a block above the one that the node stands on, which could be forged.
-fn forgeable(watched: &Watched, height: u32) -> Vec<Arc<SignedTransaction>> {
+fn forgeable(watched: &WatchedChain, height: u32) -> Vec<Arc<SignedTransaction>> {
     let transactions = watched.at(height).block().transactions.clone();
     assert!(!transactions.is_empty(), "the workload sends");
     transactions
@@ -154,7 +155,7 @@ fn forgeable(watched: &Watched, height: u32) -> Vec<Arc<SignedTransaction>> {
 #[test]
 fn a_pool_that_begins_anew_holds_what_the_reverted_blocks_held() {
     let begins_anew = |reverts: bool, keeps: bool| {
-        let mut watched = Watched::from(20, CORRECTED);
+        let mut watched = WatchedChain::from(20, CORRECTED);
         let pending = forgeable(&watched, 21);
         watched.hears(Event::PoolAdded(pending.clone()));
         if reverts {
@@ -175,7 +176,7 @@ const FOUR: &str = "base = \"corrected\"\npool = { max_transactions = 4 }";
 #[test]
 fn a_pool_above_its_limit_began_anew_with_reverted_blocks() {
     let holds = |reverts: bool| {
-        let mut watched = Watched::from(20, FOUR);
+        let mut watched = WatchedChain::from(20, FOUR);
         let back = [forgeable(&watched, 21), forgeable(&watched, 22)].concat();
         assert!(back.len() > 4, "more than the limit");
         if reverts {
@@ -191,7 +192,7 @@ fn a_pool_above_its_limit_began_anew_with_reverted_blocks() {
 #[test]
 fn a_transaction_that_gave_way_was_cheaper_in_a_full_pool() {
     let displaced = |held: usize, paid: u64| {
-        let mut watched = Watched::from(20, FOUR);
+        let mut watched = WatchedChain::from(20, FOUR);
         let pending = forgeable(&watched, 21);
         watched.hears(Event::PoolAdded(pending[..held].to_vec()));
         watched.hears(Event::PoolEvicted(pending[0].clone()));
@@ -209,8 +210,8 @@ fn a_transaction_that_gave_way_was_cheaper_in_a_full_pool() {
 
 #[test]
 fn a_transaction_that_a_pool_lost_went_with_a_block() {
-    let lost = |before: &dyn Fn(&mut Watched)| {
-        let mut watched = Watched::from(20, CORRECTED);
+    let lost = |before: &dyn Fn(&mut WatchedChain)| {
+        let mut watched = WatchedChain::from(20, CORRECTED);
         let pending = forgeable(&watched, 21);
         watched.hears(Event::PoolAdded(pending.clone()));
         before(&mut watched);
@@ -219,7 +220,7 @@ fn a_transaction_that_a_pool_lost_went_with_a_block() {
         watched
     };
     let refuses = |height: u32| {
-        move |one: &mut Watched| {
+        move |one: &mut WatchedChain| {
             let block = one.at(height).block().clone();
             one.hears(Event::BlockReceived(block.clone()));
             let why = BlockRejected::AlreadyForged {
@@ -232,7 +233,7 @@ fn a_transaction_that_a_pool_lost_went_with_a_block() {
     };
     lost(&refuses(21)).shows(&conduct::KEPT);
     lost(&|_| {}).lacks(&conduct::KEPT, "no block");
-    let late = |one: &mut Watched| {
+    let late = |one: &mut WatchedChain| {
         refuses(21)(one);
         one.now = one.now + Duration::from_secs(9);
     };
@@ -243,7 +244,7 @@ fn a_transaction_that_a_pool_lost_went_with_a_block() {
 #[test]
 fn a_pool_that_follows_a_download_may_drop_what_does_not_fit_on_one_of_its_blocks() {
     let dropped_after = |seconds: u64, last: Height| {
-        let mut watched = Watched::from(4, CORRECTED);
+        let mut watched = WatchedChain::from(4, CORRECTED);
         let voter = watched.accounts[0].clone();
         let nonce = watched.tree.applied(&watched.at(4)).state.wallet(&voter.address).expect("it has coins").nonce.0;
         let delegate = watched.at(5).block().header.generator;
@@ -257,7 +258,7 @@ fn a_pool_that_follows_a_download_may_drop_what_does_not_fit_on_one_of_its_block
         watched.hears(Event::HealthChecked { peers: 1, forked: 0 });
         watched
     };
-    let is_found = |watched: &Watched| {
+    let is_found = |watched: &WatchedChain| {
         watched.watch.seen().findings().iter().any(|finding| finding.invariant == conduct::KEPT.name)
     };
     assert!(!is_found(&dropped_after(0, Height(6))), "it does not fit on the last block");
@@ -269,7 +270,7 @@ fn a_pool_that_follows_a_download_may_drop_what_does_not_fit_on_one_of_its_block
 fn a_relay_refuses_its_delegates_block_for_a_round_that_it_left_in_the_slot_before() {
     let refused = |takes_the_rounds_end: bool, seconds: u64| {
         // The round of five ends with block 20.
-        let mut watched = Watched::from(19, CORRECTED);
+        let mut watched = WatchedChain::from(19, CORRECTED);
         if takes_the_rounds_end {
             watched.hears(Event::BlockApplied(watched.at(20)));
         }
@@ -298,7 +299,7 @@ fn a_relay_refuses_a_reward_that_changed_while_the_block_was_made() {
     // A block at height 21 has another reward.
     let changes = "base = \"corrected\"\n[[network.milestones]]\nheight = 21\nreward = 7";
     let refused = |seconds: u64, reward: Arktoshi| {
-        let mut watched = Watched::from(19, changes);
+        let mut watched = WatchedChain::from(19, changes);
         watched.hears(Event::BlockApplied(watched.at(20)));
         watched.now = watched.now + Duration::from_secs(seconds);
         let mut block = (**watched.at(21).block()).clone();
@@ -310,7 +311,7 @@ fn a_relay_refuses_a_reward_that_changed_while_the_block_was_made() {
         watched.hears(Event::BlockRefused(Box::new(BlockRejected::NotVerified { id, height, errors })));
         watched
     };
-    let before = Watched::from(19, changes).at(20).block().header.reward;
+    let before = WatchedChain::from(19, changes).at(20).block().header.reward;
     assert_ne!(before, Arktoshi::new(7).expect("an amount"));
     refused(7, before).shows(&conduct::RELAY);
     refused(9, before).lacks(&conduct::RELAY, "gives that reward");
@@ -319,7 +320,7 @@ fn a_relay_refuses_a_reward_that_changed_while_the_block_was_made() {
 
 #[test]
 fn too_few_delegates_are_found_whoever_ends_the_round() {
-    let mut watched = Watched::from(19, CORRECTED);
+    let mut watched = WatchedChain::from(19, CORRECTED);
     watched.watch = Watch::new(watched.tree.clone(), &watched.at(19), 1, &BTreeSet::from([NODE]), &BTreeSet::new());
     let block = watched.at(20).block().clone();
     let (id, height) = (block.id, block.header.height);

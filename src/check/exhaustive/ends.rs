@@ -1,6 +1,6 @@
 //! Runs in which no further deviation is possible. Each has one end. A run that reaches a state with a known end has that end.
 
-use super::{Exhaustive, Explored, Mark, Run};
+use super::{Exhaustive, Exploration, Mark, Run};
 use crate::{
     check::{Finding, Signature, liveness::Alive},
     sim::network::script::Deviation,
@@ -34,7 +34,7 @@ impl Exhaustive<'_> {
         &self,
         mut slot: u32,
         runs: Vec<Run>,
-        explored: &mut Explored,
+        explored: &mut Exploration,
         ends: &mut BTreeMap<Mark, End>,
     ) {
         let counted: Vec<_> = runs.iter().map(|run| (run.schedule.clone(), run.schedules.clone())).collect();
@@ -116,7 +116,7 @@ impl Run {
     }
 }
 
-impl Explored {
+impl Exploration {
     /// Counts the schedules that reach a state as finished. `schedule` is one of them.
     fn count(&mut self, schedule: &[Deviation], schedules: &[u64], end: &End) {
         self.schedules.iter_mut().zip(schedules).for_each(|(sum, count)| *sum = sum.saturating_add(*count));

@@ -32,12 +32,12 @@ fn search(scenario: &Scenario, bounds: Bounds) -> Exhaustive<'_> {
     Exhaustive::new(scenario, &scenario.testnet(seeds), seeds, bounds)
 }
 
-fn explored(search: &Exhaustive<'_>) -> Explored {
+fn explored(search: &Exhaustive<'_>) -> Exploration {
     search.run(None, &AtomicBool::new(false), |_| {}, |_| {})
 }
 
 /// By invariant and cause, the schedules that show it.
-fn found(explored: &Explored) -> Vec<(Signature, u64)> {
+fn found(explored: &Exploration) -> Vec<(Signature, u64)> {
     explored.found.iter().map(|(signature, shown)| (signature.clone(), shown.schedules)).collect()
 }
 
@@ -106,7 +106,8 @@ fn schedules_that_are_put_together_are_those_that_are_played_apart() {
     assert!(together.played < apart.played, "{} of {} slots", together.played, apart.played);
     assert_eq!(apart.ends, apart.total(), "each was played");
     assert!(together.ends < together.total() / 2, "{} of {} were played", together.ends, together.total());
-    let shown = |explored: &Explored| explored.found.values().map(|shown| shown.schedule.clone()).collect::<Vec<_>>();
+    let shown =
+        |explored: &Exploration| explored.found.values().map(|shown| shown.schedule.clone()).collect::<Vec<_>>();
     assert_eq!(shown(&together), shown(&apart), "the first schedule is the same one");
     let two = search(&self::scenario(&[]), bounds(2, 2, &ALL)).bounds;
     let scenario = self::scenario(&[]);
@@ -236,10 +237,10 @@ fn clocks_have_to_be_right() {
 
 /// The schedules with one deviation as an independent model checker sees them: a state is a slot, a mark, and whether deviations are
 /// possible.
-struct Asked(&'static Exhaustive<'static>);
+struct ScheduleModel(&'static Exhaustive<'static>);
 
 #[derive(Clone)]
-struct Seen {
+struct ModelState {
     slot: u32,
     mark: Mark,
     /// Deviations that are possible in the next slot.
@@ -247,7 +248,7 @@ struct Seen {
     state: Arc<Mutex<State>>,
 }
 
-impl Seen {
+impl ModelState {
     fn new(slot: u32, left: usize, state: State) -> Self {
         Self { slot, mark: mark(&state), left, state: Arc::new(state.into()) }
     }
@@ -261,33 +262,33 @@ impl Seen {
     }
 }
 
-impl Hash for Seen {
+impl Hash for ModelState {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.key().hash(hasher);
     }
 }
 
-impl PartialEq for Seen {
+impl PartialEq for ModelState {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl std::fmt::Debug for Seen {
+impl std::fmt::Debug for ModelState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.key().fmt(f)
     }
 }
 
-impl Model for Asked {
-    type State = Seen;
+impl Model for ScheduleModel {
+    type State = ModelState;
     type Action = Option<Deviation>;
 
-    fn init_states(&self) -> Vec<Seen> {
-        vec![Seen::new(0, 1, self.0.state(0, &[], vec![1, 0]))]
+    fn init_states(&self) -> Vec<ModelState> {
+        vec![ModelState::new(0, 1, self.0.state(0, &[], vec![1, 0]))]
     }
 
-    fn actions(&self, seen: &Seen, actions: &mut Vec<Self::Action>) {
+    fn actions(&self, seen: &ModelState, actions: &mut Vec<Self::Action>) {
         actions.push(None);
         if seen.left > 0 {
             let mut run = self.0.next(&seen.state(), seen.slot + 1, &[]);
@@ -297,19 +298,21 @@ impl Model for Asked {
         }
     }
 
-    fn next_state(&self, seen: &Seen, action: Self::Action) -> Option<Seen> {
+    fn next_state(&self, seen: &ModelState, action: Self::Action) -> Option<ModelState> {
         let said: Vec<Deviation> = action.into_iter().collect();
         let run = self.0.next(&seen.state(), seen.slot + 1, &said);
         let left = if seen.slot + 1 < self.0.bounds.slots { seen.left - said.len() } else { 0 };
-        Some(Seen::new(seen.slot + 1, left, run.into()))
+        Some(ModelState::new(seen.slot + 1, left, run.into()))
     }
 
-    fn within_boundary(&self, seen: &Seen) -> bool {
+    fn within_boundary(&self, seen: &ModelState) -> bool {
         seen.state().watchers.seen().alive().is_some_and(|alive| !alive.is_decided())
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("nothing is found", |_, seen: &Seen| seen.state().watchers.seen().findings().is_empty())]
+        vec![Property::always("nothing is found", |_, seen: &ModelState| {
+            seen.state().watchers.seen().findings().is_empty()
+        })]
     }
 }
 
@@ -319,7 +322,7 @@ fn another_model_checker_counts_the_same_states_and_finds_the_same() {
         let scenario: &Scenario = Box::leak(scenario(faults).into());
         let search: &Exhaustive<'_> = Box::leak(search(scenario, bounds(1, slots, &ALL)).into());
         let explored = explored(search);
-        let checker = Asked(search).checker().spawn_bfs().join();
+        let checker = ScheduleModel(search).checker().spawn_bfs().join();
         // It does not tell of states beyond the boundary, and a broken property does not end it where another is unbroken.
         let findings = checker.discoveries();
         assert_eq!(findings.is_empty(), explored.found.is_empty(), "{findings:?}");

@@ -53,7 +53,7 @@ pub struct Row {
     /// A character for each node after this row: the letter of its rival branch, `·` on the common chain, `x` if it is down.
     pub stands: String,
     /// The rows that this row summarises.
-    pub folded: Option<Folded>,
+    pub folded: Option<FoldCounts>,
     #[serde(skip)]
     pub(super) weight: u8,
     /// Messages sent before it.
@@ -92,7 +92,7 @@ pub struct Change {
 
 /// Rows that are summarised in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Folded {
+pub struct FoldCounts {
     pub steps: u64,
     pub messages: u64,
     /// Blocks that were forged meanwhile.

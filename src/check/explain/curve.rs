@@ -87,7 +87,7 @@ pub struct Jump {
 }
 
 /// The inputs of a curve: the failure, the run, and the numbers of copies and instants.
-pub(super) struct Asked<'a> {
+pub(super) struct CurveInputs<'a> {
     pub(super) target: &'a Target,
     pub(super) seeds: SeedTree,
     pub(super) start: SimTime,
@@ -105,7 +105,7 @@ const REPEATS: u64 = 40;
 impl Curve {
     /// Computes the curve of a run that `anew` gives at its first instant. `progress` gets the number of copies played, and of all.
     pub(super) fn of(
-        asked: &Asked<'_>,
+        asked: &CurveInputs<'_>,
         record: &Record,
         anew: &dyn Fn() -> Option<Playing>,
         stop: &AtomicBool,
@@ -131,7 +131,7 @@ impl Curve {
 }
 
 /// Returns the instants of the recorded steps, ascending, and the one after the failure.
-fn times(record: &Record, asked: &Asked<'_>) -> Vec<SimTime> {
+fn times(record: &Record, asked: &CurveInputs<'_>) -> Vec<SimTime> {
     let steps = record.steps.iter().map(|step| step.at).filter(|at| *at <= asked.target.at && *at > asked.start);
     let mut times: Vec<SimTime> = [asked.start].into_iter().chain(steps).collect();
     times.dedup();
@@ -140,7 +140,7 @@ fn times(record: &Record, asked: &Asked<'_>) -> Vec<SimTime> {
 }
 
 struct Drawing<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a CurveInputs<'a>,
     repeats: u64,
     times: Vec<SimTime>,
     /// Returns the run at its first instant. Each instant of the curve has a run of its own: copies share its blocks, and the blocks of
@@ -186,7 +186,7 @@ impl Drawing<'_> {
     }
 
     fn look(&mut self, place: usize) -> Result<(), &'static str> {
-        let Asked { target, seeds, start, jobs, instants, .. } = *self.asked;
+        let CurveInputs { target, seeds, start, jobs, instants, .. } = *self.asked;
         let at = self.times[place];
         let Some(mut run) = (self.anew)() else { return Err("the run cannot be played again") };
         run.play_until(at);

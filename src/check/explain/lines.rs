@@ -45,7 +45,7 @@ pub struct Line {
 
 /// The place at which a line was left for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Left {
+pub struct LineDeparture {
     /// The line, from 1 on.
     pub line: usize,
     pub at_seconds: f64,
@@ -107,11 +107,16 @@ impl Lines {
     }
 
     /// Returns the places at which lines were left, in order.
-    pub fn left(&self) -> Vec<Left> {
+    pub fn left(&self) -> Vec<LineDeparture> {
         let seconds = |at: SimTime| at.seconds_since(self.start);
         let left = self.lines.iter().enumerate().filter_map(|(index, line)| {
             let (snapshot, at) = line.went_to?;
-            Some(Left { line: index + 1, at_seconds: seconds(line.at), snapshot, snapshot_seconds: seconds(at) })
+            Some(LineDeparture {
+                line: index + 1,
+                at_seconds: seconds(line.at),
+                snapshot,
+                snapshot_seconds: seconds(at),
+            })
         });
         left.collect()
     }
@@ -162,7 +167,7 @@ mod tests {
         assert_eq!(lines.count(), 2);
         assert_eq!(told(0), (vec![1, 2, 3], 60));
         assert_eq!(told(1), (vec![1, 2, 4, 5], 99));
-        let left = Left { line: 1, at_seconds: 6e-5, snapshot: 1, snapshot_seconds: 2e-5 };
+        let left = LineDeparture { line: 1, at_seconds: 6e-5, snapshot: 1, snapshot_seconds: 2e-5 };
         assert_eq!(lines.left(), [left]);
     }
 }

@@ -26,7 +26,7 @@ use std::{
 
 /// A change that was tried, and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tried {
+pub struct TriedChange {
     /// In words.
     pub change: String,
     /// The change as an argument of `--set`, if `--set` can express it.
@@ -36,12 +36,12 @@ pub struct Tried {
     /// True if the run passes; `null` if it ended before that was certain, or cannot be played with the change.
     pub passes: Option<bool>,
     /// The share of failures when the changed run is repeated from its start with other draws; for the first ones that pass.
-    pub other_draws: Option<Repeated>,
+    pub other_draws: Option<RepeatCounts>,
 }
 
 /// A run that was repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Repeated {
+pub struct RepeatCounts {
     pub failed: u64,
     pub runs: u64,
 }
@@ -50,9 +50,9 @@ pub struct Repeated {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Nearest {
     /// The changes that pass, the least first, then the others.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedChange>,
     /// The share of failures of the unchanged run, repeated from its start with the same other draws.
-    pub unchanged: Option<Repeated>,
+    pub unchanged: Option<RepeatCounts>,
     /// The number of runs played.
     pub runs: usize,
     /// True if there were more changes to try than runs.
@@ -63,14 +63,14 @@ pub struct Nearest {
 
 impl Nearest {
     /// Returns the changes that pass, the least first.
-    pub fn passing(&self) -> impl Iterator<Item = &Tried> {
+    pub fn passing(&self) -> impl Iterator<Item = &TriedChange> {
         self.tried.iter().filter(|tried| tried.passes == Some(true))
     }
 }
 
 /// A change that may be tried.
 struct Proposal {
-    tried: Tried,
+    tried: TriedChange,
     scenario: Scenario,
     /// A number that may move back towards its original value: its path, its original value and its value here.
     number: Option<(String, f64, f64)>,
@@ -108,9 +108,9 @@ impl Changes<'_> {
         let all = budget.max(proposals.len()) as u64;
         let verdicts = self.trials.all_pass(proposals.len(), |index| &proposals[index].scenario, progress);
         let mut runs = proposals.len();
-        let mut tried: Vec<(Tried, Scenario)> = Vec::new();
+        let mut tried: Vec<(TriedChange, Scenario)> = Vec::new();
         for (proposal, passes) in proposals.into_iter().zip(verdicts) {
-            let first = (Tried { passes, ..proposal.tried }, proposal.scenario);
+            let first = (TriedChange { passes, ..proposal.tried }, proposal.scenario);
             let closer = proposal.number.filter(|_| passes == Some(true)).and_then(|(path, was, is)| {
                 let (closer, took) = self.closer(&path, was, is, budget.saturating_sub(runs));
                 runs += took;
@@ -124,7 +124,7 @@ impl Changes<'_> {
     }
 
     /// Returns the passing value nearest to the original one, and the number of runs spent.
-    fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<(Tried, Scenario)>, usize) {
+    fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<(TriedChange, Scenario)>, usize) {
         let (mut fails, mut passes, mut runs, mut best) = (was, is, 0, None);
         while (passes - fails).abs() > 1.0 && runs < budget && !self.trials.stop.load(Ordering::Relaxed) {
             let middle = f64::midpoint(passes, fails).round();
@@ -136,7 +136,7 @@ impl Changes<'_> {
             match self.trials.passes(&proposal.scenario) {
                 Some(true) => {
                     passes = middle;
-                    best = Some((Tried { passes: Some(true), ..proposal.tried }, proposal.scenario));
+                    best = Some((TriedChange { passes: Some(true), ..proposal.tried }, proposal.scenario));
                 }
                 _ => fails = middle,
             }
@@ -157,7 +157,7 @@ impl Changes<'_> {
     fn proposal(&self, change: String, distance: f64, edit: impl FnOnce(&mut Scenario)) -> Option<Proposal> {
         let mut scenario = self.scenario.clone();
         edit(&mut scenario);
-        let tried = Tried { change, set: None, distance, passes: None, other_draws: None };
+        let tried = TriedChange { change, set: None, distance, passes: None, other_draws: None };
         self.checked(Proposal { tried, scenario, number: None })
     }
 
@@ -178,8 +178,13 @@ impl Changes<'_> {
         let change: Override = set.parse().ok()?;
         let text = self.scenario.to_toml();
         let scenario = Scenario::parse_with(&text, Path::new("the scenario"), &[change]).ok()?;
-        let tried =
-            Tried { change: format!("{path} is {value}"), set: Some(set), distance, passes: None, other_draws: None };
+        let tried = TriedChange {
+            change: format!("{path} is {value}"),
+            set: Some(set),
+            distance,
+            passes: None,
+            other_draws: None,
+        };
         self.checked(Proposal { tried, scenario, number: None })
     }
 

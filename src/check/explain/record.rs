@@ -37,17 +37,17 @@ pub(super) struct Record {
     /// Messages sent so far, and inputs heard.
     pub(super) messages: u64,
     pub(super) heard: u64,
-    nodes: Vec<Known>,
+    nodes: Vec<NodeFacts>,
     open: Option<RecordedStep>,
     /// The steps that sent each message under way, by sender, receiver and content.
-    under_way: BTreeMap<(ActorId, ActorId, Carried), Vec<usize>>,
+    under_way: BTreeMap<(ActorId, ActorId, MessageIdentity), Vec<usize>>,
     /// Lost blocks, by sender and block: the time of each loss, and the receiver that missed the block.
     pub(super) lost: BTreeMap<(NodeId, BlockId), Vec<(SimTime, NodeId)>>,
 }
 
 /// Facts about a node as the run goes on.
 #[derive(Clone, Default)]
-struct Known {
+struct NodeFacts {
     last: Option<usize>,
     /// The tips that its peers gave.
     peers: BTreeMap<NodeId, (BlockId, Height)>,
@@ -113,22 +113,24 @@ impl Happening {
 
 /// The part of a message that identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Carried {
+enum MessageIdentity {
     Block(BlockId),
     Blocks(u64),
     Forged(BlockId),
     Transactions(TransactionId),
 }
 
-fn carried(message: &Message) -> Option<Carried> {
+fn carried(message: &Message) -> Option<MessageIdentity> {
     match message {
-        Message::Block(block) | Message::Body { block, .. } => Some(Carried::Block(block.id)),
-        Message::Blocks { inquiry, .. } => Some(Carried::Blocks(inquiry.0)),
-        Message::Forged(block) => Some(Carried::Forged(block.id)),
+        Message::Block(block) | Message::Body { block, .. } => Some(MessageIdentity::Block(block.id)),
+        Message::Blocks { inquiry, .. } => Some(MessageIdentity::Blocks(inquiry.0)),
+        Message::Forged(block) => Some(MessageIdentity::Forged(block.id)),
         Message::Transactions(some) | Message::Broadcast(some) => {
-            some.first().map(|one| Carried::Transactions(one.id()))
+            some.first().map(|one| MessageIdentity::Transactions(one.id()))
         }
-        Message::AddTransactions(added) => added.transactions.first().map(|one| Carried::Transactions(one.id())),
+        Message::AddTransactions(added) => {
+            added.transactions.first().map(|one| MessageIdentity::Transactions(one.id()))
+        }
         _ => None,
     }
 }
@@ -150,7 +152,7 @@ impl Recorder {
             network: Vec::new(),
             messages: 0,
             heard: 0,
-            nodes: vec![Known::default(); plan.nodes.len()],
+            nodes: vec![NodeFacts::default(); plan.nodes.len()],
             open: None,
             under_way: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -338,7 +340,9 @@ impl Record {
             }
             // A node that keeps a block back sends it later, on its own.
             _ => match carried {
-                Carried::Block(id) | Carried::Forged(id) => known.forged.get(&id).copied().or(known.last),
+                MessageIdentity::Block(id) | MessageIdentity::Forged(id) => {
+                    known.forged.get(&id).copied().or(known.last)
+                }
                 _ => known.last,
             },
         };

@@ -1,8 +1,8 @@
 //! An explanation in words, for a terminal of 100 columns.
 
 use super::{
-    Chain, Curve, Explanation, FaultTold, Nearest, Recording, Repeated, Row, RunBeside, SideBySide, Target, TargetKind,
-    Tried, chain::shortened,
+    Chain, Curve, Explanation, FaultReport, Nearest, Recording, RepeatCounts, Row, RunBeside, SideBySide, Target,
+    TargetKind, TriedChange, chain::shortened,
 };
 use crate::actors::NodeId;
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ fn percent(share: f64) -> String {
     if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-fn fault(told: &FaultTold) -> String {
+fn fault(told: &FaultReport) -> String {
     let mut what = told.what.clone();
     let parameters = what.as_object_mut().map(|parameters| {
         parameters.shift_remove("kind");
@@ -67,7 +67,7 @@ fn fault(told: &FaultTold) -> String {
 pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     let Explanation { target, chain, faults, .. } = explanation;
     let mut why: Vec<String> = explanation.recording.as_ref().and_then(recording).into_iter().collect();
-    let before = |told: &&FaultTold| told.from_seconds.is_none_or(|from| from <= target.after_seconds);
+    let before = |told: &&FaultReport| told.from_seconds.is_none_or(|from| from <= target.after_seconds);
     let before: Vec<String> = faults.iter().filter(before).map(fault).collect();
     if !before.is_empty() {
         why.push(format!("Before it went wrong on purpose: {}.", before.join("; ")));
@@ -187,14 +187,14 @@ fn decided(curve: &Curve, failed: bool) -> Option<String> {
 
 fn nearest(nearest: &Nearest) -> String {
     let (tried, runs) = (nearest.tried.len(), nearest.runs);
-    let Some(Tried { change, .. }) = nearest.passing().next() else {
+    let Some(TriedChange { change, .. }) = nearest.passing().next() else {
         return match tried {
             0 => "There is no single change to try.".to_owned(),
             _ => format!("It fails with each of {tried} changes that were tried."),
         };
     };
     let first = format!("The nearest run that does not fail, of {tried} changes tried in {runs} runs: {change}.");
-    let is_safe = |tried: &&Tried| tried.other_draws.is_some_and(|again| again.failed == 0 && again.runs > 0);
+    let is_safe = |tried: &&TriedChange| tried.other_draws.is_some_and(|again| again.failed == 0 && again.runs > 0);
     match nearest.passing().find(is_safe) {
         Some(safe) if safe.change != *change => {
             format!("{first} The least change with which it does not fail with other draws either: {}.", safe.change)
@@ -493,7 +493,7 @@ fn curve(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt
 
 fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt::Result {
     let Some(nearest) = &explanation.nearest else { return Ok(()) };
-    let passing: Vec<&Tried> = nearest.passing().collect();
+    let passing: Vec<&TriedChange> = nearest.passing().collect();
     writeln!(
         f,
         "\nsingle changes with which it does not fail, the least first: {} of {} tried, {} runs",
@@ -501,13 +501,14 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         nearest.tried.len(),
         nearest.runs
     )?;
-    if let Some(Repeated { failed, runs }) = nearest.unchanged {
+    if let Some(RepeatCounts { failed, runs }) = nearest.unchanged {
         writeln!(f, "  unchanged, with other draws from the start {failed} of {runs} fail")?;
     }
     for tried in passing.iter().take(CHANGES) {
         let set = tried.set.as_ref().map(|set| format!("   --set {set}")).unwrap_or_default();
-        let again =
-            tried.other_draws.map(|Repeated { failed, runs }| format!("; with other draws {failed} of {runs} fail"));
+        let again = tried
+            .other_draws
+            .map(|RepeatCounts { failed, runs }| format!("; with other draws {failed} of {runs} fail"));
         wrapped(f, "  ", &format!("{}{}{set}", tried.change, again.unwrap_or_default()))?;
     }
     match passing.len().saturating_sub(CHANGES) {

@@ -1,7 +1,7 @@
 //! Changed runs: whether each still shows the failure, and how often it does when it is repeated with other draws. Other modules choose
 //! the changes: of a scenario ([`super::nearest`]), or of the inputs from outside ([`super::without`]).
 
-use super::{Nearest, Repeated, Target, Tried, parallel, play::Playing};
+use super::{Nearest, RepeatCounts, Target, TriedChange, parallel, play::Playing};
 use crate::sim::SeedTree;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,12 +55,12 @@ impl<C: Sync> Trials<'_, C> {
     pub(super) fn told(
         &self,
         unchanged: &C,
-        mut tried: Vec<(Tried, C)>,
+        mut tried: Vec<(TriedChange, C)>,
         mut runs: usize,
         progress: &(dyn Fn(u64, u64) + Sync),
     ) -> Nearest {
         tried.sort_by(|one, other| {
-            let rank = |(tried, _): &(Tried, C)| tried.passes != Some(true);
+            let rank = |(tried, _): &(TriedChange, C)| tried.passes != Some(true);
             rank(one).cmp(&rank(other)).then(one.0.distance.total_cmp(&other.0.distance))
         });
         let again = tried.iter().take_while(|(tried, _)| tried.passes == Some(true)).take(REPEATED).count();
@@ -77,7 +77,7 @@ impl<C: Sync> Trials<'_, C> {
         let mut counts = repeated.chunks(REPEATS).map(|copies| {
             let known: Vec<bool> = copies.iter().flatten().copied().collect();
             let failed = known.iter().filter(|failed| **failed).count() as u64;
-            Repeated { failed, runs: known.len() as u64 }
+            RepeatCounts { failed, runs: known.len() as u64 }
         });
         let unchanged = counts.next();
         for ((tried, _), count) in tried.iter_mut().zip(counts) {

@@ -5,8 +5,8 @@
 //! since the inputs were meant for the network as it was.
 
 use super::{
-    Course, Nearest, Tried,
-    lines::{Left, Line, Lines},
+    Course, Nearest, TriedChange,
+    lines::{Line, LineDeparture, Lines},
     play::Playing,
     target::asks_for_conduct,
     trials::Trials,
@@ -30,7 +30,7 @@ const UNTRIED: &str = "values of the scenario: what came in was meant for the ne
 
 /// The inputs of a run with a change, and the time until which it is played.
 #[derive(Clone)]
-pub(super) struct Altered {
+pub(super) struct AlteredInputs {
     inputs: Arc<[CameIn]>,
     end: SimTime,
     /// The number of leading inputs that are replayed exactly as recorded.
@@ -39,8 +39,8 @@ pub(super) struct Altered {
 
 /// A proposed change of the inputs.
 struct Proposal {
-    tried: Tried,
-    altered: Altered,
+    tried: TriedChange,
+    altered: AlteredInputs,
 }
 
 /// A line of a recorded run, from which something is taken away.
@@ -53,7 +53,7 @@ pub(super) struct Without<'a> {
     pub(super) plan: &'a (dyn Fn() -> Plan + Sync),
 }
 
-impl Altered {
+impl AlteredInputs {
     /// The run of a line with these inputs, at its first instant.
     pub(super) fn playing(&self, course: &Course<'_>, plan: &Plan) -> Option<Playing> {
         let Self { inputs, end, exact } = self.clone();
@@ -64,22 +64,22 @@ impl Altered {
 
 impl Without<'_> {
     /// Tries the removals. `progress` receives the number of runs played and the total.
-    pub(super) fn run(&self, trials: &Trials<'_, Altered>, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
+    pub(super) fn run(&self, trials: &Trials<'_, AlteredInputs>, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
         let mut proposals = self.proposals(trials.target.at);
         let cut_short = proposals.len() > trials.budget;
         proposals.truncate(trials.budget);
         let verdicts = trials.all_pass(proposals.len(), |index| &proposals[index].altered, progress);
         let tried = proposals.into_iter().zip(verdicts);
         let tried: Vec<_> =
-            tried.map(|(Proposal { tried, altered }, passes)| (Tried { passes, ..tried }, altered)).collect();
+            tried.map(|(Proposal { tried, altered }, passes)| (TriedChange { passes, ..tried }, altered)).collect();
         let runs = tried.len();
         let told = trials.told(&self.unchanged(), tried, runs, progress);
         Nearest { cut_short: told.cut_short || cut_short, untried: Some(UNTRIED), ..told }
     }
 
-    fn unchanged(&self) -> Altered {
+    fn unchanged(&self) -> AlteredInputs {
         let Line { inputs, end } = self.line.clone();
-        Altered { exact: inputs.len(), inputs, end }
+        AlteredInputs { exact: inputs.len(), inputs, end }
     }
 
     fn proposals(&self, failed: SimTime) -> Vec<Proposal> {
@@ -101,8 +101,8 @@ impl Without<'_> {
     ) -> Proposal {
         let inputs = self.line.inputs.iter().enumerate();
         let inputs: Arc<[CameIn]> = inputs.filter_map(|(place, input)| edit(place, input)).collect();
-        let tried = Tried { change, set: None, distance, passes: None, other_draws: None };
-        Proposal { tried, altered: Altered { inputs, end: self.line.end, exact } }
+        let tried = TriedChange { change, set: None, distance, passes: None, other_draws: None };
+        Proposal { tried, altered: AlteredInputs { inputs, end: self.line.end, exact } }
     }
 
     /// Proposes to leave out one of the inputs.
@@ -169,8 +169,8 @@ impl Without<'_> {
             let rest = self.line.inputs.iter().cloned();
             let inputs: Arc<[CameIn]> = [end].into_iter().chain(rest).collect();
             let change = format!("fault {id} '{}' is ended as the run begins", fault.kind.name());
-            let tried = Tried { change, set: None, distance: 1.0, passes: None, other_draws: None };
-            Proposal { tried, altered: Altered { inputs, end: self.line.end, exact: 0 } }
+            let tried = TriedChange { change, set: None, distance: 1.0, passes: None, other_draws: None };
+            Proposal { tried, altered: AlteredInputs { inputs, end: self.line.end, exact: 0 } }
         });
         all.collect()
     }
@@ -197,13 +197,13 @@ impl Without<'_> {
 
     /// Proposes the abandoned lines: the run without its reverts.
     fn left(&self) -> Vec<Proposal> {
-        let told = |Left { line, at_seconds, snapshot, .. }: Left| {
+        let told = |LineDeparture { line, at_seconds, snapshot, .. }: LineDeparture| {
             let Line { inputs, end } = self.lines.line(line - 1);
             let change = format!(
                 "without going back to snapshot {snapshot} at {at_seconds:.3} s: line {line}, as it was until then"
             );
-            let tried = Tried { change, set: None, distance: 1.0, passes: None, other_draws: None };
-            Proposal { tried, altered: Altered { exact: inputs.len(), inputs, end } }
+            let tried = TriedChange { change, set: None, distance: 1.0, passes: None, other_draws: None };
+            Proposal { tried, altered: AlteredInputs { exact: inputs.len(), inputs, end } }
         };
         let before = self.lines.left().into_iter().rev().filter(|left| left.line < self.number);
         before.take(LINES).map(told).collect()

@@ -55,7 +55,7 @@ pub enum Extent {
 
 /// A value in the place of a block that cannot be read as one.
 #[derive(Clone, Debug)]
-pub(super) struct Unreadable {
+pub(super) struct UnreadableBlock {
     pub origin: String,
     pub id: Option<String>,
     pub height: Option<Height>,
@@ -88,7 +88,7 @@ const CONTENT: [&str; 8] = [
 pub struct Claims {
     config: Arc<NetworkConfig>,
     claims: Vec<BlockClaim>,
-    unreadable: Vec<Unreadable>,
+    unreadable: Vec<UnreadableBlock>,
     /// Blocks without their transactions.
     bare: Vec<(String, Value)>,
     /// The raw members, as text, of the transactions that name no block, by id.
@@ -190,7 +190,7 @@ impl Claims {
     }
 
     /// Returns all blocks, by height, and the values that cannot be read as blocks.
-    pub(super) fn into_list(mut self) -> (Vec<BlockClaim>, Vec<Unreadable>) {
+    pub(super) fn into_list(mut self) -> (Vec<BlockClaim>, Vec<UnreadableBlock>) {
         let mut bare = mem::take(&mut self.bare);
         bare.sort_by_key(|(_, block)| block["height"].as_u64());
         let of_blocks: BTreeSet<&String> = self.of_blocks.values().flatten().map(|one| &one.id).collect();
@@ -213,7 +213,7 @@ impl Claims {
             Err(violation) => {
                 let height = value["height"].as_u64().and_then(|height| u32::try_from(height).ok()).map(Height);
                 let id = value["id"].as_str().map(str::to_owned);
-                self.unreadable.push(Unreadable { origin, id, height, violation });
+                self.unreadable.push(UnreadableBlock { origin, id, height, violation });
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     BlockClaim, BrokenBlock, ChainReport, ChainRule, Claims, Extent, RuleCount, RuleViolation, Seats, SeatsError,
     incident::Incident,
-    story::{Shown, Story},
+    story::{ShownBlock, Story},
 };
 use crate::{
     check::check_step,
@@ -57,10 +57,10 @@ pub fn observe(
     broken.sort_by_key(|one| one.height);
     let mut names = judge.names.clone();
     names.extend(usernames(tree, &judge.tip));
-    let shown: Vec<Shown<'_>> = claims
+    let shown: Vec<ShownBlock<'_>> = claims
         .iter()
         .zip(&verdicts)
-        .map(|(claim, verdict)| Shown {
+        .map(|(claim, verdict)| ShownBlock {
             id: verdict.id,
             said: claim.id,
             header: &claim.header,
@@ -111,7 +111,7 @@ impl Verdict {
 
 /// A block that another one may name as its parent.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct ParentCandidate<'a> {
     header: &'a BlockHeader,
     trust: Trust,
 }
@@ -130,7 +130,7 @@ enum Trust {
 struct Judge<'a> {
     tree: &'a BlockTree,
     seats: &'a Seats,
-    known: BTreeMap<BlockId, Known<'a>>,
+    known: BTreeMap<BlockId, ParentCandidate<'a>>,
     /// The block of each height below; `None` where there are several, or it breaks a rule, or nothing ties it to its id.
     below: BTreeMap<Height, Option<BlockId>>,
     /// The highest block that was applied.
@@ -143,14 +143,15 @@ impl<'a> Judge<'a> {
     fn new(tree: &'a BlockTree, claims: &'a [BlockClaim], seats: &'a Seats) -> Self {
         let genesis = &tree.genesis().block().header;
         let below = BTreeMap::from([(Height::GENESIS, Some(tree.genesis().id()))]);
-        let mut known = BTreeMap::from([(tree.genesis().id(), Known { header: genesis, trust: Trust::Header })]);
+        let mut known =
+            BTreeMap::from([(tree.genesis().id(), ParentCandidate { header: genesis, trust: Trust::Header })]);
         for claim in claims.iter().filter(|claim| claim.header.height != Height::GENESIS) {
             let computed = Self::computed(tree, claim);
             let of_claim = if computed.is_some() { Trust::Nothing } else { Trust::Place };
             for (id, trust) in [(claim.id, of_claim)].into_iter().chain(computed.map(|id| (id, Trust::Header))) {
-                let known = known.entry(id).or_insert(Known { header: &claim.header, trust });
+                let known = known.entry(id).or_insert(ParentCandidate { header: &claim.header, trust });
                 if trust > known.trust {
-                    *known = Known { header: &claim.header, trust };
+                    *known = ParentCandidate { header: &claim.header, trust };
                 } else if trust == Trust::Place && known.trust == trust && *known.header != claim.header {
                     known.trust = Trust::Nothing;
                 }
@@ -285,7 +286,7 @@ impl<'a> Judge<'a> {
             return verdict.leaves(&[ChainRule::Height, ChainRule::Slot], "it names no block before it");
         };
         let link = self.tree.link(&previous);
-        let on_tree = link.as_ref().map(|link| Known { header: &link.block().header, trust: Trust::Header });
+        let on_tree = link.as_ref().map(|link| ParentCandidate { header: &link.block().header, trust: Trust::Header });
         let Some(before) = on_tree.or_else(|| self.known.get(&previous).copied()) else {
             let below = Height(header.height.0 - 1);
             let shown = self.below.get(&below).copied().flatten();

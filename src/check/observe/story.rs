@@ -15,7 +15,7 @@ use std::{
 };
 
 /// A block that is shown, and what is known of it.
-pub(super) struct Shown<'a> {
+pub(super) struct ShownBlock<'a> {
     /// The id that its header gives, where there is one; else as it is shown.
     pub id: BlockId,
     /// As it is shown: the block above may name this one.
@@ -27,7 +27,7 @@ pub(super) struct Shown<'a> {
     pub is_broken: bool,
 }
 
-impl Shown<'_> {
+impl ShownBlock<'_> {
     fn is_sound(&self) -> bool {
         self.is_applied || !self.is_broken
     }
@@ -41,7 +41,7 @@ pub struct SlotGap {
     pub from: Slot,
     pub slots: u32,
     /// The slots one by one, at most those of one round.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<MissedSlot>,
     /// The next forger, and its slot.
     pub next: String,
     pub next_slot: Slot,
@@ -49,7 +49,7 @@ pub struct SlotGap {
 
 /// An empty slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Missed {
+pub struct MissedSlot {
     pub slot: Slot,
     /// The owner of the slot; `None` where the delegates of the round are not known.
     pub delegate: Option<String>,
@@ -98,7 +98,7 @@ pub(super) struct Story {
 }
 
 impl Story {
-    pub(super) fn of(tree: &BlockTree, shown: &[Shown<'_>], names: &BTreeMap<PublicKey, String>) -> Self {
+    pub(super) fn of(tree: &BlockTree, shown: &[ShownBlock<'_>], names: &BTreeMap<PublicKey, String>) -> Self {
         let slots = tree.slots();
         let slot = |header: &BlockHeader| slots.slot(header.timestamp);
         let mut index: Index<'_, '_> = BTreeMap::new();
@@ -107,9 +107,9 @@ impl Story {
             index.entry(id).or_insert(one);
         }
         // A block that is shown again counts once.
-        let blocks: Vec<&Shown<'_>> =
+        let blocks: Vec<&ShownBlock<'_>> =
             sound().filter(|one| index.get(&one.id).is_some_and(|first| std::ptr::eq(*first, *one))).collect();
-        let mut children: BTreeMap<BlockId, Vec<&Shown<'_>>> = BTreeMap::new();
+        let mut children: BTreeMap<BlockId, Vec<&ShownBlock<'_>>> = BTreeMap::new();
         for one in blocks.iter().filter(|one| one.header.height > Height::GENESIS) {
             let previous = one.header.previous.unwrap_or(one.id);
             children.entry(index.get(&previous).map_or(previous, |parent| parent.id)).or_default().push(one);
@@ -133,7 +133,7 @@ impl Story {
             let missed = |slot: Slot| {
                 let owner = pair[1].round.and_then(|round| round.owner(slot)).map(|owner| owner.public_key);
                 let elsewhere = owner.and_then(|owner| of_slot.get(&(slot, owner))?.first());
-                Missed {
+                MissedSlot {
                     slot,
                     delegate: owner.map(|owner| named(names, &owner)),
                     block_elsewhere: elsewhere.map(ToString::to_string),
@@ -155,7 +155,7 @@ impl Story {
                 continue;
             }
             firsts.sort_by_key(|one| (!on_longest.contains(&one.id), slot(one.header), one.id));
-            let branch = |one: &&Shown<'_>| Branch {
+            let branch = |one: &&ShownBlock<'_>| Branch {
                 id: one.id.to_string(),
                 delegate: named(names, &one.header.generator),
                 slot: slot(one.header),
@@ -183,18 +183,19 @@ impl Story {
 }
 
 /// Blocks by the ids by which others may name them.
-type Index<'s, 'a> = BTreeMap<BlockId, &'s Shown<'a>>;
+type Index<'s, 'a> = BTreeMap<BlockId, &'s ShownBlock<'a>>;
 
 /// Returns the chain with the highest applied block and the most blocks above it. If no block was applied, it is the chain with the
 /// most blocks. Ties go to the chain with the earliest tip.
-fn longest<'s, 'a>(blocks: &[&'s Shown<'a>], index: &Index<'s, 'a>) -> Vec<&'s Shown<'a>> {
+fn longest<'s, 'a>(blocks: &[&'s ShownBlock<'a>], index: &Index<'s, 'a>) -> Vec<&'s ShownBlock<'a>> {
     let mut lengths: BTreeMap<BlockId, u32> = BTreeMap::new();
     // They are in the order of their heights.
     for one in blocks {
         let below = parent(one, index).and_then(|parent| lengths.get(&parent.id)).copied().unwrap_or_default();
         lengths.insert(one.id, below + 1);
     }
-    let rank = |one: &Shown<'_>| (lengths[&one.id], one.header.height, Reverse(one.header.timestamp), Reverse(one.id));
+    let rank =
+        |one: &ShownBlock<'_>| (lengths[&one.id], one.header.height, Reverse(one.header.timestamp), Reverse(one.id));
     let best = blocks.iter().max_by_key(|one| (one.is_applied, rank(one)));
     let mut above: BTreeSet<BlockId> = best.iter().map(|one| one.id).collect();
     for one in blocks {
@@ -203,19 +204,19 @@ fn longest<'s, 'a>(blocks: &[&'s Shown<'a>], index: &Index<'s, 'a>) -> Vec<&'s S
         }
     }
     let highest = blocks.iter().filter(|one| above.contains(&one.id)).max_by_key(|one| rank(one)).copied();
-    let mut chain: Vec<&Shown<'_>> = std::iter::successors(highest, |one| parent(one, index)).collect();
+    let mut chain: Vec<&ShownBlock<'_>> = std::iter::successors(highest, |one| parent(one, index)).collect();
     chain.reverse();
     chain
 }
 
 /// The block before one. Heights fall, so there is no circle.
-fn parent<'s, 'a>(one: &Shown<'_>, index: &Index<'s, 'a>) -> Option<&'s Shown<'a>> {
+fn parent<'s, 'a>(one: &ShownBlock<'_>, index: &Index<'s, 'a>) -> Option<&'s ShownBlock<'a>> {
     let before = one.header.previous.and_then(|previous| index.get(&previous).copied());
     before.filter(|before| before.header.height < one.header.height)
 }
 
 /// The height of the highest block above each, itself included.
-fn tops(blocks: &[&Shown<'_>], index: &Index<'_, '_>) -> BTreeMap<BlockId, Height> {
+fn tops(blocks: &[&ShownBlock<'_>], index: &Index<'_, '_>) -> BTreeMap<BlockId, Height> {
     let mut tops: BTreeMap<BlockId, Height> = blocks.iter().map(|one| (one.id, one.header.height)).collect();
     for one in blocks.iter().rev() {
         let top = tops[&one.id];

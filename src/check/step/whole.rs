@@ -46,7 +46,7 @@ pub(super) fn indexes(step: &BlockStep<'_>) -> Result<(), String> {
         return Ok(());
     }
     let state = step.after;
-    let mut held = Held::default();
+    let mut held = WalletKeys::default();
     for (place, wallet) in state.wallets().enumerate() {
         equal(format_args!("place of {}", wallet.address), wallet.first_seen as usize, place)?;
         if state.wallet(&wallet.address).is_none_or(|found| found != wallet) {
@@ -59,7 +59,7 @@ pub(super) fn indexes(step: &BlockStep<'_>) -> Result<(), String> {
 
 /// The keys under which wallets are found.
 #[derive(Default)]
-struct Held {
+struct WalletKeys {
     usernames: Vec<(Arc<str>, Address)>,
     live: usize,
     locks: Vec<(TransactionId, Address)>,
@@ -67,7 +67,7 @@ struct Held {
     businesses: Vec<Address>,
 }
 
-impl Held {
+impl WalletKeys {
     fn add(&mut self, account: &Account, address: Address) {
         self.usernames.extend(account.delegate.iter().map(|delegate| (Arc::clone(&delegate.username), address)));
         self.live += usize::from(account.delegate.as_ref().is_some_and(|delegate| !delegate.resigned));

@@ -4,7 +4,7 @@
 use super::{Node, Seen};
 use crate::{
     actors::{NodeId, SimTime},
-    check::chosen::Chosen,
+    check::chosen::ChosenTransactions,
     ledger::{
         Link,
         saved::{Saved, Saver},
@@ -235,7 +235,7 @@ impl Seen {
             );
         }
         let terms = self.tree.terms(known.tip.height());
-        let mut chosen = Chosen::new(&applied.state, &self.tree.rules().pool);
+        let mut chosen = ChosenTransactions::new(&applied.state, &self.tree.rules().pool);
         for one in in_turn(known, gone) {
             let fits = chosen.add(one, now.seconds(), &terms);
             if one.id() == lost.id() {

@@ -245,7 +245,7 @@ impl Room {
 }
 
 /// A rule that a pool breaks, the cause, how, and the proof of the cause.
-type Broken = (&'static Conduct, &'static str, String, Certificate);
+type PoolBreach = (&'static Conduct, &'static str, String, Certificate);
 
 /// Returns the transactions that a pool should not hold, for the senders of what was just added.
 /// `new` are those of them that were not pending before.
@@ -254,7 +254,7 @@ fn broken_pool(
     node: &Node,
     added: &[Arc<SignedTransaction>],
     new: &BTreeSet<TransactionId>,
-) -> Vec<Broken> {
+) -> Vec<PoolBreach> {
     let mut broken = Vec::new();
     let limit = tree.rules().pool.max_transactions;
     if node.pending.len() > limit {

@@ -13,14 +13,14 @@ use crate::{
 const NODE: NodeId = NodeId(0);
 
 /// A watch over one node on genesis.
-struct Watched {
+struct WatchedNode {
     testnet: Testnet,
     tree: Arc<BlockTree>,
     watch: Watch,
     now: SimTime,
 }
 
-impl Watched {
+impl WatchedNode {
     fn new(change: impl FnOnce(&mut Rules)) -> Self {
         let testnet = Testnet::generate(crate::sim::SeedTree::new(1), 1, CryptoMode::Modelled);
         let mut rules = Rules::corrected();
@@ -70,7 +70,7 @@ impl Watched {
 fn a_delegate_names_the_greatest_height_at_which_it_forged() {
     // The delegate leaves its chain at height 9, forges on a lower one, and does not forget the height there.
     let breaks = |rule: FinalityRule, blocks: &[(u32, u32)]| {
-        let mut watched = Watched::new(|rules| rules.ledger.finality = rule);
+        let mut watched = WatchedNode::new(|rules| rules.ledger.finality = rule);
         blocks.iter().for_each(|(height, before)| watched.forges(*height, *before));
         watched.breaks(&conduct::DISCLOSED)
     };
@@ -86,7 +86,7 @@ fn a_delegate_names_the_greatest_height_at_which_it_forged() {
 #[test]
 fn a_pool_adds_no_second_registration_of_a_sender() {
     let breaks = |rollback_empties_pool: bool, requests: &[&[usize]]| {
-        let mut watched = Watched::new(|rules| rules.pool.rollback_empties_pool = rollback_empties_pool);
+        let mut watched = WatchedNode::new(|rules| rules.pool.rollback_empties_pool = rollback_empties_pool);
         let account = &watched.testnet.accounts[0];
         let register = |nonce: u64| {
             let builder = Transaction::delegate_registration(format!("delegate_{nonce}"));
@@ -108,7 +108,7 @@ fn a_pool_adds_no_second_registration_of_a_sender() {
 #[test]
 fn a_pool_holds_no_more_of_one_sender_than_its_limit() {
     let breaks = |checks_precede_adding: bool, limit: usize, requests: &[std::ops::RangeInclusive<u64>]| {
-        let mut watched = Watched::new(|rules| {
+        let mut watched = WatchedNode::new(|rules| {
             let pool = rules.pool.clone();
             rules.pool = PoolRules { max_transactions_per_sender: limit, checks_precede_adding, ..pool };
         });

@@ -5,7 +5,7 @@ use crate::cli::span::Span;
 use crate::{
     check::{
         Minimal, Minimiser, Signature,
-        exhaustive::{Bounds, Exhaustive, Explored, Guard, Kept, Progress, Shown},
+        exhaustive::{Bounds, Exhaustive, Exploration, FindingSchedules, Guard, Progress, SearchCheckpoint},
         search::{Networks, RUN_SEED},
     },
     cli::{Failure, interrupt::stop_on_interrupt, output},
@@ -113,13 +113,13 @@ impl Asked {
 #[serde(deny_unknown_fields)]
 struct Form {
     guard: Guard,
-    kept: Kept,
+    kept: SearchCheckpoint,
 }
 
 /// A finding, and its file.
-struct Told {
+struct FindingReport {
     signature: Signature,
-    shown: Shown,
+    shown: FindingSchedules,
     minimal: Minimal,
     file: PathBuf,
 }
@@ -200,7 +200,11 @@ impl Check {
     }
 
     /// Plays all schedules. Also returns the failure that ended the search early, if its file could not be written.
-    fn explore_all(&self, search: &Exhaustive<'_>, stop: &AtomicBool) -> Result<(Explored, Option<Failure>), Failure> {
+    fn explore_all(
+        &self,
+        search: &Exhaustive<'_>,
+        stop: &AtomicBool,
+    ) -> Result<(Exploration, Option<Failure>), Failure> {
         let guard = Guard::of(search);
         let kept = self.load_kept(&guard)?;
         if let Some(kept) = &kept {
@@ -209,7 +213,7 @@ impl Check {
         }
         let bar = bar(0, "{bar:40} {msg}");
         let mut failed = None;
-        let keep = |kept: Kept| {
+        let keep = |kept: SearchCheckpoint| {
             let written = write_kept(&self.out, &Form { guard: guard.clone(), kept });
             if let Err(why) = written {
                 failed.get_or_insert(why);
@@ -235,7 +239,7 @@ impl Check {
         }
     }
 
-    fn load_kept(&self, guard: &Guard) -> Result<Option<Kept>, Failure> {
+    fn load_kept(&self, guard: &Guard) -> Result<Option<SearchCheckpoint>, Failure> {
         let path = self.out.join(FILE);
         let text = match files::read_text(&path, FILE_LIMIT) {
             Ok(text) => text,
@@ -258,10 +262,10 @@ impl Check {
     /// Writes a scenario for each finding, minimised within the budget.
     fn write_shown(
         &self,
-        explored: &Explored,
+        explored: &Exploration,
         search: &Exhaustive<'_>,
         stop: &AtomicBool,
-    ) -> Result<Vec<Told>, Failure> {
+    ) -> Result<Vec<FindingReport>, Failure> {
         let networks = Networks::default();
         let waits = AtomicBool::new(false);
         let mut told = Vec::new();
@@ -276,7 +280,7 @@ impl Check {
             let minimal = minimiser.minimise(&scenario, &finding, |tried, _| bar.set_position(tried as u64));
             bar.finish_and_clear();
             let file = self.write(&minimal)?;
-            told.push(Told { signature: signature.clone(), shown: shown.clone(), minimal, file });
+            told.push(FindingReport { signature: signature.clone(), shown: shown.clone(), minimal, file });
         }
         Ok(told)
     }
@@ -304,11 +308,11 @@ fn schedule_in_words(schedule: &[Deviation]) -> String {
     }
 }
 
-fn explored_as_text(search: &Exhaustive<'_>, explored: &Explored, told: &[Told]) -> String {
+fn explored_as_text(search: &Exhaustive<'_>, explored: &Exploration, told: &[FindingReport]) -> String {
     let Bounds { deviations, slots, kinds, mishaps, by, merge: _ } = &search.bounds;
     let total = explored.total();
     let mut text = String::new();
-    for Told { signature, shown, minimal, file } in told {
+    for FindingReport { signature, shown, minimal, file } in told {
         text += &format!("broken: {} ({})\n", signature.invariant, minimal.finding.origin);
         if !signature.cause.is_empty() {
             text += &format!("  cause: {}\n", signature.cause);
@@ -354,10 +358,10 @@ fn explored_as_text(search: &Exhaustive<'_>, explored: &Explored, told: &[Told])
     )
 }
 
-fn explored_as_json(search: &Exhaustive<'_>, explored: &Explored, told: &[Told]) -> Value {
+fn explored_as_json(search: &Exhaustive<'_>, explored: &Exploration, told: &[FindingReport]) -> Value {
     let found: Vec<Value> = told
         .iter()
-        .map(|Told { signature, shown, minimal, file }| {
+        .map(|FindingReport { signature, shown, minimal, file }| {
             json!({
                 "invariant": signature.invariant,
                 "cause": signature.cause,
@@ -370,7 +374,7 @@ fn explored_as_json(search: &Exhaustive<'_>, explored: &Explored, told: &[Told])
             })
         })
         .collect();
-    let Explored { schedules, ends, messages, slots, played, states, depth, interrupted, found: _ } = explored;
+    let Exploration { schedules, ends, messages, slots, played, states, depth, interrupted, found: _ } = explored;
     json!({
         "bounds": {
             "deviations": search.bounds.deviations,

@@ -16,8 +16,8 @@ use crate::{
     files::{self, TEXT_LIMIT},
     protocol::Arktoshi,
     report::session::{
-        KeptSession, NotRecorded, Session,
-        state::{self, NotWritten},
+        KeptSession, Session, SessionFileError,
+        state::{self, SnapshotFileError},
     },
     scenario::FaultDesk,
     sim::{LiveHandle, Observer, Past, Plan},
@@ -366,8 +366,8 @@ impl ServedNodes {
 pub fn write_state(session: Session) -> WriteState {
     Arc::new(move |info, history| {
         state::write(&session, info, history).map_err(|why| match why {
-            NotWritten::TooLong => ApiError::Conflict(why.to_string()),
-            NotWritten::Unread(_) => ApiError::Internal(why.to_string()),
+            SnapshotFileError::TooLong => ApiError::Conflict(why.to_string()),
+            SnapshotFileError::Unread(_) => ApiError::Internal(why.to_string()),
         })
     })
 }
@@ -378,8 +378,8 @@ pub fn recording(kept: KeptSession) -> Recording {
         let so_far = kept.so_far(now, delivered).map_err(|why| ApiError::Conflict(why.to_string()))?;
         Ok(Box::new(|| {
             so_far.file().map_err(|why| match why {
-                NotRecorded::TooLong(why) => ApiError::Conflict(why.to_string()),
-                NotRecorded::Unread(why) => ApiError::Internal(why.to_string()),
+                SessionFileError::TooLong(why) => ApiError::Conflict(why.to_string()),
+                SessionFileError::Unread(why) => ApiError::Internal(why.to_string()),
             })
         }))
     })

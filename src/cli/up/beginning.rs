@@ -10,7 +10,7 @@ use crate::{
     protocol::Slot,
     report::session::{
         Session,
-        state::{Arrived, StateFile},
+        state::{LoadedState, StateFile},
     },
     scenario::{Scenario, run::among_actors},
     sim::{Observer, Plan, SeedTree},
@@ -29,7 +29,7 @@ pub struct Beginning {
     /// The description of the same run for files.
     pub session: Session,
     /// The moment from which the run goes on, if that is not its first instant.
-    pub arrived: Option<Arrived>,
+    pub arrived: Option<LoadedState>,
 }
 
 impl Beginning {

@@ -9,10 +9,10 @@ use crate::{
     report::session::{
         KeptSession, Session,
         folder::{
-            Folder, FolderError, FolderWriter, Opened, Resumed, Sync, Verifying,
+            Folder, FolderError, FolderWriter, Opened, Resumed, SegmentVerifier, Sync,
             checkpoint::{self, Beside, Checkpoints},
         },
-        state::Arrived,
+        state::LoadedState,
     },
     scenario::{FaultDesk, run::among_actors},
     sim::{Observer, Pace, Plan, TraceDigest, snapshots::LogPlace},
@@ -42,7 +42,7 @@ pub struct Keep {
 }
 
 /// A testnet's folder while it runs.
-pub struct Kept {
+pub struct TestnetFolder {
     path: PathBuf,
     pub writer: FolderWriter,
     /// The position in the log up to which earlier processes wrote it. `None` if this process began the testnet.
@@ -54,7 +54,7 @@ pub struct Kept {
     digest: TraceDigest,
     every: u32,
     /// The part of the log that the start did not read.
-    _verifying: Option<Verifying>,
+    _verifying: Option<SegmentVerifier>,
 }
 
 impl Keep {
@@ -83,7 +83,7 @@ impl Keep {
         desk: &FaultDesk,
         (digest, numbers): (&TraceDigest, &EventNumbers),
         beginning: &mut Beginning,
-    ) -> Result<Kept, Failure> {
+    ) -> Result<TestnetFolder, Failure> {
         let (session, plan) = (&beginning.session, &beginning.plan);
         let folder = Folder::new(data.path());
         let heard = Rehearing::new(data, served, plan).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
@@ -98,13 +98,22 @@ impl Keep {
             eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
         }
         let Some(Resumed { moment, snapshots, pace, torn, told, known, base }) = resumed else {
-            if let Some(Arrived { moment, snapshots, .. }) = &mut beginning.arrived {
+            if let Some(LoadedState { moment, snapshots, .. }) = &mut beginning.arrived {
                 writer.begin_with(snapshots, moment).map_err(unwritten)?;
             }
             folder.becomes_testnet().map_err(unwritten)?;
             let (heard, digest) = (Rehearing::nothing(numbers.clone()), digest.clone());
             let every = self.checkpoint_every;
-            return Ok(Kept { path, writer, earlier: None, pace: None, heard, digest, every, _verifying: None });
+            return Ok(TestnetFolder {
+                path,
+                writer,
+                earlier: None,
+                pace: None,
+                heard,
+                digest,
+                every,
+                _verifying: None,
+            });
         };
         if torn > 0 {
             eprintln!(
@@ -115,17 +124,17 @@ impl Keep {
         told.iter().for_each(|why| eprintln!("dposlab: --data-dir {why}"));
         let writer = writer.after(known.clone());
         writer.complete(moment.tips()).map_err(|why| unwritten(why.into()))?;
-        beginning.arrived = Some(Arrived { moment, snapshots, history: Vec::new() });
+        beginning.arrived = Some(LoadedState { moment, snapshots, history: Vec::new() });
         let folder = path.display().to_string();
         let tell = move |why| eprintln!("dposlab: --data-dir {folder}: {why}; what it held cannot be served");
-        let verifying = (base > Height(0)).then(|| Verifying::new(&known, &path.join("log"), tell));
+        let verifying = (base > Height(0)).then(|| SegmentVerifier::new(&known, &path.join("log"), tell));
         let earlier = Some(known.log_place());
         let every = self.checkpoint_every;
-        Ok(Kept { path, writer, earlier, pace, heard, digest: digest.clone(), every, _verifying: verifying })
+        Ok(TestnetFolder { path, writer, earlier, pace, heard, digest: digest.clone(), every, _verifying: verifying })
     }
 }
 
-impl Kept {
+impl TestnetFolder {
     /// Returns the writer of checkpoints for the running testnet.
     ///
     /// # Errors

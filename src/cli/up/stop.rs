@@ -32,11 +32,11 @@ const STOP_SECONDS: u32 = 3;
 
 /// The causes that end a testnet. The process listens for them from its beginning.
 pub struct Interrupts {
-    run: Arc<Mutex<Told>>,
+    run: Arc<Mutex<StopReceiver>>,
 }
 
 /// The receiver of a request to stop.
-enum Told {
+enum StopReceiver {
     /// There is no testnet yet, and the process ends.
     Beginning,
     /// The run to stop.
@@ -55,14 +55,14 @@ impl Interrupts {
             signal_hook::low_level::pipe::register(signal, told.try_clone()?)?;
         }
         let listener = Listener { signals, parent };
-        let run = Arc::new(Mutex::new(Told::Beginning));
+        let run = Arc::new(Mutex::new(StopReceiver::Beginning));
         let told = run.clone();
         thread::spawn(move || match listener.wait() {
             Ok(came) => {
                 match &*lock(&told) {
-                    Told::Run(handle) => handle.stop(),
+                    StopReceiver::Run(handle) => handle.stop(),
                     // The lock is held until the end, so no run begins.
-                    Told::Beginning => came.end_at_once(),
+                    StopReceiver::Beginning => came.end_at_once(),
                 }
                 end_in_time(listener.signals);
             }
@@ -74,7 +74,7 @@ impl Interrupts {
     /// Stops this run at the first cause from now on. A second signal, or three more seconds, end the process wherever it is.
     /// Must be called on the runtime of the run.
     pub fn stop(self, handle: LiveHandle, printer: Printer) {
-        *lock(&self.run) = Told::Run(handle.clone());
+        *lock(&self.run) = StopReceiver::Run(handle.clone());
         // A full disk does not close standard output, so only the printer notices it.
         tokio::spawn(async move {
             printer.closed().await;
@@ -83,18 +83,18 @@ impl Interrupts {
     }
 }
 
-fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+fn lock(told: &Mutex<StopReceiver>) -> MutexGuard<'_, StopReceiver> {
     told.lock().expect("nobody panics while holding it")
 }
 
 /// The cause that has come.
-enum Came {
+enum StopCause {
     Signal,
     /// There is no reader any more, or the parent has ended.
     Alone,
 }
 
-impl Came {
+impl StopCause {
     /// Ends the process. After a signal, the exit code is the one that a shell reports for it.
     fn end_at_once(self) -> ! {
         match self {
@@ -115,13 +115,13 @@ struct Listener {
 
 impl Listener {
     /// Waits for a signal, for the end of the parent, or for the end of the reader of standard output, even while nothing is printed.
-    fn wait(&self) -> io::Result<Came> {
+    fn wait(&self) -> io::Result<StopCause> {
         let output = io::stdout();
         // Without any flag, `poll` reports only errors and hang-ups. A file has neither.
         let mut watched = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&output, PollFlags::empty())];
         watched.extend(self.parent.as_ref().map(|parent| PollFd::new(parent, PollFlags::IN)));
         uninterrupted(&mut watched, None)?;
-        Ok(if watched[0].revents().is_empty() { Came::Alone } else { Came::Signal })
+        Ok(if watched[0].revents().is_empty() { StopCause::Alone } else { StopCause::Signal })
     }
 }
 

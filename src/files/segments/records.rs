@@ -27,7 +27,7 @@ pub struct Records {
 }
 
 /// The bytes found where a record should be.
-enum Found {
+enum NextRecord {
     Record(Vec<u8>),
     /// The segment ends here.
     End,
@@ -88,18 +88,20 @@ impl Records {
     pub fn next_record(&mut self) -> Result<Option<Vec<u8>>, LogError> {
         while !self.is_over {
             match self.read()? {
-                Found::Record(record) => {
+                NextRecord::Record(record) => {
                     self.spot = Some(Spot { segment: self.number, at: self.at, length: record.len() as u32 });
                     self.at += (HEAD + record.len()) as u64;
                     return Ok(Some(record));
                 }
-                Found::End | Found::Torn if self.number == self.last => self.is_over = true,
-                Found::End => {
+                NextRecord::End | NextRecord::Torn if self.number == self.last => self.is_over = true,
+                NextRecord::End => {
                     self.number += 1;
                     (self.input, self.length) = open_segment(&self.folder, self.number, self.last)?;
                     self.at = MAGIC.len() as u64;
                 }
-                Found::Torn => return Err(self.damaged("the segment ends within a record, and is not the last one")),
+                NextRecord::Torn => {
+                    return Err(self.damaged("the segment ends within a record, and is not the last one"));
+                }
             }
         }
         Ok(None)
@@ -141,13 +143,13 @@ impl Records {
         Ok((log, torn))
     }
 
-    fn read(&mut self) -> Result<Found, LogError> {
+    fn read(&mut self) -> Result<NextRecord, LogError> {
         let left = self.length.saturating_sub(self.at);
         if left == 0 {
-            return Ok(Found::End);
+            return Ok(NextRecord::End);
         }
         if left < HEAD as u64 {
-            return Ok(Found::Torn);
+            return Ok(NextRecord::Torn);
         }
         let mut head = [0; HEAD];
         self.input.read_exact(&mut head).map_err(|source| self.io(source))?;
@@ -156,7 +158,7 @@ impl Records {
         if crc32fast::hash(&length.to_le_bytes()) != of_length {
             return match head == [0; HEAD] && self.only_zeros()? {
                 // The file grew and its bytes were never written: power was lost.
-                true => Ok(Found::Torn),
+                true => Ok(NextRecord::Torn),
                 false => Err(self.damaged("the length of a record does not match its checksum")),
             };
         }
@@ -164,16 +166,16 @@ impl Records {
             return Err(self.damaged(&format!("a record of {length} bytes, allowed are {RECORD_MAX}")));
         }
         if left < HEAD as u64 + u64::from(length) {
-            return Ok(Found::Torn);
+            return Ok(NextRecord::Torn);
         }
         let mut record = vec![0; length as usize];
         self.input.read_exact(&mut record).map_err(|source| self.io(source))?;
         if crc32fast::hash(&record) == of_bytes {
-            return Ok(Found::Record(record));
+            return Ok(NextRecord::Record(record));
         }
         let is_last = left == HEAD as u64 + u64::from(length) && self.number == self.last;
         match is_last && record.ends_with(&[0; NEVER_WRITTEN]) {
-            true => Ok(Found::Torn),
+            true => Ok(NextRecord::Torn),
             false => Err(self.damaged("a record does not match its checksum")),
         }
     }

@@ -28,7 +28,7 @@ pub struct LiskBft {
     /// lisk-sdk #6594: the highest prevoted block is sought in the last five rounds only. Without one there it is the last final block.
     falls_back: bool,
     /// The blocks that can still get votes.
-    blocks: BTreeMap<Height, Voted>,
+    blocks: BTreeMap<Height, VotedBlock>,
     /// For each active delegate, the first height of its current series of active rounds.
     active_since: BTreeMap<PublicKey, Height>,
     /// The highest block that each delegate has precommitted.
@@ -41,7 +41,7 @@ pub struct LiskBft {
 
 /// A block and its votes.
 #[derive(Clone, Copy, Debug)]
-struct Voted {
+struct VotedBlock {
     forger: PublicKey,
     /// The greatest height at which its forger had forged before.
     before: Height,
@@ -104,7 +104,7 @@ impl LiskBft {
         }
         let lowest = Height(height.0.saturating_sub(3 * batch - 1).max(Height::GENESIS.0 + 1));
         self.blocks = self.blocks.split_off(&lowest);
-        self.blocks.insert(height, Voted { forger, before, prevotes: 0, precommits: 0 });
+        self.blocks.insert(height, VotedBlock { forger, before, prevotes: 0, precommits: 0 });
         if let Some(since) = self.active_since.get(&forger).copied().filter(|_| before < height) {
             let threshold = 2 * count / 3 + 1;
             self.precommit(height, forger, since.max(lowest), threshold);
@@ -154,5 +154,5 @@ impl LiskBft {
 }
 
 saved!(struct LiskBft { falls_back, blocks, active_since, precommitted, prevoted, said, last_final });
-saved!(struct Voted { forger, before, prevotes, precommits });
+saved!(struct VotedBlock { forger, before, prevotes, precommits });
 shared!(LiskBft);

@@ -7,7 +7,7 @@
 //!
 //! Everything stays in memory, as text, until the file has been read.
 
-use super::{BATCH_LINES, ImportError, ImportReason, put_block, read::read_block};
+use super::{BATCH_LINES, ImportError, ImportReason, line::read_block, put_block};
 use crate::{
     ledger::{BlockTree, Link},
     protocol::{Height, SignedTransaction, TransactionId, crypto::sha256},
@@ -21,7 +21,7 @@ use std::{
 
 /// The content of a file so far.
 #[derive(Default)]
-pub struct Served {
+pub struct ServedContent {
     /// The raw members of each block as text, by height and with the line. Text takes a third of the memory of values.
     blocks: BTreeMap<u32, (usize, Box<str>)>,
     /// The raw members of each transaction as text, by id.
@@ -32,7 +32,7 @@ pub struct Served {
     loose: Vec<String>,
 }
 
-impl Served {
+impl ServedContent {
     /// Keeps a block or a transaction.
     pub fn keep(&mut self, line: usize, value: Value) -> Result<(), ImportReason> {
         let found = || {
@@ -84,13 +84,13 @@ impl Served {
         let mut loose = self.loose_in_order(tree);
         let mut blocks = std::mem::take(&mut self.blocks).into_values();
         loop {
-            let chosen: Vec<Chosen> =
+            let chosen: Vec<BlockWithIds> =
                 blocks.by_ref().take(BATCH_LINES).map(|(line, block)| self.choose(line, &block, &mut loose)).collect();
             if chosen.is_empty() {
                 return Ok(tip);
             }
-            let read = |chosen: Chosen| {
-                let Chosen { line, mut block, ids } = chosen;
+            let read = |chosen: BlockWithIds| {
+                let BlockWithIds { line, mut block, ids } = chosen;
                 let transactions = ids.and_then(|ids| ids.iter().map(|id| self.read(tree, &block, id)).collect());
                 let block = transactions.map(|transactions| {
                     block["transactions"] = transactions;
@@ -108,16 +108,16 @@ impl Served {
     }
 
     /// A block and the ids of its transactions.
-    fn choose(&self, line: usize, block: &str, loose: &mut VecDeque<String>) -> Chosen {
+    fn choose(&self, line: usize, block: &str, loose: &mut VecDeque<String>) -> BlockWithIds {
         let block: Value = serde_json::from_str(block).expect("it was written from a value");
         let height = height_of(&block);
         if height == Height::GENESIS {
-            return Chosen { line, block, ids: Ok(Vec::new()) };
+            return BlockWithIds { line, block, ids: Ok(Vec::new()) };
         }
         let told = block["id"].as_str().and_then(|id| self.of_blocks.get(id));
         let ids = choose(&block, told.map(Vec::as_slice).unwrap_or_default(), loose);
         let ids = ids.map_err(|(wanted, found)| ImportReason::Transactions { height, wanted, found });
-        Chosen { line, block, ids }
+        BlockWithIds { line, block, ids }
     }
 
     /// The raw members of a block's transaction, checked to give its id.
@@ -141,7 +141,7 @@ impl Served {
 }
 
 /// A block with the ids of its transactions, in their order.
-struct Chosen {
+struct BlockWithIds {
     line: usize,
     block: Value,
     ids: Result<Vec<String>, ImportReason>,

@@ -30,9 +30,9 @@ numbers!(u16, u32, u64, usize);
 
 /// A mere count, which no decision depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted(pub u64);
+pub struct DiagnosticCount(pub u64);
 
-impl Saved for Counted {
+impl Saved for DiagnosticCount {
     fn save(&self, out: &mut Saver) {
         if out.ahead_of().is_none() {
             self.0.save(out);

@@ -5,14 +5,14 @@ use crate::protocol::{Height, coercion};
 use serde_json::Value;
 
 /// A list of milestones, sorted and merged, but not yet read further.
-pub(super) struct Merged {
+pub(super) struct MergedMilestones {
     /// Heights ascending, each once, the first 1; every object holds all members set so far.
     pub list: Vec<(Height, Value)>,
     /// The heights that are numbers: only at these does the reference announce a new milestone.
     pub announced: Vec<Height>,
 }
 
-pub(super) fn merged(list: &Value) -> Result<Merged, MilestoneError> {
+pub(super) fn merged(list: &Value) -> Result<MergedMilestones, MilestoneError> {
     let wrong = || MilestoneError::NotAList { found: shown(list) };
     let list = list.as_array().filter(|list| !list.is_empty()).ok_or_else(wrong)?;
     let mut sorted = in_order(list)?;
@@ -22,7 +22,7 @@ pub(super) fn merged(list: &Value) -> Result<Merged, MilestoneError> {
         return Err(MilestoneError::FirstHeight { found: first.to_string() });
     }
     let mut current = Value::Object(Default::default());
-    let mut merged = Merged { list: Vec::new(), announced: Vec::new() };
+    let mut merged = MergedMilestones { list: Vec::new(), announced: Vec::new() };
     for (height, object) in sorted {
         lay_over(&mut current, object);
         // A fractional height takes effect at the next whole one. One beyond the largest height never does.

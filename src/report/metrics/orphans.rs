@@ -30,14 +30,14 @@ pub struct Orphan {
 #[derive(Default)]
 pub(super) struct Orphans {
     /// By height, then id.
-    pub(super) all: BTreeMap<(u32, BlockId), Forged>,
+    pub(super) all: BTreeMap<(u32, BlockId), ForgedBlock>,
     /// The parents of forged blocks.
     parents: BTreeSet<BlockId>,
     pub(super) forks: u32,
     pub(super) round_forks: u32,
 }
 
-pub(super) struct Forged {
+pub(super) struct ForgedBlock {
     slot: Slot,
     at: SimTime,
     node: NodeId,
@@ -46,7 +46,7 @@ pub(super) struct Forged {
 
 impl Orphans {
     pub(super) fn forged(&mut self, now: SimTime, node: NodeId, block: &Block, slot: Slot) {
-        let forged = Forged { slot, at: now, node, transactions: block.transactions.len() as u32 };
+        let forged = ForgedBlock { slot, at: now, node, transactions: block.transactions.len() as u32 };
         match self.all.entry((block.header.height.0, block.id)) {
             Entry::Occupied(_) => return,
             Entry::Vacant(place) => place.insert(forged),
@@ -74,7 +74,7 @@ impl Orphans {
     }
 }
 
-impl Forged {
+impl ForgedBlock {
     fn orphan(&self, height: u32, id: BlockId) -> Orphan {
         Orphan {
             height,

@@ -9,9 +9,9 @@
 //! ```
 
 pub mod checkpoint;
+mod facts;
 pub mod index;
 mod inputs;
-mod known;
 mod settling;
 mod writer;
 
@@ -32,12 +32,12 @@ use crate::{
         world::Moment,
     },
 };
-use checkpoint::{Beside, Restored};
+use checkpoint::{Beside, RestoredTestnet};
+pub use facts::{LogFacts, SegmentVerifier};
 use index::Index;
 pub use inputs::LoggedInputs;
-pub use known::{Known, Verifying};
 use serde::{Deserialize, Serialize};
-use settling::Logged;
+use settling::BlockLog;
 pub use settling::{Depth, Settling};
 use std::{
     fs::{self, File, OpenOptions},
@@ -64,24 +64,24 @@ const OTHER_BUILD: &str = "have that one write the chain (`dposlab export DIR --
 /// The content of a JSON record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Told {
+enum JsonRecord {
     /// An input from outside.
     Came(Entry),
     /// The tip of the network at an instant.
-    Stood(Stood),
+    Stood(TipRecord),
     /// A pace that was set.
     Pace(String),
 }
 
 /// A block that a served node accepted. The log has it before the node's clients see it, so that they find it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Taken {
+struct AcceptedBlock {
     node: NodeId,
     /// The block's id, as text.
     id: String,
 }
 
-impl Taken {
+impl AcceptedBlock {
     fn record(&self) -> Vec<u8> {
         [&[TAKEN], &self.node.0.to_le_bytes()[..], self.id.as_bytes()].concat()
     }
@@ -96,7 +96,7 @@ impl Taken {
 /// The tip of the network at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stood {
+struct TipRecord {
     /// The virtual instant, in microseconds.
     at: u64,
     /// Inputs that had been delivered to actors by then.
@@ -182,7 +182,7 @@ pub struct Resumed {
     /// Messages about unusable checkpoints.
     pub told: Vec<String>,
     /// The facts about the log that its writer needs.
-    pub known: Known,
+    pub known: LogFacts,
     /// The height of the base from which it was restored, or 0 without a base.
     pub base: Height,
 }
@@ -242,10 +242,12 @@ impl Folder {
             text => text.map_err(|source| FolderError::Io { file: file.clone(), source })?,
         };
         // Another version's manifest may have other keys.
-        let written = serde_json::from_str::<Written>(&text).map_err(|why| why.to_string());
+        let written = serde_json::from_str::<ManifestVersion>(&text).map_err(|why| why.to_string());
         let own = env!("CARGO_PKG_VERSION");
         let session = match written {
-            Ok(Written { version }) if version != own => return Err(FolderError::OfVersion { file, found: version }),
+            Ok(ManifestVersion { version }) if version != own => {
+                return Err(FolderError::OfVersion { file, found: version });
+            }
             Ok(_) => serde_json::from_str(&text).map_err(|why| why.to_string()),
             Err(why) => Err(why),
         };
@@ -295,7 +297,7 @@ impl Folder {
         };
         let begun = match restored {
             Some(restored) => restored,
-            None => Restored::nothing(records, plan),
+            None => RestoredTestnet::nothing(records, plan),
         };
         let (log, resumed) = resume(begun, plan, desk, &inputs, watching, &mut settling, told).await?;
         Ok(Opened { log, settling, inputs, made_again, resumed: Some(resumed) })
@@ -384,7 +386,7 @@ impl Folder {
                 }
                 Some((&TAKEN, _)) => {}
                 _ => {
-                    if let Told::Stood(Stood { height, tip, .. }) = told(&record).map_err(wrong)? {
+                    if let JsonRecord::Stood(TipRecord { height, tip, .. }) = told(&record).map_err(wrong)? {
                         stood = Some((Height(height), tip));
                     }
                 }
@@ -400,12 +402,12 @@ fn is_of_beginning(begun_on: &Arc<Link>, height: Height, id: BlockId) -> bool {
 
 /// The version of the program that wrote a manifest.
 #[derive(Deserialize)]
-struct Written {
+struct ManifestVersion {
     version: String,
 }
 
 /// Decodes a JSON record.
-fn told(record: &[u8]) -> Result<Told, String> {
+fn told(record: &[u8]) -> Result<JsonRecord, String> {
     match record.split_first() {
         Some((&JSON, text)) => serde_json::from_slice(text).map_err(|why| why.to_string()),
         Some((tag, _)) => Err(format!("found a record of kind {tag}, allowed are {BLOCK}, {JSON} and {TAKEN}")),
@@ -415,7 +417,7 @@ fn told(record: &[u8]) -> Result<Told, String> {
 
 /// Replays a log from its beginning or from a checkpoint.
 async fn resume(
-    begun: Restored,
+    begun: RestoredTestnet,
     plan: &Plan,
     desk: &FaultDesk,
     inputs: &LoggedInputs,
@@ -424,11 +426,11 @@ async fn resume(
     told_of: Vec<String>,
 ) -> Result<(Log, Resumed), FolderError> {
     let config = plan.tree.config();
-    let Restored { mut records, mut known, base, moment, snapshots } = begun;
+    let RestoredTestnet { mut records, mut known, base, moment, snapshots } = begun;
     let mut stage = match moment {
         Some(moment) => {
             let mut stage = Stage::at(&moment, snapshots, watching);
-            if let Some(lowest) = settling.settle(moment.tips(), &mut Ended)? {
+            if let Some(lowest) = settling.settle(moment.tips(), &mut ReadOnlyLog)? {
                 stage.forget_moments(lowest);
             }
             stage
@@ -456,13 +458,14 @@ async fn resume(
                 continue;
             }
             Some(&TAKEN) => {
-                ahead.push((Taken::read(&record).ok_or_else(|| place.wrong("found no node and block"))?, place));
+                ahead
+                    .push((AcceptedBlock::read(&record).ok_or_else(|| place.wrong("found no node and block"))?, place));
                 continue;
             }
             _ => ahead.clear(),
         }
         match told(&record).map_err(|why| place.wrong(why))? {
-            Told::Came(entry) => {
+            JsonRecord::Came(entry) => {
                 let goes_back = matches!(entry.came, Came::Revert { .. });
                 place.comes_in(&mut stage, entry, inputs::place(spot), plan, desk).await?;
                 if goes_back {
@@ -470,16 +473,16 @@ async fn resume(
                     stage.forget_settled_above(settling.cut());
                 }
             }
-            Told::Stood(stood) => {
+            JsonRecord::Stood(stood) => {
                 place.stands(&mut stage, &stood).await?;
                 if settling.is_due(stage.world().tips())
-                    && let Some(lowest) = settling.settle(stage.world().tips(), &mut Ended)?
+                    && let Some(lowest) = settling.settle(stage.world().tips(), &mut ReadOnlyLog)?
                 {
                     stage.forget_moments(lowest);
                     stage.let_go_of_inputs(usize::MAX);
                 }
             }
-            Told::Pace(text) => {
+            JsonRecord::Pace(text) => {
                 text.parse::<Pace>().map_err(|why| place.wrong(why))?;
                 known.pace = Some(text);
             }
@@ -497,9 +500,9 @@ async fn resume(
 }
 
 /// A log that is read, and not written to.
-struct Ended;
+struct ReadOnlyLog;
 
-impl Logged for Ended {
+impl BlockLog for ReadOnlyLog {
     fn record(&mut self, _: &Block) -> Result<Option<Spot>, LogError> {
         Ok(None)
     }
@@ -544,7 +547,7 @@ impl RecordPlace {
         Ok(())
     }
 
-    async fn stands(&self, stage: &mut Stage, stood: &Stood) -> Result<(), FolderError> {
+    async fn stands(&self, stage: &mut Stage, stood: &TipRecord) -> Result<(), FolderError> {
         self.reach(stage, stood.at, stood.delivered).await?;
         if stood.is_played {
             stage.play_instant().await?;
@@ -558,7 +561,7 @@ impl RecordPlace {
     }
 
     /// Plays until a node has accepted a block.
-    async fn takes(&self, stage: &mut Stage, taken: &Taken) -> Result<(), FolderError> {
+    async fn takes(&self, stage: &mut Stage, taken: &AcceptedBlock) -> Result<(), FolderError> {
         if taken.node.0 as usize >= stage.world().tips().nodes() {
             return Err(self.wrong(format!("{} is none of {} nodes", taken.node, stage.world().tips().nodes())));
         }

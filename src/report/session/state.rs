@@ -51,7 +51,7 @@ pub struct Head {
 
 /// The reason why a snapshot cannot be written as a file.
 #[derive(Debug, thiserror::Error)]
-pub enum NotWritten {
+pub enum SnapshotFileError {
     #[error(
         "all that came in before the snapshot takes more than {STATE_MAX} bytes, and no file of a snapshot may be longer"
     )]
@@ -64,13 +64,13 @@ pub enum NotWritten {
 ///
 /// # Errors
 /// The file would be longer than [`STATE_MAX`], or an input cannot be read.
-pub fn write(session: &Session, info: &SnapshotInfo, history: &Inputs) -> Result<Vec<u8>, NotWritten> {
+pub fn write(session: &Session, info: &SnapshotInfo, history: &Inputs) -> Result<Vec<u8>, SnapshotFileError> {
     let mut rest = Vec::new();
     line(&mut rest, session);
     for came in history.iter() {
         line(&mut rest, &Entry::from(&came?));
         if rest.len() as u64 + HEAD_ROOM > STATE_MAX {
-            return Err(NotWritten::TooLong);
+            return Err(SnapshotFileError::TooLong);
         }
     }
     let head = Head {
@@ -103,7 +103,7 @@ pub struct StateFile {
 }
 
 /// The state that a file leads to.
-pub struct Arrived {
+pub struct LoadedState {
     pub moment: Moment,
     /// A history without snapshots. All inputs on the way count as inputs since the beginning.
     pub snapshots: Snapshots,
@@ -170,7 +170,7 @@ impl StateFile {
         plan: &Plan,
         desk: &FaultDesk,
         observers: Vec<Box<dyn Observer>>,
-    ) -> Result<Arrived, SessionError> {
+    ) -> Result<LoadedState, SessionError> {
         let Some(head) = self.head.take() else { return self.arrive_at_end(plan, desk, observers).await };
         let mut stage = Stage::inline(plan, observers);
         while let Some((at, came)) = self.next(&mut stage, plan, desk).await? {
@@ -198,7 +198,7 @@ impl StateFile {
         plan: &Plan,
         desk: &FaultDesk,
         observers: Vec<Box<dyn Observer>>,
-    ) -> Result<Arrived, SessionError> {
+    ) -> Result<LoadedState, SessionError> {
         let mut stage = Stage::inline(&plan.apart(), Vec::new());
         stage.open();
         while let Some((_, Some(what))) = self.next(&mut stage, plan, desk).await? {
@@ -234,10 +234,10 @@ impl StateFile {
         Ok(Some((at, what)))
     }
 
-    async fn arrived(stage: Stage) -> Result<Arrived, SessionError> {
+    async fn arrived(stage: Stage) -> Result<LoadedState, SessionError> {
         let (moment, snapshots) = stage.into_moment().await?;
         let history = snapshots.since().iter().collect::<Result<_, _>>().expect("no log holds them");
-        Ok(Arrived { moment, snapshots, history })
+        Ok(LoadedState { moment, snapshots, history })
     }
 
     async fn reach(&self, stage: &mut Stage, at: u64, delivered: u64) -> Result<SimTime, SessionError> {

@@ -47,7 +47,7 @@ impl Progress {
 pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
 
 /// A function that returns, after each slot of a run, whether the run may go on.
-pub type MayGoOn = Box<dyn Fn() -> bool>;
+pub type ContinueCheck = Box<dyn Fn() -> bool>;
 
 /// The options with which a sweep plays its runs.
 pub struct PlayOptions<'a> {
@@ -57,7 +57,7 @@ pub struct PlayOptions<'a> {
     pub stop: &'a AtomicBool,
     pub judge: MakeJudge,
     /// Called at the beginning of each run. The row of a run that may not go on has the end [`Ended::RealTime`].
-    pub limit: Box<dyn Fn() -> MayGoOn + Sync>,
+    pub limit: Box<dyn Fn() -> ContinueCheck + Sync>,
 }
 
 /// Plays the missing runs until all are done, `looks` has seen enough, or `stop` is set. Runs that have begun are played to their end.
@@ -140,18 +140,18 @@ pub fn hand_over(
 }
 
 /// The result of a thread: a run's row, or the error that ended the thread.
-type Finished = Result<(SweepRun, Row), RowsError>;
+type ThreadResult = Result<(SweepRun, Row), RowsError>;
 
 /// Plays the runs that `next` returns on several threads, until it returns none or `stop` is set. `receive` handles the rows.
 fn on_threads<T>(
     sweep: &Sweep,
     playing: &PlayOptions<'_>,
     next: &(impl Fn() -> Result<Option<SweepRun>, RowsError> + Sync),
-    receive: impl FnOnce(mpsc::Receiver<Finished>) -> Result<T, SweepError>,
+    receive: impl FnOnce(mpsc::Receiver<ThreadResult>) -> Result<T, SweepError>,
 ) -> Result<T, SweepError> {
     // The queue is short enough that few rows wait for the disk, and long enough that no thread does.
     let jobs = playing.jobs.max(1);
-    let (sender, finished) = mpsc::sync_channel::<Finished>(4 * jobs);
+    let (sender, finished) = mpsc::sync_channel::<ThreadResult>(4 * jobs);
     thread::scope(|scope| {
         for _ in 0..jobs {
             let sender = sender.clone();

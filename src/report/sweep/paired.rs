@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The comparison of a combination of values with the first one.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct PairedComparison {
     /// Its values, by path.
     pub varied: BTreeMap<String, String>,
     /// The values of the first combination.
@@ -21,7 +21,7 @@ pub struct Compared {
     /// Seeds for which a run of either combination was censored or died: its figures do not cover the same time.
     pub left_out: u64,
     /// The differences of each figure that some pair of runs has.
-    pub figures: BTreeMap<&'static str, Paired>,
+    pub figures: BTreeMap<&'static str, PairedFigure>,
     /// The comparison of the times to converge, over all pairs in which neither run died. Empty if no pair shows which run was sooner.
     pub converged: Option<PairedTimes>,
 }
@@ -43,7 +43,7 @@ pub struct PairedTimes {
 
 /// A figure of pairs of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Paired {
+pub struct PairedFigure {
     pub pairs: u64,
     /// The mean of the second minus the first.
     pub difference: f64,
@@ -94,7 +94,7 @@ impl Sums {
         self.difference.add(second - first, self.pairs);
     }
 
-    fn report(&self) -> Option<Paired> {
+    fn report(&self) -> Option<PairedFigure> {
         if self.pairs == 0 {
             return None;
         }
@@ -102,7 +102,7 @@ impl Sums {
         let deviation = (self.difference.squares / freedom).sqrt();
         let (alone, both) =
             (self.first.squares + self.second.squares, (self.first.squares * self.second.squares).sqrt());
-        Some(Paired {
+        Some(PairedFigure {
             pairs: self.pairs,
             difference: self.difference.mean,
             confidence: interval::of_mean(self.difference.mean, deviation, self.pairs),
@@ -121,12 +121,12 @@ struct Sooner {
 }
 
 /// The time at which a run saw the event, or to which it was watched, and true if it saw the event.
-type Watched = (f64, bool);
+type WatchedTime = (f64, bool);
 
 impl Sooner {
-    fn add(&mut self, first: Watched, second: Watched) {
+    fn add(&mut self, first: WatchedTime, second: WatchedTime) {
         // A run that is censored at a time was still watched then.
-        let is_sooner = |(one, seen): Watched, (other, other_seen): Watched| {
+        let is_sooner = |(one, seen): WatchedTime, (other, other_seen): WatchedTime| {
             seen && if other_seen { one < other } else { one <= other }
         };
         self.first += u64::from(is_sooner(first, second));
@@ -155,13 +155,13 @@ fn sign_test(one: u64, other: u64) -> f64 {
 }
 
 /// The time to converge of a run that did not die and in which a fault ended.
-fn time_to_converge(row: &Row) -> Option<Watched> {
+fn time_to_converge(row: &Row) -> Option<WatchedTime> {
     let [converged, observed] = TIMES.map(|name| row.figure(name));
     observed.filter(|_| row.status != Status::Died).map(|observed| (observed, converged.is_some()))
 }
 
 /// Compares all combinations of a whole sweep with the first one. All rows must exist.
-pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<Compared>, RowsError> {
+pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<PairedComparison>, RowsError> {
     let seeds = sweep.seeds_per_cell();
     let varied =
         |cell: usize| sweep.cells[cell].varied.iter().map(|varied| (varied.path(), varied.value_text())).collect();
@@ -191,7 +191,7 @@ pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<Compared>, RowsE
         }
         let figures = FIGURES.iter().zip(&sums).filter(|(figure, _)| !TIMES.contains(&figure.name));
         let figures = figures.filter_map(|(figure, sums)| Some((figure.name, sums.report()?))).collect();
-        Ok(Compared { varied: varied(cell), with: varied(0), left_out, figures, converged: sooner.report() })
+        Ok(PairedComparison { varied: varied(cell), with: varied(0), left_out, figures, converged: sooner.report() })
     };
     (1..sweep.cells.len()).map(one).collect()
 }
@@ -200,7 +200,7 @@ pub(super) fn compare(sweep: &Sweep, rows: &Rows) -> Result<Vec<Compared>, RowsE
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(f64, f64)]) -> Paired {
+    fn of(pairs: &[(f64, f64)]) -> PairedFigure {
         let mut sums = Sums::default();
         pairs.iter().for_each(|(first, second)| sums.add(*first, *second));
         sums.report().expect("there are pairs")

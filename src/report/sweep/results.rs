@@ -6,7 +6,7 @@ use super::{
     columns::{self, FIGURES, Status, TIMES},
     paired,
     rows::Rows,
-    summary::{AssertionSummary, CellSummary, Failed, Summary},
+    summary::{AssertionSummary, CellSummary, FailedRun, Summary},
     until::UntilReport,
 };
 use crate::{
@@ -102,7 +102,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, until: Option<UntilRepor
                 reproduce.as_str().into(),
             ])?;
             if summary.failures.len() < FAILURES_NAMED {
-                summary.failures.push(Failed { run: place.run, seed: place.seed, status, ended, broken, reproduce });
+                summary.failures.push(FailedRun { run: place.run, seed: place.seed, status, ended, broken, reproduce });
             }
         }
         runs.row(cells_of(sweep, &kinds, place, &row))?;
@@ -248,20 +248,20 @@ struct CellFigures {
     censored: u64,
     died: u64,
     ok: Share,
-    assertions: Vec<Held>,
+    assertions: Vec<AssertionTally>,
     converged: Survival,
     figures: Vec<Distribution>,
 }
 
 #[derive(Clone, Default)]
-struct Held {
+struct AssertionTally {
     share: Share,
     undecided: u64,
 }
 
 impl CellFigures {
     fn new(sweep: &Sweep, cell: usize) -> Self {
-        let assertions = vec![Held::default(); sweep.cells[cell].scenario.assertions.len()];
+        let assertions = vec![AssertionTally::default(); sweep.cells[cell].scenario.assertions.len()];
         let figures = vec![Distribution::new(); FIGURES.len()];
         let (ok, converged) = (Share::default(), Survival::default());
         Self { cell, runs: 0, censored: 0, died: 0, ok, assertions, converged, figures }

@@ -1,6 +1,6 @@
 //! The summary of a sweep, as `summary.json` and the report hold it.
 
-use super::{Manifest, paired::Compared, until::UntilReport};
+use super::{Manifest, paired::PairedComparison, until::UntilReport};
 use crate::report::{
     statistics::{Bounds, DistributionReport, ShareReport},
     survival::{Estimate, SurvivalReport},
@@ -24,11 +24,11 @@ pub struct Summary {
     /// The number of runs by status.
     pub by_status: BTreeMap<&'static str, u64>,
     /// The first failed runs.
-    pub failures: Vec<Failed>,
+    pub failures: Vec<FailedRun>,
     pub cells: Vec<CellSummary>,
     /// The comparisons of all other combinations of values with the first one. Empty if no comparison was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub compared: Vec<Compared>,
+    pub compared: Vec<PairedComparison>,
     /// The mean that decided when the sweep ended. Empty if this was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ci: Option<UntilReport>,
@@ -36,7 +36,7 @@ pub struct Summary {
 
 /// A run that failed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Failed {
+pub struct FailedRun {
     pub run: u64,
     pub seed: u64,
     pub status: &'static str,

@@ -81,7 +81,7 @@ impl Looks {
 
     /// Returns the result.
     pub fn report(&self, sweep: &Sweep) -> UntilReport {
-        let cells = sweep.cells.iter().zip(&self.sequences).map(|(cell, sequence)| Known {
+        let cells = sweep.cells.iter().zip(&self.sequences).map(|(cell, sequence)| CombinationMean {
             varied: cell.varied.iter().map(|varied| (varied.path(), varied.value_text())).collect(),
             runs: sequence.count,
             mean: sequence.mean(),
@@ -108,12 +108,12 @@ pub struct UntilReport {
     pub width: f64,
     /// True if they are. Otherwise the sweep ran out of seeds.
     pub reached: bool,
-    pub cells: Vec<Known>,
+    pub cells: Vec<CombinationMean>,
 }
 
 /// The mean in one combination of values.
 #[derive(Clone, Debug, Serialize)]
-pub struct Known {
+pub struct CombinationMean {
     /// The varied values by path. Empty if nothing was varied.
     pub varied: BTreeMap<String, String>,
     /// Runs that have the figure.

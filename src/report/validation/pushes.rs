@@ -39,7 +39,7 @@ fn reached(peers: u32, seed: u64) -> f64 {
     );
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let mut slots = 0;
-    play(&parsed(&text), seed, Some(Box::new(Reached(seen.clone()))), |_, _| {
+    play(&parsed(&text), seed, Some(Box::new(BlockReach(seen.clone()))), |_, _| {
         slots += 1;
         slots < 3
     });
@@ -50,9 +50,9 @@ fn reached(peers: u32, seed: u64) -> f64 {
 }
 
 /// The forging of each block, and the number of nodes that have it soon after.
-struct Reached(Arc<Mutex<BTreeMap<BlockId, (SimTime, u32)>>>);
+struct BlockReach(Arc<Mutex<BTreeMap<BlockId, (SimTime, u32)>>>);
 
-impl Observer for Reached {
+impl Observer for BlockReach {
     fn observe(&mut self, now: SimTime, _: NodeId, event: &Event) {
         if let Event::BlockApplied(link) = event {
             let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -96,7 +96,7 @@ fn race(network: &str, rules: &str, slots: u32, seed: u64) -> Race {
     );
     let forged = Arc::new(Mutex::new(Vec::new()));
     let (mut played, mut tip) = (0, None);
-    let plan = play(&parsed(&text), seed, Some(Box::new(Forged(forged.clone()))), |_, stage| {
+    let plan = play(&parsed(&text), seed, Some(Box::new(ForgedBlocks(forged.clone()))), |_, stage| {
         played += 1;
         tip = Some(stage.world().tips().winning().clone());
         played < slots
@@ -114,9 +114,9 @@ fn race(network: &str, rules: &str, slots: u32, seed: u64) -> Race {
 }
 
 /// The blocks that delegates forge.
-struct Forged(Arc<Mutex<Vec<(SimTime, Height, BlockId)>>>);
+struct ForgedBlocks(Arc<Mutex<Vec<(SimTime, Height, BlockId)>>>);
 
-impl Observer for Forged {
+impl Observer for ForgedBlocks {
     fn observe(&mut self, now: SimTime, _: NodeId, event: &Event) {
         if let Event::BlockForged(block) = event {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push((now, block.header.height, block.id));

@@ -192,7 +192,7 @@ enum Misfit {
 }
 
 /// The part that was read, or the reason why the words do not fit.
-type Read<T> = Result<T, Misfit>;
+type ParseResult<T> = Result<T, Misfit>;
 
 /// The largest number of parentheses, negations and quantifiers around a condition.
 const DEPTH_LIMIT: u32 = 32;
@@ -214,7 +214,7 @@ impl Place {
 
 impl MemberKind {
     /// Returns its metric of this name.
-    fn metric(self, name: &str) -> Read<Metric> {
+    fn metric(self, name: &str) -> ParseResult<Metric> {
         let found = metric(name)?;
         let is_of_it = self.metrics().contains(&found);
         is_of_it.then_some(found).ok_or_else(|| {
@@ -228,7 +228,7 @@ impl MemberKind {
     }
 
     /// Refuses words that have a meaning for the network and none for one of its members.
-    fn refuse<T>(self, words: &str) -> Read<T> {
+    fn refuse<T>(self, words: &str) -> ParseResult<T> {
         let (name, metrics) = (self.name(), "its metrics");
         let (allowed, reason) = match (self, words) {
             (Self::Block, "change") => (metrics, "a block never changes".to_owned()),
@@ -263,8 +263,8 @@ fn words(text: &str) -> Vec<&str> {
 fn joined(
     words: &mut Words<'_>,
     joint: &str,
-    part: impl Fn(&mut Words<'_>) -> Read<Condition>,
-) -> Read<Vec<Condition>> {
+    part: impl Fn(&mut Words<'_>) -> ParseResult<Condition>,
+) -> ParseResult<Vec<Condition>> {
     let mut parts = vec![part(words)?];
     while words.next_if_eq(&joint).is_some() {
         parts.push(part(words)?);
@@ -272,17 +272,17 @@ fn joined(
     Ok(parts)
 }
 
-fn any(words: &mut Words<'_>, place: Place) -> Read<Condition> {
+fn any(words: &mut Words<'_>, place: Place) -> ParseResult<Condition> {
     let mut parts = joined(words, "or", |words| all(words, place))?;
     if parts.len() > 1 { Ok(Condition::Any(parts)) } else { parts.pop().ok_or(Misfit::Form) }
 }
 
-fn all(words: &mut Words<'_>, place: Place) -> Read<Condition> {
+fn all(words: &mut Words<'_>, place: Place) -> ParseResult<Condition> {
     let mut parts = joined(words, "and", |words| one(words, place))?;
     if parts.len() > 1 { Ok(Condition::All(parts)) } else { parts.pop().ok_or(Misfit::Form) }
 }
 
-fn one(words: &mut Words<'_>, place: Place) -> Read<Condition> {
+fn one(words: &mut Words<'_>, place: Place) -> ParseResult<Condition> {
     if place.depth > DEPTH_LIMIT {
         return Err(Misfit::Form);
     }
@@ -317,27 +317,27 @@ fn one(words: &mut Words<'_>, place: Place) -> Read<Condition> {
     }
 }
 
-fn next<'a>(words: &mut Words<'a>) -> Read<&'a str> {
+fn next<'a>(words: &mut Words<'a>) -> ParseResult<&'a str> {
     words.next().ok_or(Misfit::Form)
 }
 
 /// Reads a metric of the network or of a member.
-fn figure(name: &str, group: Option<MemberKind>) -> Read<Metric> {
+fn figure(name: &str, group: Option<MemberKind>) -> ParseResult<Metric> {
     group.map_or_else(|| metric(name), |group| group.metric(name))
 }
 
-fn metric(name: &str) -> Read<Metric> {
+fn metric(name: &str) -> ParseResult<Metric> {
     Metric::ALL.iter().copied().find(|metric| metric.name() == name).ok_or(Misfit::Form)
 }
 
-fn each(words: &mut Words<'_>, place: Place, quantifier: Quantifier) -> Read<Condition> {
+fn each(words: &mut Words<'_>, place: Place, quantifier: Quantifier) -> ParseResult<Condition> {
     let name = next(words)?;
     let group = MemberKind::ALL.into_iter().find(|group| group.name() == name).ok_or(Misfit::Form)?;
     let part = one(words, Place { group: Some(group), ..place.within() })?;
     Ok(Condition::Each { quantifier, group, part: Box::new(part) })
 }
 
-fn compare(words: &mut Words<'_>, figure: Operand) -> Read<Condition> {
+fn compare(words: &mut Words<'_>, figure: Operand) -> ParseResult<Condition> {
     let comparison = match next(words)? {
         "<" => Comparison::Less,
         "<=" => Comparison::AtMost,

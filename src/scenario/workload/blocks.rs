@@ -16,7 +16,7 @@ use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
 
 /// Transactions of a list, in its order, evenly spaced.
 #[derive(Clone)]
-pub struct Listed {
+pub struct ListSource {
     network: SourceContext,
     plan: List,
     next: usize,
@@ -24,15 +24,15 @@ pub struct Listed {
 
 /// The transactions of a chain, each at the time of its block.
 #[derive(Clone)]
-pub struct Replayed {
+pub struct ChainSource {
     network: SourceContext,
-    blocks: VecDeque<Recorded>,
+    blocks: VecDeque<RecordedBlock>,
     handed_in: usize,
 }
 
 /// One block of a file.
 #[derive(Clone)]
-pub struct Recorded {
+pub struct RecordedBlock {
     timestamp: Timestamp,
     transactions: Vec<Vec<u8>>,
 }
@@ -41,7 +41,7 @@ pub struct Recorded {
 ///
 /// # Errors
 /// The file cannot be read, or a line is no block.
-pub fn read(file: &Path) -> Result<VecDeque<Recorded>, String> {
+pub fn read(file: &Path) -> Result<VecDeque<RecordedBlock>, String> {
     let text = files::read_text(file, CHAIN_LIMIT).map_err(|why| why.to_string())?;
     let mut blocks = VecDeque::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -53,19 +53,19 @@ pub fn read(file: &Path) -> Result<VecDeque<Recorded>, String> {
         let decode = |wire: &Value| hex::decode(wire.as_str().unwrap_or("?")).map_err(|why| wrong(&why));
         let transactions = wires.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         if json["height"] != 1 && !transactions.is_empty() {
-            blocks.push_back(Recorded { timestamp, transactions });
+            blocks.push_back(RecordedBlock { timestamp, transactions });
         }
     }
     Ok(blocks)
 }
 
-impl Listed {
+impl ListSource {
     pub fn new(network: SourceContext, plan: List) -> Self {
         Self { network, plan, next: 0 }
     }
 }
 
-impl Source for Listed {
+impl Source for ListSource {
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
         let bytes = self.plan.transactions.get(self.next).and_then(|text| hex::decode(text).ok());
         let node = self.network.nodes[self.next % self.network.nodes.len()];
@@ -81,7 +81,7 @@ impl Source for Listed {
     goes_on!(next; plan);
 }
 
-impl Replayed {
+impl ChainSource {
     pub fn new(network: SourceContext, plan: Chain) -> Self {
         // The file was read when the scenario was checked. If it has been removed since, the run goes on without it.
         let blocks = read(plan.place()).unwrap_or_default();
@@ -89,7 +89,7 @@ impl Replayed {
     }
 }
 
-impl Source for Replayed {
+impl Source for ChainSource {
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
         let mut submissions: Vec<(NodeId, Transactions)> = Vec::new();
         while self.blocks.front().is_some_and(|block| SimTime::from_seconds(block.timestamp) <= now)

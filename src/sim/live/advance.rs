@@ -73,7 +73,7 @@ pub struct NoNode {
 }
 
 /// An advance that was asked for.
-pub(super) struct Asked {
+pub(super) struct AdvanceRequest {
     pub slots: u32,
     pub until: Option<Until>,
     /// The node whose height is reported.
@@ -137,16 +137,16 @@ impl Goal {
 
 /// Watches for the event that an advance waits for. Clones share one count.
 #[derive(Clone, Default)]
-pub(super) struct Lookout(Arc<Mutex<Option<Sought>>>);
+pub(super) struct Lookout(Arc<Mutex<Option<EventGoal>>>);
 
-struct Sought {
+struct EventGoal {
     kind: EventKind,
     node: Option<NodeId>,
     left: u32,
 }
 
 impl Lookout {
-    fn seek(&self, sought: Option<Sought>) {
+    fn seek(&self, sought: Option<EventGoal>) {
         *self.lock() = sought;
     }
 
@@ -154,7 +154,7 @@ impl Lookout {
         self.lock().as_ref().is_some_and(|sought| sought.left == 0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Sought>> {
+    fn lock(&self) -> MutexGuard<'_, Option<EventGoal>> {
         self.0.lock().expect("no one panics while holding it")
     }
 }
@@ -174,7 +174,10 @@ impl Live {
     /// Plays from the running slot to the end of the last of `slots` slots, or until a condition holds. Other commands are carried out
     /// between two batches of events, so that clients can read, submit and stop during a long advance. If the run stops, the advance gets
     /// no answer.
-    pub(super) async fn advance(&mut self, Asked { slots, until, node, reply }: Asked) -> Result<(), ActorDied> {
+    pub(super) async fn advance(
+        &mut self,
+        AdvanceRequest { slots, until, node, reply }: AdvanceRequest,
+    ) -> Result<(), ActorDied> {
         match sought(until.as_ref(), self.stage.world()) {
             Ok(sought) => self.lookout.seek(sought),
             Err(no_node) => {
@@ -239,13 +242,13 @@ impl Live {
 
     /// Ends the queued advances without playing them.
     pub(super) fn end_waiting_advances(&mut self, ended: Ended) {
-        for Asked { reply, node, .. } in mem::take(&mut self.advances) {
+        for AdvanceRequest { reply, node, .. } in mem::take(&mut self.advances) {
             let _client_gone = reply.send(Ok(self.advanced(0, node, ended)));
         }
     }
 
     /// Queues an advance, or ends it if the queue is full. Drops queued advances whose clients have gone.
-    pub(super) fn queue(&mut self, asked: Asked) {
+    pub(super) fn queue(&mut self, asked: AdvanceRequest) {
         self.advances.retain(|waiting| !waiting.reply.is_closed());
         if self.advances.len() < ADVANCES_MAX {
             return self.advances.push_back(asked);
@@ -260,10 +263,10 @@ impl Live {
 }
 
 /// The event that the goal waits for, if it is an event.
-fn sought(until: Option<&Until>, world: &World) -> Result<Option<Sought>, NoNode> {
+fn sought(until: Option<&Until>, world: &World) -> Result<Option<EventGoal>, NoNode> {
     let Some(Until::Event(EventTrigger { kind, node, count })) = until else { return Ok(None) };
     let nodes = u32::try_from(world.tips().nodes()).unwrap_or(u32::MAX);
     let found = |node| world.names().node(node).ok_or_else(|| NoNode { found: node.to_string(), nodes });
     let node = node.as_ref().map(found).transpose()?;
-    Ok(Some(Sought { kind: *kind, node, left: *count }))
+    Ok(Some(EventGoal { kind: *kind, node, left: *count }))
 }

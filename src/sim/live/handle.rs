@@ -1,6 +1,6 @@
 //! The handle through which clients control a live run.
 
-use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::Asked};
+use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::AdvanceRequest};
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     sim::{Intervention, Outcome, Stage},
@@ -17,7 +17,7 @@ pub(super) type Decide = Box<dyn FnOnce(&Stage) -> Option<(Intervention, Answer)
 /// A request to a live run, with the channel for its answer.
 pub(super) enum Command {
     Intervene(Decide),
-    Advance(Asked),
+    Advance(AdvanceRequest),
     SetPace { pace: Pace, reply: oneshot::Sender<(SimTime, Pace)> },
     Look(Box<dyn FnOnce(&Stage) + Send>),
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
@@ -32,7 +32,7 @@ pub struct LiveHandle(pub(super) mpsc::UnboundedSender<Command>);
 /// The error of a call to a run that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulation has stopped")]
-pub struct Stopped;
+pub struct StoppedError;
 
 impl LiveHandle {
     /// A handle to a run that has ended, for a reader of its results.
@@ -45,7 +45,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped; so for all calls.
-    pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
+    pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, StoppedError> {
         let what = Intervention::Submit { node, transactions };
         match self.intervene(what).await? {
             Outcome::Submitted(submission) => Ok(submission),
@@ -57,7 +57,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn intervene(&self, what: Intervention) -> Result<Outcome, Stopped> {
+    pub async fn intervene(&self, what: Intervention) -> Result<Outcome, StoppedError> {
         let done = self.intervene_if(|_| Ok(what), |outcome, _| outcome).await?;
         Ok(done.unwrap_or_else(|never: Infallible| match never {}))
     }
@@ -71,7 +71,7 @@ impl LiveHandle {
         &self,
         before: impl FnOnce(&Stage) -> Result<Intervention, E> + Send + 'static,
         after: impl FnOnce(Outcome, &Stage) -> T + Send + 'static,
-    ) -> Result<Result<T, E>, Stopped> {
+    ) -> Result<Result<T, E>, StoppedError> {
         self.ask(|reply: oneshot::Sender<Result<T, E>>| {
             Command::Intervene(Box::new(move |stage| {
                 let what = match before(stage) {
@@ -95,7 +95,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn advance(&self, slots: u32) -> Result<Advanced, Stopped> {
+    pub async fn advance(&self, slots: u32) -> Result<Advanced, StoppedError> {
         Ok(self.advance_until(None, slots, NodeId(0)).await?.expect("no node is named"))
     }
 
@@ -108,16 +108,16 @@ impl LiveHandle {
         until: Option<Until>,
         slots: u32,
         node: NodeId,
-    ) -> Result<Result<Advanced, NoNode>, Stopped> {
+    ) -> Result<Result<Advanced, NoNode>, StoppedError> {
         let slots = slots.min(ADVANCE_LIMIT);
-        self.ask(|reply| Command::Advance(Asked { slots, until, node, reply })).await
+        self.ask(|reply| Command::Advance(AdvanceRequest { slots, until, node, reply })).await
     }
 
     /// Changes the pace from now on, and answers with the instant. Ends an advance that is going on, and those that wait behind it.
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn set_pace(&self, pace: Pace) -> Result<(SimTime, Pace), Stopped> {
+    pub async fn set_pace(&self, pace: Pace) -> Result<(SimTime, Pace), StoppedError> {
         self.ask(|reply| Command::SetPace { pace, reply }).await
     }
 
@@ -125,7 +125,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn now(&self) -> Result<(SimTime, Pace), Stopped> {
+    pub async fn now(&self) -> Result<(SimTime, Pace), StoppedError> {
         self.ask(|reply| Command::Now { reply }).await
     }
 
@@ -133,7 +133,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn peers(&self) -> Result<Vec<Vec<NodeId>>, Stopped> {
+    pub async fn peers(&self) -> Result<Vec<Vec<NodeId>>, StoppedError> {
         self.ask(|reply| Command::Peers { reply }).await
     }
 
@@ -141,7 +141,10 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Stage) -> T + Send + 'static) -> Result<T, Stopped> {
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Stage) -> T + Send + 'static,
+    ) -> Result<T, StoppedError> {
         self.ask(|reply| {
             Command::Look(Box::new(move |stage| {
                 let _client_gone = reply.send(look(stage));
@@ -156,9 +159,9 @@ impl LiveHandle {
         let _stopped_already = self.0.send(Command::Stop);
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, StoppedError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(command(reply)).map_err(|_| Stopped)?;
-        answer.await.map_err(|_| Stopped)
+        self.0.send(command(reply)).map_err(|_| StoppedError)?;
+        answer.await.map_err(|_| StoppedError)
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Demand {
 
 impl Demand {
     /// Returns true if no transaction is missing any more, or the deadline has passed.
-    fn is_over(&mut self, world: &World, dropped: &Dropped) -> bool {
+    fn is_over(&mut self, world: &World, dropped: &DropRecord) -> bool {
         let tip = world.tips().of(self.node);
         if !self.tip.as_ref().is_some_and(|seen| seen.is(tip)) {
             self.tip = Some(tip.clone());
@@ -51,7 +51,7 @@ impl Demand {
 
 /// Records the transactions that each node's pool has dropped, while a client waits for a block. Clones share the record.
 #[derive(Clone, Default)]
-pub(super) struct Dropped(Arc<Shared>);
+pub(super) struct DropRecord(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -59,7 +59,7 @@ struct Shared {
     gone: Mutex<BTreeSet<(NodeId, TransactionId)>>,
 }
 
-impl Dropped {
+impl DropRecord {
     fn want(&self, is_wanted: bool) {
         self.0.is_wanted.store(is_wanted, Ordering::Relaxed);
         if !is_wanted {
@@ -91,7 +91,7 @@ impl Dropped {
     }
 }
 
-impl Observer for Dropped {
+impl Observer for DropRecord {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         if let Event::PoolExpired(transaction) | Event::PoolEvicted(transaction) | Event::PoolPurged(transaction) =
             event

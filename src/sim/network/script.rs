@@ -21,7 +21,7 @@ pub enum Mishap {
 
 /// A message that left, named as a fault names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentMessage {
     pub from: NodeId,
     pub to: NodeId,
     pub kind: MessageKind,
@@ -33,7 +33,7 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Deviation {
     #[serde(flatten)]
-    pub sent: Sent,
+    pub sent: SentMessage,
     pub mishap: Mishap,
 }
 
@@ -44,7 +44,7 @@ pub struct Script {
     kinds: Vec<MessageKind>,
     by: Duration,
     said: Vec<Deviation>,
-    sent: Vec<Sent>,
+    sent: Vec<SentMessage>,
     /// By sender, receiver and kind.
     counts: BTreeMap<(NodeId, NodeId, MessageKind), u32>,
 }
@@ -62,7 +62,7 @@ impl Script {
     }
 
     /// The recorded messages that have left since the last call of [`Script::say`].
-    pub fn sent(&self) -> &[Sent] {
+    pub fn sent(&self) -> &[SentMessage] {
         &self.sent
     }
 
@@ -74,7 +74,7 @@ impl Script {
         if is_question(message) {
             return;
         }
-        let sent = Sent { from, to, kind, number: *count };
+        let sent = SentMessage { from, to, kind, number: *count };
         self.sent.push(sent);
         let Some(deviation) = self.said.iter().find(|deviation| deviation.sent == sent) else { return };
         match deviation.mishap {

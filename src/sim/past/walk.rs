@@ -1,6 +1,6 @@
 //! The replay of the past, event for event, from a kept moment to the requested instant.
 
-use super::{History, Kept, RunPoint, Watchers};
+use super::{History, RetainedMoment, RunPoint, Watchers};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::settled::SettledError,
@@ -28,7 +28,7 @@ pub enum WalkStep {
 
 /// The reason why a replay cannot reach an instant.
 #[derive(Debug, thiserror::Error)]
-pub enum Lost {
+pub enum WalkError {
     /// Nothing is kept that early.
     #[error("{at} is before the first instant that is kept, {}", first.at.micros(), at = at.at.micros())]
     TooEarly { at: RunPoint, first: RunPoint },
@@ -66,13 +66,13 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// It is before the first moment that is kept.
-    pub async fn at(&self, at: SimTime) -> Result<Walk<W>, Lost> {
+    pub async fn at(&self, at: SimTime) -> Result<Walk<W>, WalkError> {
         if at >= self.present.at {
             return self.to(self.present).await;
         }
         // Inputs of this very instant have come in.
         let inputs = self.count_while(|came| came.at <= at);
-        let is_before = |kept: &Kept<W>| kept.place.at < at && kept.place.inputs <= inputs;
+        let is_before = |kept: &RetainedMoment<W>| kept.place.at < at && kept.place.inputs <= inputs;
         let place = RunPoint { at, delivered: 0, inputs };
         let from = self.kept.iter().rev().find(|kept| is_before(kept)).or_else(|| {
             // The first instant of all is itself kept.
@@ -88,7 +88,7 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// It is before the first moment that is kept, or the run never stood there.
-    pub async fn to(&self, place: RunPoint) -> Result<Walk<W>, Lost> {
+    pub async fn to(&self, place: RunPoint) -> Result<Walk<W>, WalkError> {
         let index = self.before(place, true).ok_or_else(|| self.too_early(place))?;
         self.walk_to(index, place).await
     }
@@ -97,7 +97,7 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// As [`History::to`].
-    pub async fn after(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, Lost> {
+    pub async fn after(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, WalkError> {
         let mut walk = self.to(place).await?;
         walk.go_on(self.recent.between(walk.came_in, usize::MAX), self.present);
         let was = walk.mark(step);
@@ -110,7 +110,7 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// As [`History::to`].
-    pub async fn before_step(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, Lost> {
+    pub async fn before_step(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, WalkError> {
         let mut index = self.before(place, false);
         while let Some(from) = index {
             if let Some(found) = self.last_mark(from, place, step).await? {
@@ -123,7 +123,7 @@ impl<W: Watchers> History<W> {
     }
 
     /// The end of the last step between a kept moment and a place, the place itself not counted.
-    async fn last_mark(&self, from: usize, place: RunPoint, step: WalkStep) -> Result<Option<RunPoint>, Lost> {
+    async fn last_mark(&self, from: usize, place: RunPoint, step: WalkStep) -> Result<Option<RunPoint>, WalkError> {
         let mut walk = self.walk(&self.kept[from], place)?;
         let (mut mark, mut found) = (walk.mark(step), None);
         while walk.next().await? && walk.place() < place {
@@ -137,7 +137,7 @@ impl<W: Watchers> History<W> {
 
     /// The last moment that is kept before a place, or at it.
     fn before(&self, place: RunPoint, or_at: bool) -> Option<usize> {
-        let is_before = |kept: &Kept<W>| {
+        let is_before = |kept: &RetainedMoment<W>| {
             let one = kept.place;
             let is_on_way = one.at <= place.at && one.delivered <= place.delivered && one.inputs <= place.inputs;
             is_on_way && (or_at || one < place)
@@ -145,25 +145,25 @@ impl<W: Watchers> History<W> {
         self.kept.iter().rposition(|kept| is_before(kept))
     }
 
-    async fn walk_to(&self, from: usize, place: RunPoint) -> Result<Walk<W>, Lost> {
+    async fn walk_to(&self, from: usize, place: RunPoint) -> Result<Walk<W>, WalkError> {
         let mut walk = self.walk(&self.kept[from], place)?;
         while walk.next().await? {}
         Ok(walk)
     }
 
-    fn walk(&self, from: &Kept<W>, end: RunPoint) -> Result<Walk<W>, Lost> {
+    fn walk(&self, from: &RetainedMoment<W>, end: RunPoint) -> Result<Walk<W>, WalkError> {
         let watchers = from.watchers.apart();
         let told = Arc::new(AtomicU64::new(0));
         let mut observers = watchers.observers();
-        observers.push(Box::new(Told(told.clone())));
+        observers.push(Box::new(EventCounter(told.clone())));
         let came_in = from.place.inputs.min(self.inputs.len());
         let stage = from.stage(&self.plan, self.inputs.first(came_in)?, observers);
         let inputs = self.recent.between(came_in, end.inputs).iter().cloned().collect();
         Ok(Walk { stage, watchers, inputs, came_in, end, told })
     }
 
-    fn too_early(&self, at: RunPoint) -> Lost {
-        Lost::TooEarly { at, first: self.kept.first().map_or(self.present, |kept| kept.place) }
+    fn too_early(&self, at: RunPoint) -> WalkError {
+        WalkError::TooEarly { at, first: self.kept.first().map_or(self.present, |kept| kept.place) }
     }
 }
 
@@ -180,7 +180,7 @@ impl<W> Walk<W> {
     }
 
     /// Plays one event, or delivers one input. Returns true if the end was further away.
-    async fn next(&mut self) -> Result<bool, Lost> {
+    async fn next(&mut self) -> Result<bool, WalkError> {
         let until = self.inputs.front().map_or((self.end.at, self.end.delivered), |came| (came.at, came.delivered));
         let delivered = self.stage.world().delivered();
         if delivered < until.1 {
@@ -204,7 +204,7 @@ impl<W> Walk<W> {
     }
 
     /// Plays all that is due before an instant, and what came in by then.
-    async fn go_to_instant(&mut self, at: SimTime) -> Result<(), Lost> {
+    async fn go_to_instant(&mut self, at: SimTime) -> Result<(), WalkError> {
         while !self.inputs.is_empty() {
             self.next().await?;
         }
@@ -229,15 +229,15 @@ impl<W> Walk<W> {
         }
     }
 
-    fn lost(&self) -> Lost {
-        Lost::NoSuchPoint { place: self.end }
+    fn lost(&self) -> WalkError {
+        WalkError::NoSuchPoint { place: self.end }
     }
 }
 
 /// Counts the reported events of a run.
-struct Told(Arc<AtomicU64>);
+struct EventCounter(Arc<AtomicU64>);
 
-impl Observer for Told {
+impl Observer for EventCounter {
     fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{
-        ActorId, Effect, Hosted, Message, NodeId, Peer, Role, SimTime,
+        ActorId, Effect, HostedActor, Message, NodeId, Peer, Role, SimTime,
         ahead::{self, Ahead, Announced},
     },
     ledger::saved::{Saved, Saver},
@@ -11,14 +11,14 @@ use crate::{
         network::script::Script,
         plan,
         queue::Soon,
-        world::{Delivery, Handed, Moment},
+        world::{Delivery, HandedEvent, Moment},
     },
 };
 
 /// A run in this thread.
 pub struct InlineStage {
     world: World,
-    actors: Vec<Hosted>,
+    actors: Vec<HostedActor>,
     effects: Vec<Effect>,
     /// True if the run has at least [`MANY`] actors, so that the processor waits for memory.
     many: bool,
@@ -32,7 +32,7 @@ impl InlineStage {
     pub fn new(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Self {
         let mut actors = plan.actors();
         let world = World::new(plan, &mut actors, observers);
-        let actors: Vec<Hosted> = actors.into_iter().map(|(_, actor)| actor).collect();
+        let actors: Vec<HostedActor> = actors.into_iter().map(|(_, actor)| actor).collect();
         Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
     }
 
@@ -77,7 +77,7 @@ impl InlineStage {
     }
 
     /// Replaces all actors. Returns the previous ones.
-    pub(super) fn exchange(&mut self, actors: Vec<Hosted>) -> Vec<Hosted> {
+    pub(super) fn exchange(&mut self, actors: Vec<HostedActor>) -> Vec<HostedActor> {
         std::mem::replace(&mut self.actors, actors)
     }
 
@@ -159,7 +159,7 @@ impl InlineStage {
 }
 
 /// The next event due at `through` or before. With many actors, memory is fetched ahead of those that follow it.
-fn next<'w>(world: &'w mut World, actors: &[Hosted], many: bool, through: SimTime) -> Option<Delivery<'w>> {
+fn next<'w>(world: &'w mut World, actors: &[HostedActor], many: bool, through: SimTime) -> Option<Delivery<'w>> {
     if !many {
         return world.next(through);
     }
@@ -172,7 +172,7 @@ fn next<'w>(world: &'w mut World, actors: &[Hosted], many: bool, through: SimTim
 }
 
 /// Hands an input to an actor. Most inputs are messages to a peer, which reads them in place.
-fn hand_over(actor: &mut Hosted, now: SimTime, what: Handed<'_>, effects: &mut Vec<Effect>) {
+fn hand_over(actor: &mut HostedActor, now: SimTime, what: HandedEvent<'_>, effects: &mut Vec<Effect>) {
     if let Some(peer) = actor.reader()
         && let Some((from, message)) = what.message()
     {

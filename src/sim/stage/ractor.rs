@@ -4,7 +4,7 @@
 //! and not the runtime's. Runs on a current-thread runtime.
 
 use crate::{
-    actors::{ActorId, Effect, Hosted as Machine, Role, SimTime, Stimulus},
+    actors::{ActorId, Effect, HostedActor as Machine, Role, SimTime, Stimulus},
     ledger::settled::SettledError,
     sim::{
         Observer, Plan, World,

@@ -30,14 +30,14 @@ type Span = (Trigger, Option<Trigger>);
 pub struct Agenda {
     faults: Vec<Span>,
     sources: Vec<Span>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingEntry>,
     /// Faults that were ended from outside. Their events in the queue no longer take effect.
     withdrawn: BTreeSet<usize>,
 }
 
 /// A beginning or an end that waits for something to happen.
 #[derive(Clone)]
-struct Waiting {
+struct WaitingEntry {
     entry: Entry,
     ends: bool,
     trigger: Trigger,
@@ -118,7 +118,7 @@ impl Agenda {
     }
 
     /// Removes and returns the entries whose trigger fires.
-    fn take(&mut self, mut happens: impl FnMut(&mut Waiting) -> bool) -> Vec<Item> {
+    fn take(&mut self, mut happens: impl FnMut(&mut WaitingEntry) -> bool) -> Vec<Item> {
         let mut due = Vec::new();
         self.waiting.retain_mut(|waiting| {
             let happened = happens(waiting);
@@ -176,7 +176,7 @@ impl World {
                     Trigger::Event(event) => event.node.as_ref().and_then(|node| self.names.node(node)),
                     _ => None,
                 };
-                self.agenda.waiting.push(Waiting { entry, ends, trigger, node, seen: 0 });
+                self.agenda.waiting.push(WaitingEntry { entry, ends, trigger, node, seen: 0 });
             }
         }
     }
@@ -236,4 +236,4 @@ impl World {
 
 saved!(enum Entry { 0 Fault(index), 1 Source(index) });
 saved!(struct Agenda { faults, sources, waiting, withdrawn });
-saved!(struct Waiting { entry, ends, trigger, node, seen });
+saved!(struct WaitingEntry { entry, ends, trigger, node, seen });

@@ -2,8 +2,8 @@
 
 use super::{
     Item, World,
-    coming::{Bound, Coming, Handed, Popped},
     nodes::{Freed, NotNow, Reach},
+    pending_events::{Bound, HandedEvent, PendingEvents, PoppedEntry},
     sending::ANSWER_TIME,
 };
 use crate::{
@@ -21,14 +21,14 @@ pub struct Delivery<'w> {
     pub to: ActorId,
     /// The time that the node's clock shows.
     pub now: SimTime,
-    pub what: Handed<'w>,
+    pub what: HandedEvent<'w>,
 }
 
 /// A due event that reaches its actor, with the time that its node's clock shows.
-struct Reached {
+struct ReachedEvent {
     to: ActorId,
     now: SimTime,
-    due: Popped,
+    due: PoppedEntry,
 }
 
 impl World {
@@ -46,7 +46,7 @@ impl World {
         through: SimTime,
         mut soon: Option<impl FnMut(usize, Option<NodeId>, Soon)>,
     ) -> Option<Delivery<'_>> {
-        let Reached { to, now, due } = loop {
+        let ReachedEvent { to, now, due } = loop {
             let (links, nodes) = (self.network.links(), &self.nodes);
             let soon = soon.as_mut().map(|soon| {
                 |to: ActorId, from: Option<NodeId>, how| {
@@ -82,7 +82,7 @@ impl World {
     fn comes_to_rest(&mut self) -> bool {
         if std::mem::replace(&mut self.looked_at, self.now) == self.now {
             self.restless = Some(self.now);
-            self.queue = Coming::default();
+            self.queue = PendingEvents::default();
         }
         self.restless.is_none()
     }
@@ -90,7 +90,7 @@ impl World {
     /// Returns the actor that receives the due event, and the time of its node's clock. Consumes an event without an actor, or one that
     /// does not reach it now.
     #[inline]
-    fn reached(&mut self, due: Popped) -> Option<Reached> {
+    fn reached(&mut self, due: PoppedEntry) -> Option<ReachedEvent> {
         let (to, reach) = match self.queue.bound(&due) {
             Bound::For { to, generation } | Bound::Item(&Item::Input { to, generation, .. }) => {
                 (to, self.nodes.reach(to.node, generation, self.now))
@@ -102,7 +102,7 @@ impl World {
             Bound::Item(_) => return self.done(due),
         };
         match reach {
-            Reach::Now(now) => Some(Reached { to, now, due }),
+            Reach::Now(now) => Some(ReachedEvent { to, now, due }),
             Reach::Not(why) => {
                 self.out_of_reach(why, to, due);
                 None
@@ -111,7 +111,7 @@ impl World {
     }
 
     #[inline(never)]
-    fn out_of_reach(&mut self, why: NotNow, to: ActorId, due: Popped) {
+    fn out_of_reach(&mut self, why: NotNow, to: ActorId, due: PoppedEntry) {
         if let Some(Stimulus::Input(input)) = self.queue.stimulus(due) {
             self.not_now(why, to, input);
         }
@@ -119,7 +119,7 @@ impl World {
 
     /// Carries out an item that is not for an actor.
     #[inline(never)]
-    fn done(&mut self, due: Popped) -> Option<Reached> {
+    fn done(&mut self, due: PoppedEntry) -> Option<ReachedEvent> {
         match self.queue.item(due)? {
             // A node that is down receives nothing. Its new actors learn their deviations when they begin.
             Item::Input { .. } | Item::Stimulus { .. } => {}
@@ -169,10 +169,10 @@ impl World {
     }
 
     /// Makes the input that has waited longest on a node due.
-    fn free(&mut self, node: NodeId, generation: u32) -> Option<Reached> {
+    fn free(&mut self, node: NodeId, generation: u32) -> Option<ReachedEvent> {
         let Freed { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
         self.call(node, again);
-        Some(Reached { to, now: local, due: self.queue.push_first(Item::Input { to, generation, input }) })
+        Some(ReachedEvent { to, now: local, due: self.queue.push_first(Item::Input { to, generation, input }) })
     }
 
     pub(super) fn call(&mut self, node: NodeId, at: Option<SimTime>) {

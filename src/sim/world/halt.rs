@@ -38,7 +38,7 @@
 use super::World;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::saved::{Counted, saved},
+    ledger::saved::{DiagnosticCount, saved},
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
 };
@@ -95,7 +95,7 @@ pub(super) struct HaltFacts {
     /// Blocks that were forged and have been on no node's chain.
     unapplied: BTreeSet<BlockId>,
     /// The number of applied and reverted blocks, counted at each node, and of nodes that went down or came back.
-    moves: Counted,
+    moves: DiagnosticCount,
     /// The last time that a node went down or came back.
     turned: SimTime,
     /// Nodes whose delegates have asked for the state of the network since then, and got it.
@@ -115,7 +115,7 @@ impl HaltFacts {
             active: state.round().members.iter().map(|member| member.public_key).collect(),
             noted: None,
             unapplied: BTreeSet::new(),
-            moves: Counted(0),
+            moves: DiagnosticCount(0),
             turned: SimTime::default(),
             asked: BTreeSet::new(),
             // A run that begins on a longer chain may go back to rounds that were never told.

@@ -2,7 +2,7 @@
 
 use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
-    actors::{Hosted, NodeId, SimTime},
+    actors::{HostedActor, NodeId, SimTime},
     protocol::{Height, SignedTransaction},
     sim::{Fault, SeedTree, network::script::Script, plan, source::Counts, tips::Tips},
 };
@@ -16,17 +16,17 @@ pub struct Moment {
     /// By source, the counts of its transactions by outcome.
     pub(super) tallies: Vec<Counts>,
     /// In the order of [`crate::sim::Plan::actors`].
-    pub(super) actors: Vec<Hosted>,
+    pub(super) actors: Vec<HostedActor>,
 }
 
 impl Moment {
     /// The instant between two events at which a world and its actors are.
-    pub fn of(world: &World, actors: Vec<Hosted>) -> Self {
+    pub fn of(world: &World, actors: Vec<HostedActor>) -> Self {
         Self::last_of(world.clone(), actors)
     }
 
     /// The last moment of a run, which does not go on.
-    pub fn last_of(world: World, actors: Vec<Hosted>) -> Self {
+    pub fn last_of(world: World, actors: Vec<HostedActor>) -> Self {
         let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
         Self { world: world.unwatched(), tallies, actors }
     }
@@ -52,12 +52,12 @@ impl Moment {
     }
 
     /// Its actors.
-    pub fn actors(&self) -> &[Hosted] {
+    pub fn actors(&self) -> &[HostedActor] {
         &self.actors
     }
 
     /// Returns a separate world without observers, and its actors.
-    pub fn parts(&self) -> (World, Vec<Hosted>) {
+    pub fn parts(&self) -> (World, Vec<HostedActor>) {
         let mut world = self.world.clone();
         if !self.tallies.is_empty() {
             let sources = &mut Arc::make_mut(&mut world.plan).sources;
@@ -68,12 +68,12 @@ impl Moment {
 
     /// An estimate of its bytes, without data that others share, from the number and sizes of its parts.
     pub fn bytes(&self) -> usize {
-        self.world.queue.bytes() + self.actors.iter().map(Hosted::bytes).sum::<usize>() + size_of::<World>()
+        self.world.queue.bytes() + self.actors.iter().map(HostedActor::bytes).sum::<usize>() + size_of::<World>()
     }
 
     /// The connected peers of each node, ascending.
     pub fn peers(&self) -> Vec<Vec<NodeId>> {
-        let peers = self.actors.iter().filter_map(Hosted::peer);
+        let peers = self.actors.iter().filter_map(HostedActor::peer);
         peers.map(|peer| peer.connected().collect()).collect()
     }
 
@@ -155,7 +155,7 @@ impl World {
 
     /// Goes back, or over, to a moment of this run. Observers stay, and receive the differences; `was` are the actors that the run had
     /// until now. With `begins`, nothing has happened in the run yet.
-    pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted], begins: bool) {
+    pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[HostedActor], begins: bool) {
         let mut left = mem::replace(self, moment.world.clone());
         self.observers = mem::take(&mut left.observers);
         (self.tells_messages, self.tells_acts) = (left.tells_messages, left.tells_acts);

@@ -2,7 +2,7 @@
 
 use super::{
     Item, Outlook, World,
-    coming::{Next, Popped},
+    pending_events::{Next, PoppedEntry},
 };
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
@@ -138,7 +138,7 @@ impl DownCause {
 
 impl World {
     /// Reports that an actor hears the due event.
-    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime, due: &Popped) {
+    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime, due: &PoppedEntry) {
         let what = match self.queue.next(due) {
             Next::Wake { wake, .. } => Heard::Wake(wake),
             Next::Copy { from, message, .. } => Heard::Message { from, message },

@@ -7,7 +7,7 @@
 
 use super::{World, faults::Held};
 use crate::{
-    actors::{ActorId, Hosted, NodeId, Role, Spells, Stimulus},
+    actors::{ActorId, HostedActor, NodeId, Role, Spells, Stimulus},
     sim::{
         fault::{FaultKind, Told},
         plan,
@@ -25,7 +25,7 @@ impl World {
 
     /// Tells the delegates of the plan's faults, before the first event. A world that is loaded has no actors yet. Its actors are loaded
     /// with this knowledge.
-    pub(super) fn switch_off_from_the_start(&mut self, actors: &mut [(ActorId, Hosted)]) {
+    pub(super) fn switch_off_from_the_start(&mut self, actors: &mut [(ActorId, HostedActor)]) {
         let mut effects = Vec::new();
         for index in 0..self.plan.faults.len() {
             for (node, rounds) in self.switched_off(index, Told::Planned) {

@@ -1,8 +1,8 @@
 //! All future inputs of the actors of a run, as seen between two instants.
 
-use super::{Item, World, coming::Next};
+use super::{Item, World, pending_events::Next};
 use crate::{
-    actors::{ActorId, Delegate, Hosted, Input, Message, NodeId, Peer, Role, SimTime, Stimulus, Wake},
+    actors::{ActorId, Delegate, HostedActor, Input, Message, NodeId, Peer, Role, SimTime, Stimulus, Wake},
     sim::plan,
 };
 use std::collections::BTreeSet;
@@ -13,16 +13,16 @@ const SLOTS_BETWEEN_LOOKS: u32 = 4;
 /// A run between two instants: the queue and the inputs that wait at nodes, by actor, and the actors. It only reads.
 pub struct Outlook<'w> {
     world: &'w World,
-    actors: &'w [Hosted],
+    actors: &'w [HostedActor],
     /// By the index of an actor, ascending.
-    to_come: Vec<(usize, ToCome)>,
+    to_come: Vec<(usize, ExpectedInput)>,
     /// Nodes that will be called when they are free.
     called: BTreeSet<NodeId>,
 }
 
 /// Something that an actor will hear, if its node stays up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToCome {
+pub struct ExpectedInput {
     /// The true instant at which it is due. `None` if it was due and waits until the node is free.
     pub at: Option<SimTime>,
     pub what: Sort,
@@ -49,14 +49,14 @@ impl Sort {
 }
 
 impl<'w> Outlook<'w> {
-    pub(in crate::sim) fn new(world: &'w World, actors: &'w [Hosted]) -> Self {
+    pub(in crate::sim) fn new(world: &'w World, actors: &'w [HostedActor]) -> Self {
         let mut outlook = Self { world, actors, to_come: Vec::new(), called: BTreeSet::new() };
         for (at, next) in world.queue.of_nodes() {
             outlook.add(at, next);
         }
         for (to, input) in world.nodes.all_waiting() {
             if let Some(what) = Sort::of(input, *to) {
-                outlook.to_come.push((plan::index(*to), ToCome { at: None, what }));
+                outlook.to_come.push((plan::index(*to), ExpectedInput { at: None, what }));
             }
         }
         outlook.to_come.sort_unstable_by_key(|(index, _)| *index);
@@ -86,7 +86,7 @@ impl<'w> Outlook<'w> {
             _ => return,
         };
         if let Some(what) = what {
-            self.to_come.push((plan::index(to), ToCome { at: Some(at), what }));
+            self.to_come.push((plan::index(to), ExpectedInput { at: Some(at), what }));
         }
     }
 
@@ -117,7 +117,7 @@ impl<'w> Outlook<'w> {
     }
 
     /// Everything that an actor will hear, except messages of other nodes.
-    pub fn to_come(&self, actor: ActorId) -> impl Iterator<Item = ToCome> + Clone {
+    pub fn to_come(&self, actor: ActorId) -> impl Iterator<Item = ExpectedInput> + Clone {
         let index = plan::index(actor);
         let first = self.to_come.partition_point(|(of, _)| *of < index);
         self.to_come[first..].iter().take_while(move |(of, _)| *of == index).map(|(_, to_come)| *to_come)
@@ -173,7 +173,7 @@ impl<'w> Outlook<'w> {
         Some((lost.what, Self { to_come, called: self.called.clone(), ..*self }))
     }
 
-    fn actor(&self, node: NodeId, role: Role) -> Option<&'w Hosted> {
+    fn actor(&self, node: NodeId, role: Role) -> Option<&'w HostedActor> {
         self.actors.get(plan::index(ActorId { node, role }))
     }
 }
@@ -189,7 +189,7 @@ impl World {
     }
 
     /// Shows the run to the observers that want to look, if a look is due.
-    pub(in crate::sim) fn show(&mut self, actors: &[Hosted]) {
+    pub(in crate::sim) fn show(&mut self, actors: &[HostedActor]) {
         if !self.is_looked_at() {
             return;
         }

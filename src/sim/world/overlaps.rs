@@ -6,7 +6,7 @@
 
 use super::{NetworkEvent, Observer, World, faults::State};
 use crate::{
-    actors::{Event, Hosted, NodeId, SimTime, Stimulus},
+    actors::{Event, HostedActor, NodeId, SimTime, Stimulus},
     ledger::{BlockTree, Rules},
     protocol::{KeyPair, NetworkConfig, Timestamp, crypto::CryptoMode},
     sim::{
@@ -65,9 +65,9 @@ static KINDS: LazyLock<Vec<FaultKind>> = LazyLock::new(|| {
 
 /// The events, without the number of the fault.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct EventTexts(Arc<Mutex<Vec<String>>>);
 
-impl Told {
+impl EventTexts {
     fn take(&self) -> Vec<String> {
         mem::take(&mut self.0.lock().expect("nobody panics while holding it"))
     }
@@ -77,7 +77,7 @@ impl Told {
     }
 }
 
-impl Observer for Told {
+impl Observer for EventTexts {
     fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
 
     fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
@@ -92,8 +92,8 @@ impl Observer for Told {
 /// A world whose actors hear of faults and of nothing else.
 struct Stand {
     world: World,
-    actors: Vec<Hosted>,
-    told: Told,
+    actors: Vec<HostedActor>,
+    told: EventTexts,
     kinds: Vec<FaultKind>,
 }
 
@@ -110,7 +110,7 @@ impl Stand {
         let never = || Trigger::Slot(u32::MAX / 16);
         let fault = |kind: &&FaultKind| Fault { kind: (*kind).clone(), from: never(), until: None };
         plan.faults = kinds.iter().map(fault).collect();
-        let told = Told::default();
+        let told = EventTexts::default();
         // Without actors nothing starts, so the queue holds what faults put there.
         let world = World::new(&plan, &mut [], vec![Box::new(told.clone())]);
         let actors = plan.actors().into_iter().map(|(_, actor)| actor).collect();

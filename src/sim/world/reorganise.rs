@@ -14,7 +14,7 @@ use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
     ledger::{BlockRejected, Link, saved::saved},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot, Timestamp, TransactionId},
-    sim::intervention::{Asked, Became, ReorgError, Reorganised, Returned},
+    sim::intervention::{Asked, ReorgError, ReorgResult, Returned, RevertedFate},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -48,7 +48,7 @@ impl World {
     ///
     /// # Errors
     /// The reorganisation is impossible, and nothing has changed.
-    pub(in crate::sim) fn reorganise(&mut self, asked: &Asked) -> Result<Reorganised, ReorgError> {
+    pub(in crate::sim) fn reorganise(&mut self, asked: &Asked) -> Result<ReorgResult, ReorgError> {
         let (from, common) = self.check_reorganisation(asked)?;
         let reverted = between(&from, &common);
         let transactions = decided(&reverted, &asked.transactions)?;
@@ -64,7 +64,8 @@ impl World {
         if reverted.last().is_some_and(|first| self.nodes.best().descends_from(first)) {
             self.nodes.go_back_to(&to);
         }
-        let dropped = transactions.iter().filter(|(_, became)| *became == Became::Dropped).map(|(id, _)| *id).collect();
+        let dropped =
+            transactions.iter().filter(|(_, became)| *became == RevertedFate::Dropped).map(|(id, _)| *id).collect();
         let what = Arc::new(Reorganisation { common: common.clone(), tip: to.clone(), dropped });
         for node in &moved {
             let to = ActorId { node: *node, role: Role::Peer };
@@ -72,7 +73,7 @@ impl World {
             self.queue.push(self.now, Item::Stimulus { to, stimulus });
         }
         self.pool_watch = Some(PoolWatch { node: asked.node, pending: BTreeSet::new() });
-        Ok(Reorganised {
+        Ok(ReorgResult {
             node: asked.node,
             from,
             to,
@@ -86,11 +87,11 @@ impl World {
     }
 
     /// Completes the result: transactions that the observed node's pool has not taken back become refused.
-    pub(in crate::sim) fn reorganised(&mut self, mut what: Reorganised) -> Reorganised {
+    pub(in crate::sim) fn reorganised(&mut self, mut what: ReorgResult) -> ReorgResult {
         let pending = self.pool_watch.take().map(|watch| watch.pending).unwrap_or_default();
         for (id, became) in &mut what.transactions {
-            if *became == Became::Returned && !pending.contains(id) {
-                *became = Became::Refused;
+            if *became == RevertedFate::Returned && !pending.contains(id) {
+                *became = RevertedFate::Refused;
             }
         }
         what
@@ -195,7 +196,7 @@ fn between(tip: &Arc<Link>, common: &Link) -> Vec<Arc<Link>> {
 }
 
 /// Decides the outcome of each reverted transaction, in the order of the reverted chain.
-fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(TransactionId, Became)>, ReorgError> {
+fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(TransactionId, RevertedFate)>, ReorgError> {
     let blocks = reverted.iter().rev().map(|link| link.block());
     let ids: Vec<TransactionId> = blocks.flat_map(|block| block.transactions.iter().map(|one| one.id())).collect();
     if let Returned::These(wanted) = wanted {
@@ -209,7 +210,10 @@ fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(Transaction
         Returned::None => false,
         Returned::These(wanted) => wanted.contains(id),
     };
-    Ok(ids.into_iter().map(|id| (id, if returns(&id) { Became::Returned } else { Became::Dropped })).collect())
+    Ok(ids
+        .into_iter()
+        .map(|id| (id, if returns(&id) { RevertedFate::Returned } else { RevertedFate::Dropped }))
+        .collect())
 }
 
 saved!(struct PoolWatch { node, pending });

@@ -1,6 +1,6 @@
 //! Requests of clients at nodes, and the answers.
 
-use super::{Item, World, sending::Failed};
+use super::{Item, World, sending::PostFailure};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, PoolError, RequestId, Role, Submission, message::Transactions},
     sim::source::Poll,
@@ -64,7 +64,7 @@ impl World {
             Input::Submit { request, transactions } => {
                 self.answer(request, unavailable(&transactions, "The node is down."));
             }
-            Input::Message { from, message } => self.cut_off(from, to, &message, Failed::Unconnected),
+            Input::Message { from, message } => self.cut_off(from, to, &message, PostFailure::Unconnected),
             Input::Start | Input::Wake(_) | Input::Reorganise(_) => {}
         }
     }

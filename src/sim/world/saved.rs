@@ -2,7 +2,7 @@
 
 use super::{Moment, World, faults::State};
 use crate::{
-    actors::Hosted,
+    actors::HostedActor,
     ledger::{
         Link,
         saved::{LoadError, Loader, Saved, Saver},
@@ -46,7 +46,7 @@ impl Moment {
         // Loading a behaviour needs its kind, and the first read of the list registers the kinds.
         strategy::kinds();
         let world = World::load(from, plan, added)?;
-        let (tallies, actors) = (Vec::<Counts>::load(from)?, Vec::<Hosted>::load(from)?);
+        let (tallies, actors) = (Vec::<Counts>::load(from)?, Vec::<HostedActor>::load(from)?);
         let wanted = plan.nodes.len() * crate::sim::plan::ROLES.len();
         match (actors.len() == wanted, tallies.len() == world.plan.sources.len()) {
             (true, true) => Ok(Self { world, tallies, actors }),

@@ -4,7 +4,7 @@
 //! follows from its lack: the sender drops the peer, without an event. So the world cuts the connection of a post that is
 //! lost when the sender would have waited long enough. Source: consensus.md 6.
 
-use super::{Item, World, coming::Arrival};
+use super::{Item, World, pending_events::Arrival};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, ahead::Ahead},
     sim::network::{Flow, Route},
@@ -18,7 +18,7 @@ const CONNECTING_TIME: Duration = Duration::from_secs(2);
 
 /// The reason why a post fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failed {
+pub(super) enum PostFailure {
     /// The message is lost on its way, or the node stands still.
     Unanswered,
     /// The node is down.
@@ -45,7 +45,7 @@ impl World {
             self.tell_route(from, to, message, &route);
         }
         match route {
-            Route::Lost => self.cut_off(from, to, message, Failed::Unanswered),
+            Route::Lost => self.cut_off(from, to, message, PostFailure::Unanswered),
             Route::Arrives(at) => self.arrive(at, from, to, message),
             Route::ArrivesAt(all) => all.into_iter().for_each(|at| self.arrive(at, from, to, &mut message.clone())),
             Route::Comes(_) | Route::Leaves(_) => self.delay_copies(route, from, to, message),
@@ -102,7 +102,7 @@ impl World {
             match route {
                 Route::Lost => {
                     let to = ActorId { node: *node, role: Role::Peer };
-                    self.cut_off(from, to, message, Failed::Unanswered);
+                    self.cut_off(from, to, message, PostFailure::Unanswered);
                 }
                 Route::Arrives(at) => arrivals.push(arrival(at)),
                 Route::ArrivesAt(all) => arrivals.extend(all.into_iter().map(arrival)),
@@ -125,14 +125,14 @@ impl World {
 
     /// Cuts the connection of the sender of a post that fails. Other messages are questions, which fail by themselves, or their answers.
     #[cold]
-    pub(super) fn cut_off(&mut self, from: ActorId, to: ActorId, message: &Message, why: Failed) {
+    pub(super) fn cut_off(&mut self, from: ActorId, to: ActorId, message: &Message, why: PostFailure) {
         let is_post = matches!(message, Message::Block(_) | Message::Transactions(_));
         if !is_post || (from.role, to.role) != (Role::Peer, Role::Peer) {
             return;
         }
         let at = match why {
-            Failed::Unanswered => self.now + ANSWER_TIME,
-            Failed::Unconnected => self.now + CONNECTING_TIME,
+            PostFailure::Unanswered => self.now + ANSWER_TIME,
+            PostFailure::Unconnected => self.now + CONNECTING_TIME,
         };
         self.connection_cut(at, from, to);
     }

@@ -5,7 +5,7 @@ use crate::{
     actors::NodeId,
     api::{
         context::ApiContext,
-        http::tally::{Counted, Key},
+        http::tally::{Key, TallyReading},
         webhooks::Totals,
     },
     sim::Pace,
@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, fmt};
 #[derive(Debug)]
 struct Figures {
     rows: Vec<Figure>,
-    requests: BTreeMap<Key, Counted>,
+    requests: BTreeMap<Key, TallyReading>,
 }
 
 /// One figure.
@@ -176,7 +176,7 @@ impl Collector for Figures {
         let seconds = Some(&Unit::Seconds);
         let mut metric =
             encoder.encode_descriptor("dposlab_http_request_duration", about, seconds, MetricType::Histogram)?;
-        for ((route, method, class), Counted { seconds, buckets }) in &self.requests {
+        for ((route, method, class), TallyReading { seconds, buckets }) in &self.requests {
             let status = format!("{class}xx");
             let labels = [("route", *route), ("method", method), ("status", &status)];
             let count = buckets.iter().map(|(_, count)| count).sum();

@@ -1,9 +1,9 @@
 //! Parameters of webhooks: a target and conditions. Source: api.md 1.3, 6.1.
 
 use super::{
-    given::Given,
     search::several,
     text::{ANY_TEXT_CHECKS, one_of, text},
+    value::Given,
 };
 use crate::{
     actors::webhook::{CONDITIONS_MAX, Comparison, EVENTS_MAX, VALUE_DEPTH_MAX},

@@ -1,8 +1,8 @@
 //! Parameters of searches beside plain values: ranges, lists, names of numbers. Source: api.md 1.3, 4.2.
 
 use super::{
-    given::Given,
     number::{Bound, SAFE_MAX, greatest},
+    value::Given,
 };
 use crate::api::table::dialect::Dialect;
 use serde_json::{Map, Value};

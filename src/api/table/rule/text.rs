@@ -1,6 +1,6 @@
 //! Texts as parameters, and the checks they have to pass. Source: api.md 1.3.
 
-use super::given::Given;
+use super::value::Given;
 use serde_json::Value;
 
 /// The checks of a text that may be any but the empty one.

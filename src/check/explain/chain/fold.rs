@@ -1,6 +1,6 @@
 //! The heaviest rows are shown; the others are folded between them.
 
-use super::{Folded, Row};
+use super::{FoldCounts, Row};
 use std::collections::BTreeSet;
 
 /// The number of rows shown where only ordinary events happened.
@@ -28,17 +28,17 @@ pub(super) fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
         break;
     }
     let mut folded: Vec<Row> = Vec::new();
-    let mut open: Option<(Row, Folded, u64)> = None;
+    let mut open: Option<(Row, FoldCounts, u64)> = None;
     for (index, row) in rows.into_iter().enumerate() {
         if !told.contains(&index) {
             let first = row.messages;
-            let (_, count, _) = open.get_or_insert_with(|| (row.clone(), Folded::default(), first));
+            let (_, count, _) = open.get_or_insert_with(|| (row.clone(), FoldCounts::default(), first));
             count.steps += row.nodes.len().max(1) as u64;
             count.blocks += u64::from(row.kind == "block.forged");
             continue;
         }
         if let Some((first, count, since)) = open.take() {
-            folded.push(folding(first, Folded { messages: row.messages.saturating_sub(since), ..count }));
+            folded.push(folding(first, FoldCounts { messages: row.messages.saturating_sub(since), ..count }));
         }
         folded.push(row);
     }
@@ -48,8 +48,8 @@ pub(super) fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
     folded
 }
 
-fn folding(first: Row, folded: Folded) -> Row {
-    let Folded { steps, messages, blocks } = folded;
+fn folding(first: Row, folded: FoldCounts) -> Row {
+    let FoldCounts { steps, messages, blocks } = folded;
     let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let blocks = if blocks > 0 { format!(", {} forged among them", plural(blocks, "block")) } else { String::new() };
     let text = format!("{} and {}{blocks}", plural(steps, "step"), plural(messages, "message"));

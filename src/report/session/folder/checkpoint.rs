@@ -21,13 +21,13 @@
 mod reading;
 mod writing;
 
-use super::known::{Known, Spots};
+use super::facts::{LogFacts, Spots};
 use crate::{
     ledger::saved::saved,
     protocol::crypto::sha256,
     sim::{TraceDigest, snapshots::NamedSnapshots},
 };
-pub(super) use reading::{Restored, newest};
+pub(super) use reading::{RestoredTestnet, newest};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -56,17 +56,17 @@ pub struct Beside {
     /// The numbers of the last events of the nodes that are served.
     pub numbers: Box<dyn Fn() -> Vec<u64> + Send>,
     /// Continues the numbering of events after a checkpoint.
-    pub go_on: GoOn,
+    pub go_on: ContinueFn,
 }
 
 /// A function that continues from the numbers of the last events, or returns the reason why that would leave out an event.
-type GoOn = Box<dyn Fn(&[u64]) -> Result<(), String> + Send>;
+type ContinueFn = Box<dyn Fn(&[u64]) -> Result<(), String> + Send>;
 
 /// The body of a file.
 struct Body {
     version: String,
     network: [u8; 32],
-    known: Known,
+    known: LogFacts,
     numbers: Vec<u64>,
     digest: Vec<u8>,
     base: Option<BaseName>,

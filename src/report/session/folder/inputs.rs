@@ -1,6 +1,6 @@
 //! Inputs from outside, read again from a testnet's log.
 
-use super::{FolderError, JSON, RecordPlace, Told, told};
+use super::{FolderError, JSON, JsonRecord, RecordPlace, told};
 use crate::{
     actors::SimTime,
     files::segments::{LogError, Records, SEGMENT_HEAD, Spot},
@@ -95,7 +95,7 @@ fn next_entry(records: &mut Records) -> Result<Option<(LogPlace, Entry)>, Folder
         if record.first() != Some(&JSON) {
             continue;
         }
-        if let Told::Came(entry) = told(&record).map_err(|why| RecordPlace { file, at }.wrong(why))? {
+        if let JsonRecord::Came(entry) = told(&record).map_err(|why| RecordPlace { file, at }.wrong(why))? {
             return Ok(Some((place(records.spot().expect("a record was read")), entry)));
         }
     }

@@ -43,7 +43,7 @@ impl Depth {
 }
 
 /// The log, as the code that settles its blocks needs it.
-pub(super) trait Logged {
+pub(super) trait BlockLog {
     /// Appends a block that has no record yet and returns its record. `None` if none can be made now.
     fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError>;
 
@@ -113,7 +113,7 @@ impl Settling {
 
     /// Settles the blocks that are deep enough. Returns `None` if there were none. Otherwise returns the least height that a node may
     /// have in a moment to which the run can still go back.
-    pub(super) fn settle(&mut self, tips: &Tips, log: &mut impl Logged) -> Result<Option<Height>, LogError> {
+    pub(super) fn settle(&mut self, tips: &Tips, log: &mut impl BlockLog) -> Result<Option<Height>, LogError> {
         self.next = Height(tips.winning().height().0.saturating_add((self.tree.span() / 4).max(1)));
         let Some(top) = self.tree.settles_at(tips.all(), self.depth.rollback.saturating_add(self.depth.margin)) else {
             return Ok(None);
@@ -137,7 +137,7 @@ impl Settling {
     }
 
     /// Writes the blocks up to `top` that the index lacks. Returns false where the log lacks one of them.
-    fn write(&mut self, top: &Arc<Link>, log: &mut impl Logged) -> Result<bool, LogError> {
+    fn write(&mut self, top: &Arc<Link>, log: &mut impl BlockLog) -> Result<bool, LogError> {
         let known = self.index.top();
         let agrees = known.0 == 0
             || known < top.height() && {

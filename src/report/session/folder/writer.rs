@@ -1,11 +1,11 @@
 //! Writing a testnet's log.
 
 use super::{
-    BLOCK, FolderError, JSON, Stood, Sync, Taken, Told,
+    AcceptedBlock, BLOCK, FolderError, JSON, JsonRecord, Sync, TipRecord,
+    facts::LogFacts,
     inputs::{LoggedInputs, place},
     is_of_beginning,
-    known::Known,
-    settling::{Logged, Places, Settling, log_error},
+    settling::{BlockLog, Places, Settling, log_error},
 };
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -44,7 +44,7 @@ struct Writing {
     served: u32,
     /// The last instant and tip of the network that it recorded.
     stood: Option<(SimTime, BlockId)>,
-    known: Known,
+    known: LogFacts,
     inputs: LoggedInputs,
     /// The position of the last input.
     came_last: Option<LogPlace>,
@@ -68,7 +68,7 @@ impl FolderWriter {
             begun_on: plan.tip.clone(),
             served,
             stood: None,
-            known: Known::default(),
+            known: LogFacts::default(),
             inputs,
             came_last: None,
             is_behind: false,
@@ -83,14 +83,14 @@ impl FolderWriter {
 
     /// Sets the facts about the log that is continued.
     #[must_use]
-    pub fn after(self, known: Known) -> Self {
+    pub fn after(self, known: LogFacts) -> Self {
         self.lock().known = known;
         self
     }
 
     /// The facts about the log, the records of its blocks that have not settled, and the segment that is written to. `None`
     /// if the log is broken.
-    pub(super) fn stand(&self) -> Option<(Segment, Known, Places)> {
+    pub(super) fn stand(&self) -> Option<(Segment, LogFacts, Places)> {
         let writing = self.lock();
         let running = writing.log.running_segment().ok().filter(|_| writing.broken.is_none())?;
         Some((running, writing.known.clone(), writing.settling.places().clone()))
@@ -147,7 +147,7 @@ impl FolderWriter {
 }
 
 impl Writing {
-    fn tell(&mut self, told: &Told) -> Option<Spot> {
+    fn tell(&mut self, told: &JsonRecord) -> Option<Spot> {
         let mut record = vec![JSON];
         serde_json::to_writer(&mut record, told).expect("texts and numbers become JSON, and a vector takes all");
         self.append(&record)
@@ -155,7 +155,7 @@ impl Writing {
 
     fn comes_in(&mut self, entry: Entry, height: Option<Height>) {
         let height = height.map(|height| height.0);
-        self.came_last = self.tell(&Told::Came(Entry { height, ..entry })).map(place);
+        self.came_last = self.tell(&JsonRecord::Came(Entry { height, ..entry })).map(place);
     }
 
     /// Writes a block, unless the log is known to hold it.
@@ -227,7 +227,7 @@ impl Writing {
     fn stands(&mut self, at: SimTime, delivered: u64, tip: &Link, is_played: bool) {
         self.stood = Some((at, tip.id()));
         let (height, tip) = (tip.height().0, tip.id().to_string());
-        self.tell(&Told::Stood(Stood { at: at.micros(), delivered, height, tip, is_played }));
+        self.tell(&JsonRecord::Stood(TipRecord { at: at.micros(), delivered, height, tip, is_played }));
         self.settle();
     }
 }
@@ -283,7 +283,7 @@ impl Journal for FolderWriter {
 
     fn paced(&mut self, pace: Pace) {
         let mut writing = self.lock();
-        writing.tell(&Told::Pace(pace.to_string()));
+        writing.tell(&JsonRecord::Pace(pace.to_string()));
         writing.known.pace = Some(pace.to_string());
         writing.settle();
     }
@@ -331,12 +331,12 @@ fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {
 struct Running<'w> {
     log: &'w mut Log,
     config: &'w NetworkConfig,
-    known: &'w mut Known,
+    known: &'w mut LogFacts,
     is_behind: &'w mut bool,
     sync: Sync,
 }
 
-impl Logged for Running<'_> {
+impl BlockLog for Running<'_> {
     /// Appends a block of the chain on which a testnet began. Such blocks enter the log only when they settle.
     fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError> {
         *self.is_behind = true;
@@ -385,7 +385,7 @@ impl Observer for FolderWriter {
         let mut writing = self.lock();
         writing.take(link);
         if node.0 < writing.served {
-            let taken = Taken { node, id: link.id().to_string() };
+            let taken = AcceptedBlock { node, id: link.id().to_string() };
             writing.append(&taken.record());
             writing.settle();
         }

@@ -1,7 +1,7 @@
 //! Reading a checkpoint, and the part of the log before it that a start needs.
 
 use super::{
-    super::{BLOCK, FolderError, RecordPlace, Settling, inputs::LoggedInputs, is_of_beginning, known::Known},
+    super::{BLOCK, FolderError, RecordPlace, Settling, facts::LogFacts, inputs::LoggedInputs, is_of_beginning},
     BASE_MAGIC, Beside, Body, FILE_MAX, HEAD, MAGIC, all, network,
 };
 use crate::{
@@ -29,9 +29,9 @@ use std::{
 };
 
 /// A testnet at a position in the log, restored without playing the inputs before it.
-pub(in crate::report::session::folder) struct Restored {
+pub(in crate::report::session::folder) struct RestoredTestnet {
     pub records: Records,
-    pub known: Known,
+    pub known: LogFacts,
     /// The height of the base that it began with; 0 for none.
     pub base: Height,
     /// `None` at the beginning.
@@ -39,10 +39,10 @@ pub(in crate::report::session::folder) struct Restored {
     pub snapshots: Snapshots,
 }
 
-impl Restored {
+impl RestoredTestnet {
     /// The beginning, from which the whole log is played.
     pub fn nothing(records: Records, plan: &Plan) -> Self {
-        let (known, snapshots) = (Known::default(), Snapshots::new(plan));
+        let (known, snapshots) = (LogFacts::default(), Snapshots::new(plan));
         Self { records, known, base: Height(0), moment: None, snapshots }
     }
 }
@@ -58,7 +58,7 @@ pub(in crate::report::session::folder) fn newest(
     beside: &Beside,
     settling: &mut Settling,
     tell: &mut Vec<String>,
-) -> Result<Option<Restored>, FolderError> {
+) -> Result<Option<RestoredTestnet>, FolderError> {
     for (_, file) in all(folder, "checkpoint") {
         match read(folder, &file, plan, inputs, beside, settling, tell)? {
             Ok(restored) => return Ok(Some(restored)),
@@ -77,7 +77,7 @@ fn read(
     beside: &Beside,
     settling: &mut Settling,
     tell: &mut Vec<String>,
-) -> Result<Result<Restored, String>, FolderError> {
+) -> Result<Result<RestoredTestnet, String>, FolderError> {
     let body = match opened(folder, file, plan) {
         Ok(body) => body,
         Err(why) => return Ok(Err(why)),
@@ -119,7 +119,7 @@ fn read(
     };
     Ok(restored().map(|(moment, snapshots)| {
         let (known, moment) = (body.known, Some(moment));
-        Restored { records, known, base, moment, snapshots }
+        RestoredTestnet { records, known, base, moment, snapshots }
     }))
 }
 
@@ -263,13 +263,13 @@ fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
 /// The log is damaged.
 fn read_whole(
     log: &Path,
-    until: &Known,
+    until: &LogFacts,
     plan: &Plan,
     settling: &mut Settling,
 ) -> Result<Result<Records, String>, FolderError> {
     let other = || Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
     let Some(mut records) = Records::open(log)? else { return other() };
-    let mut found = Known::default();
+    let mut found = LogFacts::default();
     // Blocks that wait for their parents, which a later start wrote after them.
     let mut waiting: BTreeMap<Option<BlockId>, Vec<(Arc<Block>, Spot)>> = BTreeMap::new();
     let context = plan.tree.config().block_context();
@@ -299,7 +299,7 @@ fn read_whole(
 ///
 /// # Errors
 /// The log holds no record, though the checkpoint was taken after some.
-fn check_emptied(log: &Path, checkpoint: &Path, known: &Known) -> Result<(), FolderError> {
+fn check_emptied(log: &Path, checkpoint: &Path, known: &LogFacts) -> Result<(), FolderError> {
     let is_empty = match Records::open(log)? {
         Some(mut records) => records.next_record()?.is_none(),
         None => true,

@@ -1,7 +1,7 @@
 //! Writing checkpoints of a running testnet.
 
 use super::{
-    super::{FolderWriter, is_of_beginning, known::Spots, settling::Places},
+    super::{FolderWriter, facts::Spots, is_of_beginning, settling::Places},
     AFTER, BASE_MAGIC, BaseName, Beside, Body, KEPT, MAGIC, all, network,
 };
 use crate::{

@@ -1,7 +1,7 @@
 //! The stored progress of a search, from which the same command resumes it. The file contains schedules, and their states are
 //! replayed.
 
-use super::{Bounds, Exhaustive, Explored, Shown, State};
+use super::{Bounds, Exhaustive, Exploration, FindingSchedules, State};
 use crate::{
     check::{Signature, finding::interned},
     sim::network::script::Deviation,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The results so far, and the states from which the search resumes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct SearchCheckpoint {
     schedules: Vec<u64>,
     ends: u64,
     messages: u64,
@@ -22,7 +22,7 @@ pub struct Kept {
     states: Vec<u64>,
     found: Vec<Row>,
     /// The states at the beginning of the next slot.
-    layer: Vec<Led>,
+    layer: Vec<LayerState>,
 }
 
 /// A finding.
@@ -39,7 +39,7 @@ struct Row {
 /// A state: the schedule that represents it, and the numbers of schedules that lead to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Led {
+struct LayerState {
     schedule: Vec<Deviation>,
     schedules: Vec<u64>,
 }
@@ -57,10 +57,13 @@ pub struct Guard {
     comes_to: String,
 }
 
-impl Kept {
+impl SearchCheckpoint {
     /// Returns the part of a search to store at the end of a slot.
-    pub(super) fn of<'a>(explored: &Explored, layer: impl Iterator<Item = (&'a Vec<Deviation>, &'a Vec<u64>)>) -> Self {
-        let Explored { schedules, ends, messages, depth, slots, played, states, found, interrupted: _ } = explored;
+    pub(super) fn of<'a>(
+        explored: &Exploration,
+        layer: impl Iterator<Item = (&'a Vec<Deviation>, &'a Vec<u64>)>,
+    ) -> Self {
+        let Exploration { schedules, ends, messages, depth, slots, played, states, found, interrupted: _ } = explored;
         let found = found.iter().map(|(signature, shown)| Row {
             invariant: signature.invariant.to_owned(),
             cause: signature.cause.clone(),
@@ -68,7 +71,8 @@ impl Kept {
             schedule: shown.schedule.clone(),
             schedules: shown.schedules,
         });
-        let layer = layer.map(|(schedule, schedules)| Led { schedule: schedule.clone(), schedules: schedules.clone() });
+        let layer =
+            layer.map(|(schedule, schedules)| LayerState { schedule: schedule.clone(), schedules: schedules.clone() });
         Self {
             schedules: schedules.clone(),
             ends: *ends,
@@ -106,15 +110,16 @@ impl Guard {
 
 impl Exhaustive<'_> {
     /// Replays the stored schedules. Returns the search at its former position.
-    pub(super) fn resume(&self, kept: Kept) -> (Explored, Vec<State>) {
-        let Kept { schedules, ends, messages, depth, slots, played, states, found, layer } = kept;
+    pub(super) fn resume(&self, kept: SearchCheckpoint) -> (Exploration, Vec<State>) {
+        let SearchCheckpoint { schedules, ends, messages, depth, slots, played, states, found, layer } = kept;
         let found = found.into_iter().map(|Row { invariant, cause, certified, schedule, schedules }| {
             let signature = Signature { invariant: interned(&invariant), cause, is_certified: certified };
-            (signature, Shown { schedule, schedules })
+            (signature, FindingSchedules { schedule, schedules })
         });
         let found = found.collect();
-        let explored = Explored { schedules, ends, messages, depth, slots, played, states, found, interrupted: false };
-        let again = |Led { schedule, schedules }: Led| self.state(depth, &schedule, schedules);
+        let explored =
+            Exploration { schedules, ends, messages, depth, slots, played, states, found, interrupted: false };
+        let again = |LayerState { schedule, schedules }: LayerState| self.state(depth, &schedule, schedules);
         (explored, layer.into_par_iter().map(again).collect())
     }
 }

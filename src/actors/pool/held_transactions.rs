@@ -24,7 +24,7 @@ const HELD_BLOCKS: u32 = 150;
 
 /// Transactions to be accepted later: never more than a pool may have pending.
 #[derive(Clone, Default)]
-pub(super) struct Held {
+pub(super) struct HeldTransactions {
     /// By nonce, with the height at which they came. No list is empty.
     by_sender: BTreeMap<Address, BTreeMap<HeldKey, (Height, Arc<SignedTransaction>)>>,
     count: usize,
@@ -37,7 +37,7 @@ fn place(transaction: &SignedTransaction) -> HeldKey {
     (nonce(transaction).unwrap_or(0), transaction.id())
 }
 
-impl Held {
+impl HeldTransactions {
     fn keep(&mut self, transaction: &Arc<SignedTransaction>, came: Height) {
         let own = self.by_sender.entry(transaction.sender_address()).or_default();
         self.count += usize::from(own.insert(place(transaction), (came, transaction.clone())).is_none());
@@ -170,4 +170,4 @@ fn fate_of(error: &PoolError) -> Fate {
     if error.may_pass_later() { Fate::Held } else { Fate::Gone }
 }
 
-saved!(struct Held { by_sender, count });
+saved!(struct HeldTransactions { by_sender, count });

@@ -28,14 +28,14 @@ saved!(struct SegmentSum { bytes, sum });
 
 /// The facts about a log up to a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct LogFacts {
     /// The sums of the segments, from the first on.
     pub sums: Vec<SegmentSum>,
     /// The pace that was set last.
     pub pace: Option<String>,
 }
 
-impl Known {
+impl LogFacts {
     /// Counts a record that was appended, or that was read after all records before it.
     pub fn record(&mut self, spot: Spot, record: &[u8]) {
         while self.sums.len() < spot.segment as usize {
@@ -110,14 +110,14 @@ impl Known {
 }
 
 /// Verifies full segments on a thread of its own, until it is dropped.
-pub struct Verifying {
+pub struct SegmentVerifier {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Verifying {
+impl SegmentVerifier {
     /// Begins to verify the full segments of a log. `tell` receives the error of a damaged one.
-    pub fn new(known: &Known, log: &Path, tell: impl FnOnce(LogError) + Send + 'static) -> Self {
+    pub fn new(known: &LogFacts, log: &Path, tell: impl FnOnce(LogError) + Send + 'static) -> Self {
         let (known, log, stop) = (known.clone(), log.to_owned(), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let verify = move || {
@@ -141,7 +141,7 @@ impl Verifying {
     }
 }
 
-impl Drop for Verifying {
+impl Drop for SegmentVerifier {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.join();
@@ -165,7 +165,7 @@ impl Saved for Spots {
     }
 }
 
-saved!(struct Known { sums, pace });
+saved!(struct LogFacts { sums, pace });
 
 /// The position from which the first distance is measured.
 const FIRST: Spot = Spot { segment: 0, at: 0, length: 0 };
@@ -195,8 +195,9 @@ mod tests {
     use std::fs;
 
     /// A log of several segments, and what is known of it up to a record.
-    fn written(folder: &Path, records: u8, until: u8) -> Known {
-        let (mut log, mut known, mut at) = (Log::create_with(folder, 100).unwrap(), Known::default(), Known::default());
+    fn written(folder: &Path, records: u8, until: u8) -> LogFacts {
+        let (mut log, mut known, mut at) =
+            (Log::create_with(folder, 100).unwrap(), LogFacts::default(), LogFacts::default());
         for number in 0..records {
             let record = vec![number; usize::from(number)];
             let spot = log.append(&record).unwrap();
@@ -208,7 +209,7 @@ mod tests {
         at
     }
 
-    fn verified(known: &Known, log: &Path) -> Result<(), LogError> {
+    fn verified(known: &LogFacts, log: &Path) -> Result<(), LogError> {
         known.verify(log, &AtomicBool::new(false))
     }
 

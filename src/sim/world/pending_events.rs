@@ -20,11 +20,11 @@ use std::mem::{self, ManuallyDrop};
 
 /// Everything that will happen, as far as it is known.
 #[derive(Clone, Default)]
-pub struct Coming {
+pub struct PendingEvents {
     queue: EventQueue<Due>,
     items: Slab<Item>,
     wakes: Places<Wake>,
-    messages: Places<Shared>,
+    messages: Places<SharedMessage>,
     /// The message that was last sent from peer to peer, while it is under way.
     latest: Option<u32>,
 }
@@ -80,7 +80,7 @@ enum Event {
 /// The entry that left the queue last. The referenced data stays in its place until it is handed over or taken, so this value must not be
 /// lost. It is still passed by value, so that it stays in registers, which makes a fifth of the work of most events.
 #[must_use]
-pub struct Popped(Due);
+pub struct PoppedEntry(Due);
 
 const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -117,12 +117,12 @@ pub enum Bound<'c> {
 }
 
 /// The next event, handed to an actor, which reads it in place or takes it. It is removed even if it is dropped unread.
-pub struct Handed<'c> {
-    coming: &'c mut Coming,
+pub struct HandedEvent<'c> {
+    coming: &'c mut PendingEvents,
     due: Due,
 }
 
-impl Handed<'_> {
+impl HandedEvent<'_> {
     /// The message and its sender; `None` of anything else.
     #[inline]
     pub fn message(&self) -> Option<(ActorId, &Message)> {
@@ -140,13 +140,13 @@ impl Handed<'_> {
     #[inline]
     pub fn stimulus(self) -> Stimulus {
         let mut handed = ManuallyDrop::new(self);
-        let due = Popped(handed.due);
+        let due = PoppedEntry(handed.due);
         handed.coming.stimulus(due).expect("an actor is handed what is for one")
     }
 }
 
 /// The record of a message goes with its last copy.
-impl Drop for Handed<'_> {
+impl Drop for HandedEvent<'_> {
     #[inline]
     fn drop(&mut self) {
         match self.due.event() {
@@ -161,7 +161,7 @@ impl Drop for Handed<'_> {
 
 /// A message from peer to peer, which several equal messages share.
 #[derive(Clone)]
-struct Shared {
+struct SharedMessage {
     message: Message,
     /// Copies still under way.
     left: u32,
@@ -180,7 +180,7 @@ const ITEM: u8 = 0;
 const WAKE: u8 = 1;
 const COPY: u8 = 2;
 
-impl Coming {
+impl PendingEvents {
     pub fn push(&mut self, at: SimTime, item: Item) {
         let place = self.keep(item);
         self.queue.push(at, Due::item(place));
@@ -193,8 +193,8 @@ impl Coming {
     }
 
     /// Adds an item that is due now, before all queued events.
-    pub fn push_first(&mut self, item: Item) -> Popped {
-        Popped(Due::item(self.keep(item)))
+    pub fn push_first(&mut self, item: Item) -> PoppedEntry {
+        PoppedEntry(Due::item(self.keep(item)))
     }
 
     fn keep(&mut self, item: Item) -> u32 {
@@ -218,7 +218,7 @@ impl Coming {
             self.messages.all[latest as usize].left += copies;
             return latest;
         }
-        let place = self.messages.insert(Shared { message: message.take(), left: copies });
+        let place = self.messages.insert(SharedMessage { message: message.take(), left: copies });
         self.latest = Some(place);
         place
     }
@@ -230,7 +230,7 @@ impl Coming {
         &mut self,
         through: SimTime,
         soon: Option<impl FnMut(ActorId, Option<NodeId>, Soon)>,
-    ) -> Option<(SimTime, Popped)> {
+    ) -> Option<(SimTime, PoppedEntry)> {
         let (items, wakes, messages) = (&self.items, &self.wakes.all, &self.messages.all);
         let soon = soon.map(|mut soon| {
             move |due: &Due, how| match due.event() {
@@ -256,11 +256,11 @@ impl Coming {
             }
         });
         let (at, due) = self.queue.pop_foreseeing(through, soon)?;
-        Some((at, Popped(due)))
+        Some((at, PoppedEntry(due)))
     }
 
     /// Returns the due event for inspection.
-    pub fn next(&self, due: &Popped) -> Next<'_> {
+    pub fn next(&self, due: &PoppedEntry) -> Next<'_> {
         match due.0.event() {
             Event::Item { place } => Next::Item(&self.items[place as usize]),
             Event::Wake { place, to, generation } => Next::Wake { wake: *self.wakes.of(place), to, generation },
@@ -272,7 +272,7 @@ impl Coming {
 
     /// The receiver of the due event. Most entries of the queue name it, so neither message nor wake-up is read.
     #[inline]
-    pub fn bound(&self, due: &Popped) -> Bound<'_> {
+    pub fn bound(&self, due: &PoppedEntry) -> Bound<'_> {
         match due.0.event() {
             Event::Item { place } => Bound::Item(&self.items[place as usize]),
             Event::Wake { to, generation, .. } => Bound::For { to, generation },
@@ -282,12 +282,12 @@ impl Coming {
 
     /// Hands over what is due.
     #[inline]
-    pub fn hand_over(&mut self, due: Popped) -> Handed<'_> {
-        Handed { coming: self, due: due.0 }
+    pub fn hand_over(&mut self, due: PoppedEntry) -> HandedEvent<'_> {
+        HandedEvent { coming: self, due: due.0 }
     }
 
     /// Takes the item that is due; nothing if it is none.
-    pub fn item(&mut self, due: Popped) -> Option<Item> {
+    pub fn item(&mut self, due: PoppedEntry) -> Option<Item> {
         let Event::Item { place } = due.0.event() else { return None };
         Some(self.items.remove(place as usize))
     }
@@ -295,7 +295,7 @@ impl Coming {
     /// Takes the due event as a stimulus for an actor, or `None` if it is for no actor. This is done millions of times, so the data moves
     /// only once, directly from its place.
     #[inline]
-    pub fn stimulus(&mut self, due: Popped) -> Option<Stimulus> {
+    pub fn stimulus(&mut self, due: PoppedEntry) -> Option<Stimulus> {
         Some(match due.0.event() {
             Event::Item { place } => {
                 let stimulus = match &mut self.items[place as usize] {
@@ -360,7 +360,7 @@ impl Coming {
         self.queue.bytes()
             + self.items.len() * size_of::<Item>()
             + self.wakes.len() * size_of::<Wake>()
-            + self.messages.len() * size_of::<Shared>()
+            + self.messages.len() * size_of::<SharedMessage>()
     }
 
     /// All future events except messages from peer to peer, in no particular order.
@@ -419,7 +419,7 @@ fn place(index: usize) -> u32 {
 }
 
 /// Saves the events in the order in which they are due. Their places do not matter, because loading assigns new ones.
-impl Saved for Coming {
+impl Saved for PendingEvents {
     fn save(&self, out: &mut Saver) {
         let Self { queue, items, wakes, messages, latest } = self;
         let events = queue.in_order();
@@ -478,7 +478,7 @@ impl Saved for Coming {
                     let message = match number.checked_sub(1) {
                         None => {
                             let message = Message::load(from)?;
-                            read.push(coming.messages.insert(Shared { message, left: 0 }));
+                            read.push(coming.messages.insert(SharedMessage { message, left: 0 }));
                             read.last()
                         }
                         Some(index) => usize::try_from(index).ok().and_then(|index| read.get(index)),
@@ -533,7 +533,7 @@ mod tests {
             sent in prop::collection::vec((0..4u8, 0..3u32, 0..4usize, 0..3usize, any::<bool>()), 1..60),
         ) {
             let lists: [Arc<[NodeId]>; 2] = [Arc::new([NodeId(1)]), Arc::new([NodeId(1)])];
-            let (mut coming, mut expected, mut now) = (Coming::default(), std::collections::VecDeque::new(), 0);
+            let (mut coming, mut expected, mut now) = (PendingEvents::default(), std::collections::VecDeque::new(), 0);
             for (which, from, copies, heard, taken) in sent {
                 let from = NodeId(from);
                 let at = SimTime::from_micros(now + 1_000);

@@ -4,7 +4,7 @@ use super::{Item, World};
 use crate::{
     actors::{ActorId, Event, Input, Message, NodeId, Role},
     protocol::{Block, TransactionId},
-    sim::intervention::{DroppedPending, Pushed},
+    sim::intervention::{DroppedPending, PushVerdict},
 };
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ impl World {
     }
 
     /// Returns the node's decision about the block.
-    pub(in crate::sim) fn pushed(&mut self, node: NodeId, block: &Block) -> Pushed {
+    pub(in crate::sim) fn pushed(&mut self, node: NodeId, block: &Block) -> PushVerdict {
         let seen = self.witness.take().unwrap_or_default();
         if !self.nodes.is_live(node) || !self.nodes.is_prompt(node) {
-            return Pushed::Unanswered;
+            return PushVerdict::Unanswered;
         }
         let verdict = seen.into_iter().filter(|(at, _)| *at == node).find_map(|(_, event)| match event {
-            Event::BlockApplied(link) if link.id() == block.id => Some(Pushed::Accepted),
-            Event::BlockRefused(why) => Some(Pushed::Refused(why)),
-            Event::BlockDisregarded(one) if one.id == block.id => Some(Pushed::Disregarded),
+            Event::BlockApplied(link) if link.id() == block.id => Some(PushVerdict::Accepted),
+            Event::BlockRefused(why) => Some(PushVerdict::Refused(why)),
+            Event::BlockDisregarded(one) if one.id == block.id => Some(PushVerdict::Disregarded),
             _ => None,
         });
-        verdict.unwrap_or(Pushed::Discarded)
+        verdict.unwrap_or(PushVerdict::Discarded)
     }
 
     /// Makes the pool of each live node follow its node's chain now.

@@ -1,12 +1,12 @@
 //! Explanations of recorded live runs: one of the lines is explained under the plan that the run began with.
 
 use super::{
-    Course, Explanation, Left, Line, Lines, Options, Phase, TargetKind, explained,
+    Course, Explanation, Line, LineDeparture, Lines, Options, Phase, TargetKind, explained,
     play::Playing,
     target::{Target, asks_for_conduct},
     text,
     trials::Trials,
-    without::{Altered, Without},
+    without::{AlteredInputs, Without},
 };
 use crate::{
     scenario::Scenario,
@@ -39,7 +39,7 @@ pub struct Recording {
     pub line: usize,
     pub lines: usize,
     /// The places at which lines were left, in order.
-    pub left: Vec<Left>,
+    pub left: Vec<LineDeparture>,
     /// The number of inputs on the line.
     pub inputs: usize,
     /// The end of the line, in seconds from the start.
@@ -80,7 +80,7 @@ pub fn explain_recorded(
     let told = explanation.target.kind != TargetKind::Nothing;
     let wanted = options.budget > 0 && told && !stop.load(Ordering::Relaxed);
     explanation.nearest = wanted.then(|| {
-        let playing = |altered: &Altered| altered.playing(&course, &plan());
+        let playing = |altered: &AlteredInputs| altered.playing(&course, &plan());
         let trials = Trials {
             target: &explanation.target,
             seeds: SeedTree::new(options.seed),

@@ -1,6 +1,6 @@
 //! Snapshots in a checkpoint: their descriptions, and where in the log their inputs lie.
 
-use super::{InputLog, Inputs, Kept, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, inputs::Named};
+use super::{InputLog, Inputs, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, StoredSnapshot, inputs::Named};
 use crate::{
     ledger::{saved::saved, settled::SettledError},
     sim::Plan,
@@ -28,8 +28,8 @@ saved!(struct NamedSnapshot { info, before, inputs, is_deleted });
 impl Snapshots {
     /// The descriptions of the snapshots and the places of their inputs in the log. `None` if the log lacks an input.
     pub fn named(&self) -> Option<NamedSnapshots> {
-        let name = |kept: &Kept| {
-            let Kept { info, before, inputs, is_deleted, moment: _, bytes: _ } = kept;
+        let name = |kept: &StoredSnapshot| {
+            let StoredSnapshot { info, before, inputs, is_deleted, moment: _, bytes: _ } = kept;
             let (info, before, is_deleted) = (info.clone(), *before, *is_deleted);
             Some(NamedSnapshot { info, before, inputs: inputs.named()?, is_deleted })
         };
@@ -47,7 +47,7 @@ impl NamedSnapshots {
         let kept = |NamedSnapshot { info, before, inputs, is_deleted }: &NamedSnapshot| {
             let (inputs, info) = (Inputs::from_named(inputs, log)?, info.clone());
             let (before, is_deleted) = (*before, *is_deleted);
-            Ok((info.id, Kept { info, before, inputs, moment: None, bytes: 0, is_deleted }))
+            Ok((info.id, StoredSnapshot { info, before, inputs, moment: None, bytes: 0, is_deleted }))
         };
         let all: BTreeMap<_, _> = self.all.iter().map(kept).collect::<Result<_, _>>()?;
         let deleted: Vec<_> = all.iter().filter(|(_, kept)| kept.is_deleted).map(|(id, _)| *id).collect();

@@ -21,9 +21,9 @@ pub const RECORDING_MAX: usize = 32 << 20;
 
 /// A running session that is recorded in memory. Clones are cheap and share the session.
 #[derive(Clone)]
-pub struct KeptSession(Arc<Mutex<Kept>>);
+pub struct KeptSession(Arc<Mutex<SessionLines>>);
 
-struct Kept {
+struct SessionLines {
     /// The first line.
     begin: Vec<u8>,
     /// The log that holds the earlier inputs, up to a position.
@@ -47,7 +47,7 @@ pub struct TooLong {
 
 /// The reason why a session cannot be written as a file.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRecorded {
+pub enum SessionFileError {
     #[error(transparent)]
     TooLong(#[from] TooLong),
     #[error(transparent)]
@@ -67,7 +67,7 @@ impl SoFar {
     ///
     /// # Errors
     /// More has come in than [`RECORDING_MAX`] bytes, or the log cannot be read.
-    pub fn file(self) -> Result<Vec<u8>, NotRecorded> {
+    pub fn file(self) -> Result<Vec<u8>, SessionFileError> {
         let Self { begin: mut file, earlier, lines, room } = self;
         if let Some((inputs, until)) = earlier {
             for entry in inputs.entries(LogPlace::FIRST).map_err(FolderError::from)? {
@@ -102,7 +102,7 @@ impl KeptSession {
     fn with_room(session: &Session, history: &[CameIn], digest: TraceDigest, room: usize) -> Self {
         let (mut begin, earlier, lines) = (Vec::new(), None, Vec::new());
         line(&mut begin, session);
-        let mut kept = Kept { begin, earlier, lines, digest, room, is_too_long: false };
+        let mut kept = SessionLines { begin, earlier, lines, digest, room, is_too_long: false };
         history.iter().for_each(|came| kept.keep(&Entry::from(came)));
         Self(Arc::new(Mutex::new(kept)))
     }
@@ -121,13 +121,13 @@ impl KeptSession {
         Ok(SoFar { begin, earlier, lines, room: kept.room })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, SessionLines> {
         // A panic while it was locked leaves whole lines.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl SessionLines {
     fn entry(&self, at: SimTime, delivered: u64, came: Came) -> Entry {
         let digest = Some(self.digest.digest().to_string());
         Entry { at: at.micros(), delivered, digest, height: None, came }

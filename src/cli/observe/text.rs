@@ -83,7 +83,7 @@ fn not_judged(held: &RuleCount) -> String {
 fn gap(gap: &SlotGap) -> String {
     let last = gap.from.0.saturating_add(gap.slots - 1);
     let slots = if gap.slots == 1 { format!("slot {last}") } else { format!("slots {} to {last}", gap.from) };
-    let one = |missed: &crate::check::observe::Missed| {
+    let one = |missed: &crate::check::observe::MissedSlot| {
         let who = missed.delegate.as_deref().unwrap_or("an unknown delegate");
         let elsewhere = missed
             .block_elsewhere

@@ -33,14 +33,14 @@ pub enum Stimulus {
 
 /// An actor as a stage holds it.
 #[derive(Clone)]
-pub struct Hosted {
+pub struct HostedActor {
     actor: Actor,
-    bent: Option<Box<Bent>>,
+    bent: Option<Box<BehaviourLayers>>,
 }
 
 /// The behaviours of an actor, the oldest first.
 #[derive(Clone)]
-struct Bent {
+struct BehaviourLayers {
     id: ActorId,
     /// The nodes its node is connected to, ascending.
     peers: Arc<[NodeId]>,
@@ -49,13 +49,13 @@ struct Bent {
     effects: Vec<Effect>,
 }
 
-impl From<Actor> for Hosted {
+impl From<Actor> for HostedActor {
     fn from(actor: Actor) -> Self {
         Self { actor, bent: None }
     }
 }
 
-impl Ahead<Announced> for Hosted {
+impl Ahead<Announced> for HostedActor {
     /// A pool has nothing to fetch: it receives little.
     fn fetch(&self, what: Announced) {
         match (&self.actor, what) {
@@ -66,7 +66,7 @@ impl Ahead<Announced> for Hosted {
     }
 }
 
-impl Hosted {
+impl HostedActor {
     /// Handles one stimulus. Appends the effects that the actor wants, in order.
     pub fn take(&mut self, now: SimTime, stimulus: Stimulus, effects: &mut Vec<Effect>) {
         match stimulus {
@@ -177,7 +177,7 @@ impl Hosted {
     fn begin(&mut self, now: SimTime, layer: Layer, peers: Arc<[NodeId]>, effects: &mut Vec<Effect>) {
         let id = self.actor.id();
         let bent = self.bent.get_or_insert_with(|| {
-            Box::new(Bent { id, peers: peers.clone(), layers: Vec::new(), effects: Vec::new() })
+            Box::new(BehaviourLayers { id, peers: peers.clone(), layers: Vec::new(), effects: Vec::new() })
         });
         bent.peers = peers;
         let is_heard = !self.actor.is_off() || layer.behaviour.spare_key().is_some();
@@ -219,7 +219,7 @@ impl Hosted {
     }
 }
 
-impl Bent {
+impl BehaviourLayers {
     /// Handles one input. Appends the effects of the honest actor, as its behaviours change them.
     fn step(&mut self, actor: &mut Actor, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         let Input::Wake(Wake::Behaviour { layer, number }) = input else {
@@ -301,5 +301,5 @@ saved!(enum Stimulus {
     4 Switch { rounds, off },
     5 Begin(actor),
 });
-saved!(struct Hosted { actor, bent });
-saved!(struct Bent { id, peers, layers; effects = Vec::new() });
+saved!(struct HostedActor { actor, bent });
+saved!(struct BehaviourLayers { id, peers, layers; effects = Vec::new() });

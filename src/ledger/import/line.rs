@@ -5,7 +5,7 @@ use crate::protocol::{Block, Height, NetworkConfig, block::BlockDecodeError};
 use serde_json::Value;
 
 /// A value of a line.
-pub enum Read {
+pub enum LineValue {
     /// A block with its transactions in it.
     Block(Box<ReadBlock>),
     /// A block without its transactions, or a transaction.
@@ -25,13 +25,13 @@ pub struct ReadBlock {
 }
 
 /// The values of a line in their order. Pages and lists are flattened.
-pub fn read_line(text: &str, config: &NetworkConfig) -> Vec<Read> {
+pub fn read_line(text: &str, config: &NetworkConfig) -> Vec<LineValue> {
     let read = |value| match value {
         Ok(block @ Value::Object(_)) if block["transactions"].is_array() => {
-            Read::Block(Box::new(read_block(block, config)))
+            LineValue::Block(Box::new(read_block(block, config)))
         }
-        Ok(other) => Read::Apart(other),
-        Err(why) => Read::Broken(why),
+        Ok(other) => LineValue::Apart(other),
+        Err(why) => LineValue::Broken(why),
     };
     values_of(text).into_iter().map(|(_, value)| read(value)).collect()
 }
