@@ -114,6 +114,10 @@ impl Observer for Witness {
         self.watch.observe_network(now, event);
     }
 
+    fn restless(&mut self, now: SimTime) {
+        self.watch.restless(now);
+    }
+
     fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
         if let Some(behaviour) = &mut self.behaviour {
             behaviour.observe_act(now, actor, act);

@@ -213,6 +213,18 @@ fn explained(
     let mut run = run.recorded_by(recorder.clone());
     let ended = run.play_to_end(stop);
     let target = Target::of(scenario, &run, plan.start);
+    let is_forgotten = recorder.record().has_forgotten(target.at);
+    let recorder = match is_forgotten {
+        false => recorder,
+        // The run goes on long after the failure: another record ends there.
+        true => {
+            let plan = plan_anew();
+            let recorder = Recorder::new(&plan);
+            let run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
+            run.recorded_by(recorder.clone()).play_until(SimTime::from_micros(target.at.micros() + 1));
+            recorder
+        }
+    };
     let record = recorder.record();
     let mut chain = Chain::of(&record, &plan, &target);
     chain.rows = text::fitted(&chain, &target, plan.nodes.len(), options.lines);

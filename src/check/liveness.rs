@@ -92,7 +92,9 @@ impl Alive {
             seen.find_for(&conduct::CONVERGED, cause, now, None, Some(&best), what);
         }
         let is_known = seen.findings().iter().any(|finding| finding.invariant == conduct::ENOUGH.name);
-        if !grown && !is_known {
+        // Clients can elect delegates that no node forges for. The chain ends there by any rule.
+        let is_possible = !converged || seen.has_forgers(&best);
+        if !grown && !is_known && is_possible {
             let what = format!("{rounds} rounds after the last fault the chain stands at height {}", best.height());
             let cause = if converged { "on one chain" } else { "on several chains" };
             seen.find_for(&conduct::PROGRESS, cause, now, None, Some(&best), what);
@@ -121,9 +123,9 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.deviant)
 }
 
-/// The nodes that forge for one delegate beside each other, by a fault. Each follows the rules.
-pub fn paired(scenario: &Scenario) -> BTreeSet<NodeId> {
-    touched(scenario, |facts| facts.paired)
+/// The nodes whose relays may refuse their own blocks by a fault, although they follow the rules ([`Facts::may_forge_in_vain`]).
+pub fn in_vain(scenario: &Scenario) -> BTreeSet<NodeId> {
+    touched(scenario, |facts| facts.may_forge_in_vain)
 }
 
 /// The nodes whose delegates break the rules of forging by a fault, and the nodes that forge for one delegate beside each other.

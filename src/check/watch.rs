@@ -17,7 +17,7 @@ use super::{
     Certificate, Finding, Sometimes,
     certificate::network::{self, Shown},
     conduct::{self, Conduct},
-    liveness::{Alive, Liveness, deviants, irregulars, is_liveness, paired},
+    liveness::{Alive, Liveness, deviants, in_vain, irregulars, is_liveness},
     sights::Sights,
     step::check_step,
     story::Told,
@@ -35,6 +35,7 @@ use crate::{
     scenario::Scenario,
     sim::{
         NetworkEvent, Observer, Outlook, Plan, Tips, network::Tally, stage::inline::InlineStage, tips::common_height,
+        world::INSTANT_LIMIT,
     },
 };
 use indexmap::IndexMap;
@@ -95,7 +96,7 @@ struct Node {
     /// True if a fault makes it deviate. Its conduct is not judged.
     deviant: bool,
     /// True if another node forges for its delegate beside it, so that its relay may have that node's block before its own.
-    paired: bool,
+    in_vain: bool,
     /// True if a fault makes its delegate break the rules of forging, or makes another node forge for it. The claims of its blocks are
     /// not judged.
     irregular: bool,
@@ -121,7 +122,7 @@ struct Node {
 impl Watch {
     /// A watch over a run of a scenario, which requires liveness if `liveness` is given.
     pub fn of(scenario: &Scenario, plan: &Plan, liveness: Option<Liveness>) -> Self {
-        let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &paired(scenario));
+        let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &in_vain(scenario));
         let slots = plan.tree.slots();
         let round_seconds = scenario.round_slots() * slots.blocktime();
         let mut seen = watch.seen();
@@ -138,20 +139,20 @@ impl Watch {
     }
 
     /// A watch over a run of `nodes` nodes that begin on `tip`. It does not judge the conduct of `deviants`, nor whether the relays of
-    /// the `paired` accept their blocks.
+    /// the nodes `in_vain` accept their blocks.
     pub fn new(
         tree: Arc<BlockTree>,
         tip: &Arc<Link>,
         nodes: usize,
         deviants: &BTreeSet<NodeId>,
-        paired: &BTreeSet<NodeId>,
+        in_vain: &BTreeSet<NodeId>,
     ) -> Self {
         let node = |index: usize| Node {
             tip: tip.clone(),
             moved: None,
             grew_from: tip.clone(),
             deviant: deviants.contains(&NodeId(index as u32)),
-            paired: paired.contains(&NodeId(index as u32)),
+            in_vain: in_vain.contains(&NodeId(index as u32)),
             irregular: false,
             forged: None,
             forged_taken: false,
@@ -209,6 +210,13 @@ impl Seen {
     /// Counts the sights that hold for a whole run, or that are known only at its end.
     pub fn close(&mut self, scenario: &Scenario, tally: &Tally) {
         self.sights.of_run(scenario, tally, &mut self.sometimes);
+    }
+
+    /// Returns true if a node forges for a delegate of the round that a block is followed in.
+    pub(super) fn has_forgers(&self, link: &Arc<Link>) -> bool {
+        let applied = self.tree.applied(link);
+        let has_node = |key: &PublicKey| self.keys.contains(&Some(*key));
+        applied.state.round().members.iter().any(|member| has_node(&member.public_key))
     }
 
     /// The highest block any node has taken in; the first of equals.
@@ -454,13 +462,16 @@ impl Seen {
         let may_differ = !waits || own.iter().chain(&others).any(|round| round.len() != members.len());
         let nodes = self.nodes.iter().zip(&self.keys);
         let irregular = nodes.filter(|(node, key)| node.irregular && key.is_some_and(|key| members.contains(&key)));
+        let is_a_third = 3 * irregular.count() >= members.len();
         match () {
-            () if may_differ && (0..own.len().max(others.len())).any(differ) => "the chains have other delegates",
+            () if !is_a_third && may_differ && (0..own.len().max(others.len())).any(differ) => {
+                "the chains have other delegates"
+            }
             () if !self.tree.rules().ledger.finality.asks_forgers() => {
                 "a delegate counts on each chain on which it forges"
             }
             () if self.tree.rules().has_known_fault() => "the rules have a known fault",
-            () if 3 * irregular.count() >= members.len() => "a third of the delegates breaks the rules",
+            () if is_a_third => "a third of the delegates breaks the rules",
             () => "",
         }
     }
@@ -480,7 +491,7 @@ impl Seen {
         let known = &self.nodes[node.0 as usize];
         let own = known.forged.as_ref().filter(|(_, block)| block.id == refused_id(why) && !known.forged_taken);
         // Where too few are left for the next round, the block that ends this one is refused, by any forger.
-        let is_judged = !(known.deviant || known.paired) || matches!(why, BlockRejected::TooFewDelegates { .. });
+        let is_judged = !(known.deviant || known.in_vain) || matches!(why, BlockRejected::TooFewDelegates { .. });
         if let Some((_, block)) = own.filter(|_| is_judged) {
             let proof = self.refusal_proof(now, known, block, why);
             let cause = match why {
@@ -602,6 +613,11 @@ impl Observer for Watch {
             Event::BlockReverted(link) => seen.nodes[node.0 as usize].losses.reverts(link),
             Event::PeerAdded(_) | Event::ForgerStarted { .. } | Event::ForgerFailed { .. } => {}
         }
+    }
+
+    fn restless(&mut self, now: SimTime) {
+        let what = format!("after {INSTANT_LIMIT} inputs more the clock still stands there");
+        self.seen().find(&conduct::RESTS, now, None, None, what);
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {

@@ -307,6 +307,12 @@ impl Observer for Judge {
         }
     }
 
+    fn restless(&mut self, now: SimTime) {
+        if let Some(expert) = &mut self.lock().expert {
+            expert.restless(now);
+        }
+    }
+
     fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
         if let Some(expert) = &mut self.lock().expert {
             expert.observe_act(now, actor, act);

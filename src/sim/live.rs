@@ -246,9 +246,6 @@ impl Live {
     async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
         for _ in 0..EVENTS_AT_ONCE {
             if !self.stage.step(until).await? {
-                if let Some(at) = self.stage.world().restless() {
-                    return Err(ActorDied::restless(at));
-                }
                 // An input that comes in now follows all of these events, also those that reached no actor. A replay could not place it
                 // between two events of one instant.
                 if self.pace != Pace::Max || self.goal.is_some() {

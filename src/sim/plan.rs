@@ -62,6 +62,11 @@ impl Plan {
         }
     }
 
+    /// The least number of neighbours of a node.
+    pub(crate) fn least_degree(&self) -> u32 {
+        self.links.least_degree()
+    }
+
     /// The run on another network, whose topology gives these links between its nodes.
     pub fn on(self, network: NetworkModel, links: Links) -> Self {
         Self { network, links, ..self }

@@ -143,6 +143,10 @@ pub struct World {
     delivered: u64,
     /// The instant of the last delivery at which it looked for rest.
     looked_at: SimTime,
+    /// The number of looks in a row at which the clock stood at that instant.
+    looks_at_instant: u64,
+    /// The number of inputs between two looks.
+    instant_limit: u64,
     /// The instant whose events do not end, once one is found.
     restless: Option<SimTime>,
     /// Events that the observers have got.
@@ -187,6 +191,8 @@ impl World {
             requests: 0,
             delivered: 0,
             looked_at: SimTime::default(),
+            looks_at_instant: 0,
+            instant_limit: INSTANT_LIMIT,
             restless: None,
             events: 0,
             anew: None,
@@ -246,10 +252,16 @@ impl World {
         self.delivered
     }
 
-    /// The instant whose events do not end: actors answer each other without a microsecond between, more than
+    /// The instant whose events do not end, if there is one: actors answer each other without a microsecond between, at least
     /// [`INSTANT_LIMIT`] times. Nothing happens after it.
     pub fn restless(&self) -> Option<SimTime> {
         self.restless
+    }
+
+    /// Has the world look after fewer inputs whether its clock moves.
+    #[cfg(test)]
+    pub(crate) fn look_after(&mut self, inputs: u64) {
+        self.instant_limit = inputs;
     }
 
     /// The tally of the messages under way: lost, doubled and others.

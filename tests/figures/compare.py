@@ -167,7 +167,7 @@ def compare_end(comparison, where, summary, figures, last_height):
     said, grown = summary["ended"], figures.grew_last()
     reached = figures.tree.height(figures.tip) >= last_height
     comparison.value("summary.ended", where, said == "complete", reached)
-    comparison.value("summary.censored", where, summary["censored"], said in ("stalled", "time", "max-events", "max-time", "max-memory", "interrupted"))
+    comparison.value("summary.censored", where, summary["censored"], said in ("stalled", "time", "max-events", "max-time", "max-memory", "restless", "interrupted"))
     comparison.value("summary.interrupted", where, summary["interrupted"], said == "interrupted")
     if reached:
         first = next(sample.slot for sample in figures.replay.samples if sample.height >= last_height)

@@ -211,7 +211,7 @@ def compare_status(comparison, where, summary, rows, failures):
     named = [about(row) for row in failed]
     for name, there, wanted in (("sweep.failures", summary["failures"], named[:100]), ("failures", failures, named)):
         comparison.value(name, where, [about(row) for row in there], wanted)
-    ends = {"ok": ["complete"], "halted": ["halted"], "censored": ["stalled", "time", "max-events", "max-time", "max-memory", "interrupted"], "died": [None]}
+    ends = {"ok": ["complete"], "halted": ["halted"], "censored": ["stalled", "time", "max-events", "max-time", "max-memory", "restless", "interrupted"], "died": [None]}
     for row in rows:
         is_broken = row["status"] == "broken"
         fits = (is_broken or row["ended"] in ends.get(row["status"], [])) and (row["broken"] is not None) == is_broken

@@ -33,10 +33,11 @@ impl Observer for LastBlock {
     }
 }
 
-/// The result of a longer look at a run.
+/// The course of a run in the time after a finding.
 #[derive(Debug)]
 struct Look {
     forged_since: bool,
+    /// All live nodes stood on one block at the end of a slot.
     converged: bool,
 }
 
@@ -79,6 +80,8 @@ fn are_true(looks: &[(u64, Finding, Look)]) -> BTreeMap<String, usize> {
         *counts.entry(format!("{invariant}: {cause}")).or_default() += 1;
         if *invariant == PROGRESS.name || cause == "no chain grows" {
             assert!(!look.forged_since, "seed {seed}: a block after the certificate: {what}");
+        } else if cause == "one chain comes late" {
+            assert!(look.converged, "seed {seed}: several chains after the certificate of {cause}: {what}");
         } else {
             assert!(!look.converged, "seed {seed}: one chain after the certificate of {cause}: {what}");
         }

@@ -83,8 +83,8 @@ impl Funds {
     /// Makes all payments, and returns the ids of the transactions.
     ///
     /// # Errors
-    /// The accounts have less than the amount: no recipient is paid. Or the pool refuses transactions. It may have taken others before,
-    /// such as those that filled it; the message names them.
+    /// The accounts have less than the amount, or the pool refuses transactions. It may have accepted others before, such as those that
+    /// filled it. Then the message names them.
     pub async fn pay(
         &self,
         (view, live): (&View, &LiveHandle),
@@ -144,7 +144,14 @@ impl Funds {
     ) -> Result<Vec<TransactionId>, ApiError> {
         let (mut left, mut ids, mut refused, mut tried) = (payments, Vec::new(), None, BTreeSet::new());
         for _ in 0..ATTEMPTS {
-            let transactions = self.sign(&view.head(), view.tree(), &left)?;
+            let transactions = match self.sign(&view.head(), view.tree(), &left) {
+                Ok(transactions) => transactions,
+                Err(error) if ids.is_empty() => return Err(error),
+                Err(error) => {
+                    refused = Some(error.to_string());
+                    break;
+                }
+            };
             // The pool refuses a transaction that it has seen before.
             if transactions.iter().filter(|transaction| tried.insert(transaction.id())).count() == 0 {
                 break;

@@ -106,7 +106,7 @@ impl End {
 
 impl Run {
     pub(super) fn is_over(&self) -> bool {
-        self.watchers.seen().alive().is_none_or(Alive::is_decided)
+        self.stage.world().restless().is_some() || self.watchers.seen().alive().is_none_or(Alive::is_decided)
     }
 
     /// Returns its end once it is over.

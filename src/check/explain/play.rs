@@ -203,7 +203,9 @@ impl Playing {
         };
         self.run_until(end);
         self.watchers.slot_over();
-        self.watchers.seen().look_until(end);
+        if self.stage().world().restless().is_none() {
+            self.watchers.seen().look_until(end);
+        }
         let world = self.stage.as_ref().expect("nothing comes in now").world();
         let first = world.tree().genesis().height().0;
         self.seen.look(end, world.tips(), first);
@@ -211,6 +213,7 @@ impl Playing {
         let wanted = !stop.load(Ordering::Relaxed);
         self.ended = match &mut self.ending {
             Ending::Rules(closing) => closing.look(end, world, wanted),
+            Ending::At(_) if let Some(at) = world.restless() => Some(Ended::Restless(at)),
             Ending::At(last) => match (end >= *last, wanted) {
                 (true, _) => Some(Ended::Complete),
                 (false, false) => Some(Ended::Interrupted),

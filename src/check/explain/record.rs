@@ -421,6 +421,11 @@ impl Record {
         within
     }
 
+    /// Returns true if steps before an instant are forgotten, and steps after it recorded.
+    pub(super) fn has_forgotten(&self, before: SimTime) -> bool {
+        self.forgotten > 0 && self.steps.last().is_some_and(|last| last.at > before)
+    }
+
     /// Returns the other node whose peer sent the input of a step, if there is one.
     pub(super) fn supplier(&self, step: &RecordedStep) -> Option<NodeId> {
         match step.cause {

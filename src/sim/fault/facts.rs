@@ -5,9 +5,10 @@
 pub struct Facts {
     /// The nodes that it names break the rules or cannot keep them. Invariants exempt them.
     pub deviant: bool,
-    /// Several nodes forge for one delegate, each by the rules. If the block of one arrives before another forges its own, the second
-    /// node's relay refuses that own block. The checker does not count this as a breach.
-    pub paired: bool,
+    /// The relays of the nodes that it names may refuse the block of their own delegate, although that follows the rules. Several nodes
+    /// forge for one delegate, and the block of another one came first. Or a delegate leaves out a transaction on which a later one of
+    /// its block depends. The checker does not count this as a breach.
+    pub may_forge_in_vain: bool,
     /// Delegates forge other blocks, or at other times, than the rules say. The possible blocks are then unknown.
     pub irregular: bool,
     pub lasting: Lasting,
@@ -38,16 +39,23 @@ pub enum Timing {
 
 impl Facts {
     /// Something happens between nodes.
-    pub const NETWORK: Self =
-        Self { deviant: false, paired: false, irregular: false, lasting: Lasting::Spell, timing: Timing::True };
+    pub const NETWORK: Self = Self {
+        deviant: false,
+        may_forge_in_vain: false,
+        irregular: false,
+        lasting: Lasting::Spell,
+        timing: Timing::True,
+    };
     /// Nodes omit something, which the rules allow.
     pub const OMISSION: Self = Self::NETWORK;
+    /// Delegates leave transactions out of their blocks.
+    pub const CENSORSHIP: Self = Self { may_forge_in_vain: true, ..Self::OMISSION };
     /// Nodes break the rules, or cannot keep them.
     pub const BREACH: Self = Self { deviant: true, ..Self::NETWORK };
     /// Delegates break the rules of forging.
     pub const IRREGULAR: Self = Self { irregular: true, ..Self::BREACH };
     /// Several honest nodes forge for one delegate.
-    pub const PAIRED: Self = Self { paired: true, irregular: true, ..Self::NETWORK };
+    pub const PAIRED: Self = Self { may_forge_in_vain: true, irregular: true, ..Self::NETWORK };
     /// Clients hand in transactions.
     pub const CLIENTS: Self = Self::NETWORK;
 

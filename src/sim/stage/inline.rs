@@ -192,9 +192,11 @@ pub(crate) mod tests {
         },
         saved,
         scenario::{Closing, Ended, Scenario},
-        sim::world::INSTANT_LIMIT,
     };
     use std::{path::Path, time::Duration};
+
+    /// The number of inputs after which these worlds look whether their clock moves.
+    const LIMIT: u64 = 20_000;
 
     /// A peer that returns each message to its sender.
     #[derive(Clone, Debug)]
@@ -213,14 +215,18 @@ pub(crate) mod tests {
     }
 
     /// A network whose first two peers echo each other, where messages take so long.
-    pub(crate) fn echoing(latency_ms: u32) -> (Scenario, Plan, InlineStage) {
+    pub(crate) fn echoing(
+        latency_ms: u32,
+        watched_by: impl FnOnce(&Scenario, &Plan) -> Vec<Box<dyn Observer>>,
+    ) -> (Scenario, Plan, InlineStage) {
         let text = format!(
             "version = 1\nrounds = 2\n[network]\ndelegates = 4\nlatency = {{ min_ms = {latency_ms}, max_ms = {latency_ms} }}\n"
         );
         let scenario = Scenario::parse(&text, Path::new("echo")).expect("a scenario");
         let seeds = SeedTree::new(1);
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let mut stage = InlineStage::new(&plan, Vec::new());
+        let mut stage = InlineStage::new(&plan, watched_by(&scenario, &plan));
+        stage.world_mut().look_after(LIMIT);
         stage.run_until(plan.start + Duration::from_secs(7));
         for node in [0, 1].map(NodeId) {
             let layer = Layer { id: 0, kind: "echo", behaviour: Box::new(Echo(true)), seed: 1, name: 1, memory: None };
@@ -234,19 +240,19 @@ pub(crate) mod tests {
 
     #[test]
     fn an_instant_whose_messages_never_end_ends_the_run() {
-        let (scenario, plan, mut stage) = echoing(0);
+        let (scenario, plan, mut stage) = echoing(0, |_, _| Vec::new());
         let mut closing = Closing::new(&scenario, &plan);
         let end = plan.start + Duration::from_secs(8);
         stage.run_until(end);
         let ended = closing.look(end, stage.world(), true).expect("nothing else would end it");
         assert!(matches!(ended, Ended::Restless(at) if at.just_before() < end && at >= plan.start));
-        assert!(stage.world().delivered() >= INSTANT_LIMIT);
+        assert!(stage.world().delivered() >= LIMIT);
         assert_eq!(stage.world().next_time(), None);
     }
 
     #[test]
     fn messages_that_take_a_millisecond_leave_the_clock_running() {
-        let (_, plan, mut stage) = echoing(1);
+        let (_, plan, mut stage) = echoing(1, |_, _| Vec::new());
         stage.run_until(plan.start + Duration::from_secs(60));
         assert!(stage.world().delivered() > 50_000);
         assert_eq!(stage.world().restless(), None);

@@ -21,7 +21,7 @@ pub struct Censor {
 
 impl Strategy for Censor {
     const NAME: &'static str = "censor";
-    const FACTS: Facts = Facts::OMISSION;
+    const FACTS: Facts = Facts::CENSORSHIP;
     const EXAMPLE: &'static str = "delegates = [1]\nsender = 'account_2'";
     type Behaviour = Censoring;
 

@@ -11,8 +11,11 @@ use crate::{
     sim::{plan, queue::Soon},
 };
 
-/// The deliveries after which the world looks whether its clock goes on. The largest networks have a tenth of it at an instant.
+/// The number of inputs after which the world looks whether its clock moves.
 pub const INSTANT_LIMIT: u64 = 1 << 24;
+/// The number of inputs for each link that an instant may have. All peers ask all others at one instant and hear the answers at another,
+/// and a block passes over a link twice.
+const INPUTS_A_LINK: u64 = 32;
 
 /// The next input that a stage hands to an actor.
 pub struct Delivery<'w> {
@@ -68,7 +71,7 @@ impl World {
             }
         };
         self.delivered += 1;
-        if self.delivered.is_multiple_of(INSTANT_LIMIT) && !self.comes_to_rest() {
+        if self.delivered.is_multiple_of(self.instant_limit) && !self.comes_to_rest() {
             return None;
         }
         if self.tells_acts {
@@ -77,12 +80,16 @@ impl World {
         Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over(due) })
     }
 
-    /// Returns false if the clock stood still since it last looked. Drops all that would still happen then.
+    /// Returns false if the clock stood still for longer than any network needs. Drops all pending events then.
     #[cold]
     fn comes_to_rest(&mut self) -> bool {
-        if std::mem::replace(&mut self.looked_at, self.now) == self.now {
+        let stands = std::mem::replace(&mut self.looked_at, self.now) == self.now;
+        self.looks_at_instant = if stands { self.looks_at_instant + 1 } else { 0 };
+        let links = u64::from(self.plan.least_degree() + 1) * self.plan.nodes.len() as u64;
+        if self.looks_at_instant > 0 && self.looks_at_instant * self.instant_limit >= INPUTS_A_LINK * links {
             self.restless = Some(self.now);
             self.queue = PendingEvents::default();
+            self.observers.iter_mut().for_each(|observer| observer.restless(self.now));
         }
         self.restless.is_none()
     }

@@ -110,6 +110,8 @@ impl Clone for World {
             requests: self.requests,
             delivered: self.delivered,
             looked_at: self.looked_at,
+            looks_at_instant: self.looks_at_instant,
+            instant_limit: self.instant_limit,
             restless: self.restless,
             events: self.events,
             anew: self.anew,

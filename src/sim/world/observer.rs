@@ -21,6 +21,9 @@ pub trait Observer: Send {
     /// not one of a node's own. Only observers that want messages receive them ([`Observer::wants_messages`]); all receive faults.
     fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
 
+    /// The events of this instant do not end. Nothing happens after it.
+    fn restless(&mut self, _now: SimTime) {}
+
     /// All events up to now have been delivered, and a reader may ask: observers publish their data here. The inline stage rests at the
     /// end of each `run_until`, the ractor stage after each event.
     fn rest(&mut self) {}

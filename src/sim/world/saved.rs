@@ -88,6 +88,8 @@ impl World {
             // A run that goes on in another process counts and looks anew.
             events: _,
             looked_at: _,
+            looks_at_instant: _,
+            instant_limit: _,
             restless: _,
             arrivals: _,
         } = self;
