@@ -297,6 +297,106 @@ def test_a_search_says_which_seed_killed_its_process(deadly: Path, tmp_path: Pat
     assert search.runs + len(search.died) == 4
 
 
+#: A search with findings, and the first line of a list of known causes for it.
+SEARCHED: Any = {"runs": 10, "seed": 8, "rules": "reference", "delegates": 5, "budget": 10}
+DRAWN = "drawn with: networks as drawn; rules 'reference'; delegates 5; one of four quick and without flaws"
+
+
+def _listed(search: dposlab.Check, **recorded: str) -> str:
+    """A list of the causes of a search. ``once`` and ``twice`` are the records of causes that one run showed, or two."""
+    name = lambda one: f"{one.invariant}: {one.cause}" if one.cause else one.invariant
+    record = lambda one: recorded.get({1: "once", 2: "twice"}.get(one.runs, ""), f"{one.runs} of {search.runs}")
+    Path("known.txt").write_text("\n".join([DRAWN, *(f"{name(one)} | {record(one)}" for one in search.findings)]) + "\n")
+    return "known.txt"
+
+
+def test_a_listed_cause_without_its_certificate_is_another_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    search = dposlab.check(**{**SEARCHED, "budget": 0}, out="alone")
+    assert all(finding.certified for finding in search.findings)
+    chosen = next(finding for finding in search.findings if finding.runs == 2)
+    known = _listed(search)
+    # The program finds no certificate in the run that shows the cause first, and so does not take it for known.
+    Path("none.txt").write_text("")
+    unlisted = f'"{dposlab.binary()}" "${{@/known.txt/{tmp_path}/none.txt}}"'
+    uncertified = """sed 's/"certified":true/"certified":false/g'"""
+    other = program(tmp_path, f'*" --seed {chosen.seed} --runs 1 "*) {unlisted} | {uncertified} ;;')
+    with monkeypatch.context() as patched, ThreadPoolExecutor(2) as pool:
+        patched.setenv("DPOSLAB_BIN", str(other))
+        spread = dposlab.check(**SEARCHED, known=known, out="spread", executor=pool)
+    is_chosen = lambda finding: (finding.invariant, finding.cause) == (chosen.invariant, chosen.cause)
+    first, second = filter(is_chosen, spread.findings)
+    assert (first.certified, first.known, first.runs, first.seed) == (False, False, 1, chosen.seed)
+    assert (second.certified, second.known, second.runs, second.file) == (True, True, 1, None)
+    assert first.file is not None and first.file.exists()
+    assert not spread.ok
+
+
+def test_a_known_cause_that_comes_too_often_is_not_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    search = dposlab.check(**{**SEARCHED, "budget": 0}, out="alone")
+    assert {finding.runs for finding in search.findings} == {1, 2} and not any(one.too_often for one in search.findings)
+    too_often = lambda search: {finding.runs for finding in search.findings if finding.too_often}
+    with ThreadPoolExecutor(2) as pool:
+        both = lambda known: [dposlab.check(**SEARCHED, known=known, executor=executor) for executor in (None, pool)]
+        for found in both(_listed(search)):
+            assert found.ok and all(finding.known for finding in found.findings)
+        # No piece of the search has too many of them, and the sum has.
+        for found in both(_listed(search, twice="1 of 5000")):
+            assert not found.ok and too_often(found) == {2} and all(finding.known for finding in found.findings)
+        # A piece of one run has too many, and the sum has not.
+        alone, spread = both(_listed(search, once="1 of 50000"))
+        assert alone.ok and not spread.ok and too_often(spread) == {1}
+
+
+def test_an_interrupted_search_is_not_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    filter = """sed 's/"interrupted":false/"interrupted":true/'"""
+    other = program(tmp_path, f'*" --seed 5 "*) "{dposlab.binary()}" "$@" | {filter} ;;')
+    asked: Any = {"runs": 2, "seed": 5, "rules": "repaired", "delegates": 4}
+    assert dposlab.check(**asked).ok
+    monkeypatch.setenv("DPOSLAB_BIN", str(other))
+    alone = dposlab.check(**asked)
+    assert alone.interrupted and not alone.ok and not alone.findings
+    with ThreadPoolExecutor(2) as pool:
+        spread = dposlab.check(**asked, executor=pool)
+    assert [died["seed"] for died in spread.died] == [5] and spread.runs == 1 and not spread.ok
+
+
+def test_a_finding_whose_minimiser_dies_has_the_file_of_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPOSLAB_BIN", str(program(tmp_path, '*" --budget 10 "*) kill -9 $$ ;;')))
+    with ThreadPoolExecutor(1) as pool, pytest.warns(UserWarning, match="minimising its findings ended by signal 9"):
+        search = dposlab.check(**SEARCHED, executor=pool)
+    assert search.findings and not search.died
+    for finding in search.findings:
+        assert finding.file is not None and not dposlab.run(finding.file).ok
+
+
+def test_a_finding_without_a_file_is_known_or_its_run_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # One worker gets pieces of two runs. Only the jobs that write files have one.
+    monkeypatch.setenv("DPOSLAB_BIN", str(program(tmp_path, '*" --runs 1 "*) kill -9 $$ ;;')))
+    with ThreadPoolExecutor(1) as pool, pytest.warns(UserWarning, match="ended by signal 9"):
+        search = dposlab.check(**SEARCHED, executor=pool)
+    assert search.runs == 10 and search.findings and all(finding.file is None for finding in search.findings)
+    assert search.died == [{"seed": seed, "by": "signal 9"} for seed in sorted({one.seed for one in search.findings})]
+
+
+@pytest.mark.parametrize("name", ["timeout", "patience", "shards", "jobs"])
+def test_an_argument_without_effect_is_a_mistake(scenario: str, name: str) -> None:
+    asked: Any = {name: 2}
+    calls: list[Callable[..., Any]] = [lambda **more: dposlab.sweep(scenario, seeds=range(2), **more)]
+    calls += [] if name == "shards" else [lambda **more: dposlab.check(runs=2, delegates=4, **more)]
+    with ThreadPoolExecutor(1) as pool:
+        executor = pool if name == "jobs" else None
+        wanted = "allowed is None with an executor" if name == "jobs" else "allowed is (None|600.0) without an executor"
+        for one in calls:
+            with pytest.raises(dposlab.UsageError, match=f"{name}: found 2, {wanted}"):
+                one(**asked, executor=executor)
+            one(**asked, executor=None if name == "jobs" else pool)
+
+
 def test_an_executor_must_be_one(scenario: str) -> None:
     whole = dposlab.sweep(scenario, seeds=range(4))
     with pytest.raises(dposlab.UsageError, match="executor: found 5, allowed is one of concurrent.futures"):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
+from math import comb
 from pathlib import Path
 from typing import Any
 
-from ._deal import Dealer, MakeExecutor, Range, cut, halves, parts_for
+from ._deal import PATIENCE, Dealer, MakeExecutor, Range, check_effect, cut, halves, parts_for
 from ._errors import DposlabError, UsageError
 from ._lease import Lease, lease
 from ._process import Name, Tell, call, path
@@ -19,10 +21,13 @@ from ._progress import Progress
 from ._strategy import Strategy, deciding
 from ._worker import Job, Played, by_value, minimal, search
 
+#: The chance of a false alarm for each known cause (``ALARM`` in ``src/check/known.rs``).
+ALARM = 1e-4
+
 
 @dataclass(frozen=True)
 class Finding:
-    """A broken invariant with its cause, from all runs of a search that showed both."""
+    """A broken invariant with its cause, from all runs of a search that showed both, with or without the certificate of the cause."""
 
     invariant: str
     cause: str
@@ -31,12 +36,17 @@ class Finding:
     #: The number of runs that showed it, and the seed of the first one.
     runs: int
     seed: int
-    #: Whether the list of known findings has it.
+    #: Whether the list of known findings has it. The list covers only findings with a certificate.
     known: bool
     #: The first observation.
     what: dict[str, Any]
-    #: The minimised scenario file that shows it; ``None`` for a known finding.
+    #: The scenario file that shows it, minimised unless the minimiser died. ``None`` for a known finding, and for one whose seed is in
+    #: :attr:`Check.died`.
     file: Path | None
+    #: Whether the runs show the certificate of the cause.
+    certified: bool
+    #: Whether it is known and comes more often than the list has recorded.
+    too_often: bool
 
 
 @dataclass(frozen=True)
@@ -46,13 +56,17 @@ class Check:
     runs: int
     slots: int
     findings: list[Finding]
-    #: The seeds of runs that died, each with the cause: ``{"seed": 7, "by": "signal 9"}``.
+    #: The seeds of runs that died, each with the cause: ``{"seed": 7, "by": "signal 9"}``. Some died only when they were played again
+    #: to write the file of a finding.
     died: list[dict[str, Any]] = field(default_factory=list)
+    #: Whether the program was stopped before its end.
+    interrupted: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether every run was played and all findings are known."""
-        return not self.died and all(finding.known for finding in self.findings)
+        """Whether every run was played, all findings are known, and none comes more often than recorded."""
+        is_whole = not self.died and not self.interrupted
+        return is_whole and all(finding.known and not finding.too_often for finding in self.findings)
 
 
 def check(
@@ -69,7 +83,7 @@ def check(
     executor: Executor | MakeExecutor | None = None,
     timeout: float | None = None,
     memory: int | None = None,
-    patience: float | None = 600.0,
+    patience: float | None = PATIENCE,
     strategies: Sequence[Strategy] = (),
     progress: bool | None = None,
 ) -> Check:
@@ -77,10 +91,12 @@ def check(
 
     ``scenario`` is a scenario to search around. ``rules`` are ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on minimising
     each finding. Files of findings go to ``out``. With an ``executor``, ranges of seeds are dealt out to its workers, as
-    :func:`dposlab.sweep` deals out runs, and findings are merged by invariant and cause; a run may take ``timeout`` seconds there.
-    ``strategies`` are functions whose kinds of faults are drawn beside the others (:func:`dposlab.strategy`). They decide in this
-    process, so they cannot be used with an ``executor``. Raises :class:`UsageError` for arguments that allow no search.
+    :func:`dposlab.sweep` deals out runs. Findings are merged by invariant, cause and certificate. A run may take ``timeout`` seconds
+    there. ``timeout`` and ``patience`` need an executor, and ``jobs`` needs a search without one. ``strategies`` are functions whose
+    kinds of faults are drawn beside the others (:func:`dposlab.strategy`). They decide in this process, so they cannot be used with an
+    ``executor``. Raises :class:`UsageError` for arguments that allow no search.
     """
+    check_effect(executor, jobs, timeout=timeout, patience=patience)
     arguments = ["check"] + ([] if scenario is None else [path(scenario)]) + ["--rules", rules]
     arguments += [] if delegates is None else ["--delegates", str(delegates)]
     if executor is not None and strategies:
@@ -101,7 +117,8 @@ def check(
         more += [] if memory is None else ["--max-memory", str(memory)]
         with deciding(strategies) as known_here:
             told = call([*arguments, *more, *known_here], bar.tell).json()
-    return Check(told["runs"], told["slots"], [_finding(found, found["file"]) for found in told["found"]])
+    findings = [_finding(found, found["file"]) for found in told["found"]]
+    return Check(told["runs"], told["slots"], findings, interrupted=told["interrupted"])
 
 
 def _finding(found: dict[str, Any], file: str | Path | None) -> Finding:
@@ -114,11 +131,36 @@ def _finding(found: dict[str, Any], file: str | Path | None) -> Finding:
         known=found["known"],
         what=found["finding"],
         file=None if file is None else Path(file),
+        certified=found["certified"],
+        too_often=found["too_often"],
     )
 
 
+#: The invariant, the cause, and whether the runs show its certificate. Findings with equal signatures count as one.
+Signature = tuple[str, str, bool]
+
+
+def _signature(found: dict[str, Any]) -> Signature:
+    return found["invariant"], found["cause"], found["certified"]
+
+
+def _comes_too_often(so: int, of: int, recorded: list[int] | None) -> bool:
+    """Whether a cause that ``so`` of ``of`` runs show comes more often than recorded, by the test of ``src/check/known.rs``.
+
+    It is Fisher's exact test, one-sided.
+    """
+    if recorded is None:
+        return False
+    both = so + recorded[0]
+    ways = sum(comb(of, count) * comb(recorded[1], both - count) for count in range(so, min(both, of) + 1))
+    return ways / comb(of + recorded[1], both) < ALARM
+
+
 class _Spread:
-    """A search on an executor: first all runs, then one more job for each finding, which minimises it."""
+    """A search on an executor: first all runs, then one more job for each seed, which minimises the findings that it showed first.
+
+    If that job dies, another one writes the scenarios as they were found.
+    """
 
     def __init__(
         self, arguments: list[str], files: list[str], out: Path, seed: int, runs: int, wanted: Lease, tell: Tell
@@ -127,9 +169,11 @@ class _Spread:
         self._arguments, self._out, self._wanted, self._tell = names, out, wanted, tell
         self._files, self._here = by_value(files)
         self._seeds, self._runs, self._slots = (seed, seed + runs), 0, 0
-        self._found: dict[tuple[str, str], dict[str, Any]] = {}
-        self._texts: dict[tuple[str, str], Path] = {}
+        self._found: dict[Signature, dict[str, Any]] = {}
+        self._texts: dict[Signature, Path] = {}
         self._died: list[dict[str, Any]] = []
+        #: The end of the last job that minimised the findings of a seed.
+        self._ends: dict[int, str] = {}
 
     def run(
         self,
@@ -141,13 +185,27 @@ class _Spread:
     ) -> Check:
         whole = self._job(0, timeout, memory)
         self._deal(executor, partial(search, whole), self._take, patience, [self._seeds], self._lost)
-        small = self._job(budget, timeout, memory)
-        wanted = sorted({found["seed"] for found in self._found.values() if not found["known"]})
-        one_each = [(seed, seed + 1) for seed in wanted]
-        self._deal(executor, partial(minimal, small), self._take_small, patience, one_each, lambda seed: None)
+        self._minimise(executor, self._job(budget, timeout, memory), patience)
+        for seed in self._unwritten():
+            told = "the run is played again, and its scenario stays as it was found"
+            warnings.warn(f"seed {seed}: minimising its findings ended by {self._ends[seed]}: {told}", stacklevel=3)
+        self._minimise(executor, self._job(0, timeout, memory), patience)
+        self._died += [{"seed": seed, "by": self._ends[seed]} for seed in self._unwritten()]
+        for found in self._found.values():
+            found["too_often"] |= found["known"] and _comes_too_often(found["runs"], self._runs, found["recorded"])
         ordered = sorted(self._found.items(), key=lambda item: (item[1]["seed"], item[0]))
         findings = [_finding(found, self._texts.get(signature)) for signature, found in ordered]
         return Check(self._runs, self._slots, findings, sorted(self._died, key=lambda died: int(died["seed"])))
+
+    def _unwritten(self) -> list[int]:
+        """The seeds with a finding that should have a file and has none."""
+        return sorted({found["seed"] for one, found in self._found.items() if not found["known"] and one not in self._texts})
+
+    def _minimise(self, executor: Executor | MakeExecutor, job: Job, patience: float | None) -> None:
+        one_each = [(seed, seed + 1) for seed in self._unwritten()]
+        if one_each:
+            lost = lambda seed: self._ends.update({seed: "lost"})
+            self._deal(executor, partial(minimal, job), self._take_small, patience, one_each, lost)
 
     def _job(self, budget: int, timeout: float | None, memory: int | None) -> Job:
         more = ("--budget", str(budget), "--json", "--out", "findings")
@@ -166,28 +224,29 @@ class _Spread:
         Dealer(executor, work, take, lost, patience).deal(pieces)
 
     def _take(self, work: Range, played: Played) -> list[Range]:
-        if played.by is not None or not played.lines:
+        told = json.loads(played.lines[0]) if played.by is None and played.lines else None
+        if told is None or told["interrupted"]:
             if work[1] - work[0] > 1:
                 return halves(work)
             self._died.append({"seed": work[0], "by": played.death()})
             return []
-        told = json.loads(played.lines[0])
         self._runs += told["runs"]
         self._slots += told["slots"]
         for found in told["found"]:
-            so_far = self._found.setdefault((found["invariant"], found["cause"]), {**found, "runs": 0})
-            runs = so_far["runs"] + found["runs"]
+            so_far = self._found.setdefault(_signature(found), {**found, "runs": 0})
+            runs, too_often = so_far["runs"] + found["runs"], so_far["too_often"] or found["too_often"]
             if found["seed"] < so_far["seed"]:
                 so_far.update(found)
-            so_far["runs"] = runs
+            so_far.update(runs=runs, too_often=too_often)
         self._tell({"done": self._runs, "total": self._seeds[1] - self._seeds[0]})
         return []
 
     def _take_small(self, work: Range, played: Played) -> list[Range]:
+        self._ends[work[0]] = played.death()
         if played.by is None and len(played.lines) == 2:
             told, texts = (json.loads(line) for line in played.lines)
             for found in told["found"]:
-                signature = (found["invariant"], found["cause"])
+                signature = _signature(found)
                 if found["file"] is not None and self._found.get(signature, {}).get("seed") == work[0]:
                     name = Path(found["file"]).name
                     self._texts[signature] = self._write(name, texts[name])

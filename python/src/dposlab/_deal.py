@@ -26,6 +26,8 @@ Range = tuple[int, int]
 ATTEMPTS = 3
 #: The largest number of executors that the caller's function is asked to make.
 EXECUTORS = 5
+#: The time without an answer after which an executor counts as lost, unless the caller gives another [s].
+PATIENCE = 600.0
 
 MakeExecutor = Callable[[], Executor]
 
@@ -192,3 +194,21 @@ def parts_for(executor: Executor | MakeExecutor) -> int:
     if workers is None and client is not None:
         workers = len(client.ncores())
     return 8 * (workers if isinstance(workers, int) and workers > 0 else 8)
+
+
+def check_effect(
+    executor: Executor | MakeExecutor | None,
+    jobs: int | None,
+    *,
+    timeout: float | None,
+    patience: float | None,
+    shards: int | None = None,
+) -> None:
+    """Raises :class:`UsageError` for an argument that would have no effect with this executor, or without one."""
+    if executor is not None:
+        if jobs is not None:
+            raise UsageError(f"jobs: found {jobs!r}, allowed is None with an executor: each of its workers plays one run at a time")
+        return
+    for name, found, default in (("timeout", timeout, None), ("patience", patience, PATIENCE), ("shards", shards, None)):
+        if found != default:
+            raise UsageError(f"{name}: found {found!r}, allowed is {default} without an executor: any other value needs executor=")

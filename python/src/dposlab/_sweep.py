@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _tables
-from ._deal import MakeExecutor
+from ._deal import PATIENCE, MakeExecutor, check_effect
 from ._errors import DposlabError, UsageError
 from ._process import Ended, Name, call, literal, options, path
 from ._progress import Progress
@@ -101,7 +101,7 @@ def sweep(
     executor: Executor | MakeExecutor | None = None,
     timeout: float | None = None,
     memory: int | None = None,
-    patience: float | None = 600.0,
+    patience: float | None = PATIENCE,
     shards: int | None = None,
     until_ci: str | None = None,
     compare: bool = False,
@@ -113,21 +113,23 @@ def sweep(
     ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``points`` are more
     combinations, each with the same paths: mappings, or a CSV file as ``dposlab points`` draws it. ``out`` is a folder that keeps all
     files; the same call continues an unfinished sweep there, also with more seeds. Without ``out``, a temporary folder lasts as long as
-    the returned object. ``jobs`` runs are played at a time. ``until_ci``, such as ``"missed.rate<0.001"``, ends the sweep with the first
-    seed after which the mean of a figure is known that well. Then ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that
-    are played. ``compare`` compares each combination of values with the first one, seed by seed: ``summary["compared"]`` has the
-    differences. Each of ``claims`` is called with the finished sweep, as the claims of :func:`run` are called with the run.
+    the returned object. ``jobs`` runs are played at a time, without an ``executor`` only. ``until_ci``, such as
+    ``"missed.rate<0.001"``, ends the sweep with the first seed after which the mean of a figure is known that well. Then
+    ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played. ``compare`` compares each combination of values with
+    the first one, seed by seed: ``summary["compared"]`` has the differences. Each of ``claims`` is called with the finished sweep, as the claims of :func:`run` are called with the run.
 
     With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. An executor is any object with
     the protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes an executor and is called
     again when that is lost. A run may take ``timeout`` seconds and ``memory`` bytes of address space. A run that takes more, or whose
     process dies otherwise twice, becomes a row with the status ``died``. If no worker answers for ``patience`` seconds, the executor
-    counts as lost, and the rest is played here. The results are those of a sweep without executor, byte for byte.
+    counts as lost, and the rest is played here. ``timeout``, ``patience`` and ``shards``, the number of shards, need an executor. The
+    results are those of a sweep without executor, byte for byte.
 
     Raises :class:`UsageError` if the arguments describe no sweep, and :class:`RunDied` if the program itself died. Ctrl-C stops the whole
     sweep; with ``out`` no row is lost.
     """
     first, end = _seeds(seeds)
+    check_effect(executor, jobs, timeout=timeout, patience=patience, shards=shards)
     if executor is not None and until_ci is not None:
         raise UsageError("until_ci: its seeds come one after the other, so allowed is no executor")
     keep = Temporary() if out is None else None
