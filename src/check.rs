@@ -24,6 +24,8 @@ pub mod liveness;
 pub mod minimal;
 pub mod observe;
 pub mod rebuilt;
+#[cfg(test)]
+mod restless;
 mod retold;
 pub mod search;
 pub mod seeds;

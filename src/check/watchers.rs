@@ -211,30 +211,3 @@ impl AssertionWatcher {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{check::conduct, sim::stage::inline::tests::echoing};
-
-    /// Liveness was due in the slot of the instant. A phase that waits has no waker left.
-    #[test]
-    fn an_instant_that_does_not_end_is_the_only_finding() {
-        let mut made = None;
-        let (_, plan, mut stage) = echoing(0, |scenario, plan| {
-            let due = Liveness { from_seconds: 0.0, within_rounds: 1 };
-            let watchers = Watchers::new(scenario, plan, Some(due), false, false).expect("nothing is asserted");
-            let observers = watchers.observers();
-            made = Some(watchers);
-            observers
-        });
-        let watchers = made.expect("the stage was made");
-        for slots in 1..=60 {
-            stage.run_until(plan.start + Duration::from_secs(8 * slots));
-            watchers.prove(&stage);
-        }
-        let seen = watchers.seen();
-        let names: Vec<&str> = seen.findings().iter().map(|finding| finding.invariant).collect();
-        assert_eq!(names, [conduct::RESTS.name]);
-    }
-}

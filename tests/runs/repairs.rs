@@ -305,6 +305,8 @@ fn runs_that_the_search_found_hold() {
             repaired,
             20871,
         ),
+        ("clients elected only delegates that no node forges for", repaired, 493_502),
+        ("a censor left out the registration that a resignation of its block needs", repaired, 547_493),
     ] {
         let broken = search_rules(rules, None, seed, 1).broken();
         assert!(broken.is_empty(), "seed {seed}, {why}: {broken:?}");
@@ -326,6 +328,40 @@ fn a_delegate_that_comes_back_confirms_twice_where_irreversible_blocks_count() {
         }
     }
 }
+
+/// The run of seed 497983 under `repaired`, made small: two delegates of five forge on both sides of a split, and a milestone raises the
+/// number of delegates meanwhile.
+const SPARES_AND_A_MILESTONE: &str = r#"
+version = 1
+rounds = 5
+[network]
+delegates = 5
+standby = 2
+relays = 1
+gossip = "once"
+topology = "mesh"
+milestones = [{ height = 16, delegates = 7 }]
+latency = { min_ms = 50, max_ms = 50 }
+[rules]
+base = "repaired"
+[[fault]]
+kind = "spare-forger"
+delegates = [0]
+nodes = [7]
+from = { seconds = 8 }
+until = { seconds = 275 }
+[[fault]]
+kind = "spare-forger"
+delegates = [3]
+nodes = [7]
+from = { seconds = 52 }
+until = { seconds = 265 }
+[[fault]]
+kind = "partition"
+groups = [[0, 1, 2, 3]]
+from = { seconds = 8 }
+until = { seconds = 193 }
+"#;
 
 /// Two nodes of four forge with a key of the other side, too, so each side of the split has three keys of four.
 const SPARES: &str = r#"
@@ -380,6 +416,7 @@ fn a_final_block_that_is_left_names_what_the_rule_does_not_promise() {
     // Members that wait until they are final do not differ, however long the split is.
     assert_eq!(causes(&long.replace("two-rounds-before", "when-final")), Vec::<String>::new());
     assert_eq!(causes(SPARES), ["a third of the delegates breaks the rules"]);
+    assert_eq!(causes(SPARES_AND_A_MILESTONE), ["a third of the delegates breaks the rules"]);
     assert_eq!(causes(&sides.replace("\"eos-2718\"", "\"eos\"")), Vec::<String>::new());
 }
 

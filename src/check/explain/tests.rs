@@ -439,5 +439,5 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
     }
     let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
     assert_eq!(ids(&tips), ids(&last.first_tips));
-    assert!(tips.iter().all(|tip| tip.height() > plan.tip.height()));
+    assert!(tips.iter().any(|tip| tip.height() > plan.tip.height()));
 }

@@ -286,7 +286,8 @@ mod tests {
         for wrong in ["", "signal", "signal 256", "exit -1", "SIGKILL"] {
             assert!(wrong.parse::<Death>().is_err_and(|why| why.contains("'signal N'")), "{wrong}");
         }
-        assert_eq!([0, 9, 0x103, 0x400, u64::MAX].map(end_of_number), [const { None }; 5]);
+        assert_eq!([0, 10, 0x103, 0x400, u64::MAX].map(end_of_number), [const { None }; 5]);
         assert_eq!(end_of_number(1).as_deref(), Some("complete"));
+        assert_eq!(end_of_number(9).as_deref(), Some("restless"));
     }
 }

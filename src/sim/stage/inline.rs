@@ -110,6 +110,24 @@ impl InlineStage {
         self.world.say(from, to, message);
     }
 
+    /// Has the world look after fewer inputs whether its clock moves.
+    #[cfg(test)]
+    pub(crate) fn look_after(&mut self, inputs: u64) {
+        self.world.look_after(inputs);
+    }
+
+    /// Makes the peer of a node behave so from now on.
+    #[cfg(test)]
+    pub(crate) fn bend(
+        &mut self,
+        node: NodeId,
+        layer: crate::actors::behaviour::Layer,
+        peers: std::sync::Arc<[NodeId]>,
+    ) {
+        let peer = &mut self.actors[plan::index(ActorId { node, role: Role::Peer })];
+        peer.take(self.world.now(), crate::actors::Stimulus::Behave { layer, peers }, &mut Vec::new());
+    }
+
     /// Clock and queue of the run.
     pub fn world(&self) -> &World {
         &self.world
@@ -179,82 +197,5 @@ fn hand_over(actor: &mut HostedActor, now: SimTime, what: HandedEvent<'_>, effec
         peer.read(now, from, message, effects);
     } else {
         actor.take(now, what.stimulus(), effects);
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::{
-        actors::{
-            Actor, Behaviour, Input, Stimulus,
-            behaviour::{Layer, Step},
-        },
-        saved,
-        scenario::{Closing, Ended, Scenario},
-    };
-    use std::{path::Path, time::Duration};
-
-    /// The number of inputs after which these worlds look whether their clock moves.
-    const LIMIT: u64 = 20_000;
-
-    /// A peer that returns each message to its sender.
-    #[derive(Clone, Debug)]
-    struct Echo(bool);
-
-    saved!(struct Echo(is_on));
-
-    impl Behaviour for Echo {
-        fn hears(&mut self, _: &Actor, step: &mut Step<'_>, input: Input) -> Option<Input> {
-            match input {
-                Input::Message { from, message } if from.node != step.me.node => step.send(from, message),
-                other => return Some(other),
-            }
-            None
-        }
-    }
-
-    /// A network whose first two peers echo each other, where messages take so long.
-    pub(crate) fn echoing(
-        latency_ms: u32,
-        watched_by: impl FnOnce(&Scenario, &Plan) -> Vec<Box<dyn Observer>>,
-    ) -> (Scenario, Plan, InlineStage) {
-        let text = format!(
-            "version = 1\nrounds = 2\n[network]\ndelegates = 4\nlatency = {{ min_ms = {latency_ms}, max_ms = {latency_ms} }}\n"
-        );
-        let scenario = Scenario::parse(&text, Path::new("echo")).expect("a scenario");
-        let seeds = SeedTree::new(1);
-        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let mut stage = InlineStage::new(&plan, watched_by(&scenario, &plan));
-        stage.world_mut().look_after(LIMIT);
-        stage.run_until(plan.start + Duration::from_secs(7));
-        for node in [0, 1].map(NodeId) {
-            let layer = Layer { id: 0, kind: "echo", behaviour: Box::new(Echo(true)), seed: 1, name: 1, memory: None };
-            let (now, peers) = (stage.world().now(), [NodeId(1 - node.0)].into());
-            let peer = &mut stage.actors[plan::index(ActorId { node, role: Role::Peer })];
-            peer.take(now, Stimulus::Behave { layer, peers }, &mut Vec::new());
-        }
-        stage.say(NodeId(0), NodeId(1), Message::StatusRequest);
-        (scenario, plan, stage)
-    }
-
-    #[test]
-    fn an_instant_whose_messages_never_end_ends_the_run() {
-        let (scenario, plan, mut stage) = echoing(0, |_, _| Vec::new());
-        let mut closing = Closing::new(&scenario, &plan);
-        let end = plan.start + Duration::from_secs(8);
-        stage.run_until(end);
-        let ended = closing.look(end, stage.world(), true).expect("nothing else would end it");
-        assert!(matches!(ended, Ended::Restless(at) if at.just_before() < end && at >= plan.start));
-        assert!(stage.world().delivered() >= LIMIT);
-        assert_eq!(stage.world().next_time(), None);
-    }
-
-    #[test]
-    fn messages_that_take_a_millisecond_leave_the_clock_running() {
-        let (_, plan, mut stage) = echoing(1, |_, _| Vec::new());
-        stage.run_until(plan.start + Duration::from_secs(60));
-        assert!(stage.world().delivered() > 50_000);
-        assert_eq!(stage.world().restless(), None);
     }
 }
