@@ -31,6 +31,7 @@ pub use desk::FaultDesk;
 pub use ending::{Closing, Ended, Halt};
 pub use file::{Scenario, ScenarioError, StallRule};
 pub use judge::{Judge, Ruling, Verdict};
+pub use limits::TIME_LIMIT;
 pub use load::kept::ScenarioFiles;
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};

@@ -368,7 +368,7 @@ impl Exhaustive<'_> {
         let of_scenario = liveness(self.scenario).map_or(0.0, |asked| asked.from_seconds);
         Liveness {
             from_seconds: self.until_seconds().max(of_scenario),
-            within_rounds: rounds_to_converge(&self.scenario.network),
+            within_rounds: rounds_to_converge(self.scenario),
         }
     }
 
@@ -379,7 +379,7 @@ impl Exhaustive<'_> {
         let late = self.bounds.mishaps.iter().any(|mishap| *mishap != Mishap::Lost);
         let by = if late { self.bounds.by } else { Duration::ZERO };
         let slots = f64::from(self.bounds.slots * blocktime) + by.as_secs_f64();
-        slots.max(f64::from(self.scenario.network.delegates * blocktime))
+        slots.max(f64::from(self.scenario.round_slots() * blocktime))
     }
 
     /// The scenario of a schedule: a fault for each deviation.

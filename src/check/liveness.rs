@@ -26,12 +26,23 @@ pub struct Liveness {
     pub within_rounds: u32,
 }
 
+impl Liveness {
+    /// The time from the start of the run in which it is decided. A round's worth of slots takes `round_seconds` seconds.
+    pub(super) fn latest(&self, round_seconds: u32) -> Duration {
+        self.from() + Duration::from_secs(u64::from(self.within_rounds) * u64::from(round_seconds))
+    }
+
+    fn from(&self) -> Duration {
+        Duration::try_from_secs_f64(self.from_seconds).unwrap_or_default()
+    }
+}
+
 /// Returns the liveness that is required of a scenario's run after its last fault, if the end of that fault is known.
 pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
-    let within_rounds = swarm::rounds_to_converge(&scenario.network);
+    let within_rounds = swarm::rounds_to_converge(scenario);
     // Liveness is required after the clients' actions, and after one round at the earliest.
     let last = scenario.actions.iter().map(|action| action.height + 2).max().unwrap_or(0);
-    let trouble = f64::from(last.max(scenario.network.delegates) * scenario.network.block_time_s);
+    let trouble = f64::from(last.max(scenario.round_slots())) * f64::from(scenario.network.block_time_s);
     let from_seconds = faults_over(scenario)?.max(trouble);
     Some(Liveness { from_seconds, within_rounds })
 }
@@ -50,8 +61,7 @@ pub struct Alive {
 impl Alive {
     /// Asks for liveness in a run that begins at `start`; a round's worth of slots takes `round_seconds` seconds.
     pub(super) fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
-        let from = start + Duration::try_from_secs_f64(asked.from_seconds).unwrap_or_default();
-        let until = from + Duration::from_secs(u64::from(asked.within_rounds) * u64::from(round_seconds));
+        let (from, until) = (start + asked.from(), start + asked.latest(round_seconds));
         Self { from, until, asked, began: None, decided: false }
     }
 

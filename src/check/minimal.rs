@@ -25,7 +25,7 @@ use super::{
 use crate::{
     ledger::rules::Gossip,
     protocol::crypto::CryptoMode,
-    scenario::{Action, Assertion, Scenario, StageKind, StallRule},
+    scenario::{Action, Assertion, Scenario, StageKind, StallRule, TIME_LIMIT},
     sim::{
         Fault, Latency, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
@@ -140,15 +140,24 @@ fn as_file(scenario: &Scenario, finding: &Finding, wait: bool) -> Scenario {
     }
     if wait {
         file.stall = Some(StallRule::Off);
-        file.time_limit_seconds = Some(file.rounds * file.round_slots() * file.network.block_time_s);
+        file.time_limit_seconds = Some(waiting_seconds(&file));
     }
     file
 }
 
-/// The scenario with as many rounds as pass until a finding shows.
+/// The time until the nominal end of the rounds, or until liveness is decided if that is later.
+fn waiting_seconds(file: &Scenario) -> u32 {
+    let slot = file.network.block_time_s;
+    let nominal = f64::from(file.nominal_slots()) * f64::from(slot);
+    let decided = liveness(file).map_or(0.0, |asked| asked.latest(file.round_slots() * slot).as_secs_f64());
+    nominal.max(decided.ceil()).min(f64::from(TIME_LIMIT)) as u32
+}
+
+/// The scenario with as many rounds as pass until a finding shows, and one more.
 fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
-    let round = f64::from(scenario.network.delegates * scenario.network.block_time_s);
-    let needed = (finding.after_seconds / round).ceil() as u32 + 1;
+    let slots = (finding.after_seconds / f64::from(scenario.network.block_time_s)).ceil() as u32;
+    let height = slots.saturating_add(scenario.round_slots());
+    let needed = rounds_for(&scenario.network, height, scenario.slots_a_turn());
     let scenario = Scenario { rounds: scenario.rounds.max(needed), ..scenario.clone() };
     if !is_liveness(finding.invariant) {
         return scenario;
@@ -191,9 +200,10 @@ fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String
 /// Gives a scenario as many rounds as the faults and the time to recover need.
 pub(super) fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
-        let round = f64::from(scenario.network.delegates * scenario.network.block_time_s);
+        let slots = scenario.round_slots();
+        let round = f64::from(slots * scenario.network.block_time_s);
         let rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;
-        scenario.rounds = rounds_for(&scenario.network, rounds * scenario.network.delegates, scenario.slots_a_turn());
+        scenario.rounds = rounds_for(&scenario.network, rounds.saturating_mul(slots), scenario.slots_a_turn());
     }
     scenario
 }
@@ -517,6 +527,41 @@ mod tests {
             }
             assert!(left > 0, "{name}: nothing that has it is smaller");
         }
+    }
+
+    #[test]
+    fn a_file_waits_until_liveness_is_decided() {
+        let file = |rounds: u32, network: &str| {
+            let text = format!("version = 1\nrounds = {rounds}\n[network]\n{network}\n");
+            let start = Scenario::parse(&text, Path::new("waits")).expect("it is a scenario");
+            let finding = finding(crate::check::conduct::PROGRESS.name);
+            let file = as_file(&at_least_until(&start, &finding), &finding, true);
+            assert_eq!(file.check(), Ok(()));
+            file
+        };
+        let turns = "delegates = 7\n[rules]\nbase = 'eos'";
+        for network in ["delegates = 4\nstandby = 36\nmilestones = [{ height = 5, delegates = 40 }]", turns] {
+            let file = file(2, network);
+            let asked = liveness(&file).expect("there is no fault");
+            let within = asked.within_rounds * file.round_slots() * file.network.block_time_s;
+            let limit = file.time_limit_seconds.expect("it waits");
+            assert!(f64::from(limit) >= asked.from_seconds + f64::from(within), "{network}: {limit}");
+        }
+        let long = Scenario::parse(
+            "version = 1\nrounds = 40000\n[network]\ndelegates = 51\nblock_time_s = 3600\n",
+            Path::new("long"),
+        );
+        let long = as_file(&long.expect("it is a scenario"), &finding("any"), true);
+        assert_eq!((long.check(), long.time_limit_seconds), (Ok(()), Some(TIME_LIMIT)));
+    }
+
+    #[test]
+    fn a_file_lasts_until_its_finding_shows() {
+        let text =
+            "version = 1\nrounds = 1\n[network]\ndelegates = 40\nmilestones = [{ height = 41, delegates = 4 }]\n";
+        let start = Scenario::parse(text, Path::new("lasts")).expect("it is a scenario");
+        let late = Finding { after_seconds: 800.0, ..finding("any") };
+        assert!(at_least_until(&start, &late).nominal_slots() >= 100);
     }
 
     #[test]

@@ -209,6 +209,11 @@ impl Search {
         summary.into_inner().expect("all threads have ended well")
     }
 
+    /// The seeds of all runs of all parts. They end with the greatest seed.
+    pub fn seeds(&self) -> impl Iterator<Item = u64> {
+        (0..self.runs).map_while(|index| self.seed_of(index))
+    }
+
     /// The seed of the run of an index; `None` behind the last.
     fn seed_of(&self, index: u64) -> Option<u64> {
         self.seed.checked_add(index).filter(|_| index < self.runs)
@@ -282,7 +287,38 @@ fn play_beside(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{actors::SimTime, check::Certificate, protocol::Height, scenario::vote_weights::VoteWeights};
+    use crate::{
+        actors::SimTime,
+        check::{
+            Certificate,
+            sights::{DOUBLED, LOSS},
+        },
+        protocol::Height,
+        scenario::vote_weights::VoteWeights,
+    };
+
+    #[test]
+    fn a_run_with_an_assertion_counts_what_its_messages_do() {
+        let text =
+            "version = 1\nrounds = 4\ncrypto = 'modelled'\n[network]\ndelegates = 4\nloss = 0.2\nduplication = 0.2\n";
+        let assertion = "[[assert]]\nalways = 'height >= 1'\n";
+        let [plain, asserted] = [text.to_owned(), format!("{text}{assertion}")].map(|text| {
+            let scenario = Scenario::parse(&text, "s.toml".as_ref()).expect("it is a scenario");
+            let played = play(&scenario, &Networks::default(), None, false, &AtomicBool::new(false));
+            [LOSS, DOUBLED].map(|what| played.sometimes.of(what))
+        });
+        assert!(plain.iter().chain(&asserted).all(|times| *times > 0), "{plain:?}, {asserted:?}");
+    }
+
+    #[test]
+    fn the_seeds_of_a_search_end_with_the_greatest() {
+        let search = |seed, runs| Search { frame: Frame::default(), seed, runs, part: None, jobs: 1, guided: false };
+        assert_eq!(search(5, 3).seeds().collect::<Vec<_>>(), [5, 6, 7]);
+        assert_eq!(
+            search(u64::MAX - 5, 200).seeds().map(|seed| u64::MAX - seed).collect::<Vec<_>>(),
+            [5, 4, 3, 2, 1, 0]
+        );
+    }
 
     /// A network that was made for one scenario is none for another with other weights, agents or length of slots.
     #[test]

@@ -283,7 +283,8 @@ impl Simulation {
             let waits =
                 eventually.iter().any(|(_, rounds)| u64::from(slot - first) <= u64::from(*rounds) * u64::from(seats));
             if let Some((ended, digest)) = ended.filter(|_| !waits) {
-                let (height, seen) = (network.height(), watch.seen());
+                let (height, mut seen) = (network.height(), watch.seen());
+                seen.close(scenario, &stage.world().tally());
                 let (sometimes, findings) = (seen.sometimes().clone(), seen.findings().to_vec());
                 return Ok(Played { height, slots: slot - first, ended, digest, sometimes, findings });
             }

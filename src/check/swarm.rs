@@ -88,9 +88,9 @@ impl Frame {
     }
 }
 
-/// Rounds' worth of slots in which a network must come to one chain: half an hour, or four rounds.
-pub fn rounds_to_converge(network: &NetworkSection) -> u32 {
-    BOUND_SECONDS.div_ceil(network.block_time_s.saturating_mul(network.delegates)).max(4)
+/// Rounds' worth of slots ([`Scenario::round_slots`]) in which a network must come to one chain: half an hour, or four rounds.
+pub fn rounds_to_converge(scenario: &Scenario) -> u32 {
+    BOUND_SECONDS.div_ceil(scenario.network.block_time_s.saturating_mul(scenario.round_slots())).max(4)
 }
 
 /// Returns the smallest number of rounds in which a network's chain reaches `height`.
@@ -163,9 +163,8 @@ pub(super) fn troubled_slots(frame: &Frame, network: &NetworkSection) -> u32 {
 
 /// Makes the run long enough for the network to come to one chain after `slots` slots in which things go wrong.
 pub(super) fn make_room(scenario: &mut Scenario, slots: u32) {
-    let seats = scenario.network.delegates;
-    let more = if is_whole(&scenario.network.model) { rounds_to_converge(&scenario.network) + 1 } else { 2 };
-    let height = slots + more * seats;
+    let more = if is_whole(&scenario.network.model) { rounds_to_converge(scenario) + 1 } else { 2 };
+    let height = slots + more * scenario.round_slots();
     scenario.rounds = scenario.rounds.max(rounds_for(&scenario.network, height, scenario.slots_a_turn()));
     // The turn of an action above the last height never comes.
     let last = scenario.last_height().0;
@@ -231,6 +230,7 @@ pub fn set(rules: &mut toml::Table, name: &str, value: impl Into<toml::Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::liveness::liveness;
 
     fn around(lines: &str) -> Frame {
         let text = format!("version = 1\nrounds = 5\n[network]\ndelegates = 5\n{lines}\n");
@@ -260,6 +260,41 @@ mod tests {
         }
         let easy = around(&fault("\"crash\"\nnodes = [1]"));
         assert!((0..8).all(|seed| easy.is_modelled(seed) == (seed % 4 == 0)));
+    }
+
+    #[test]
+    fn a_round_has_the_slots_of_all_turns() {
+        let rules = |base: &str| toml::Table::from_iter([("base".to_owned(), base.into())]);
+        let of = |base| Frame { rules: rules(base), delegates: Some(7), ..Frame::default() };
+        let decided = |base| {
+            let drawn = (0..20).map(|seed| draw(&of(base), seed)).filter(|drawn| is_whole(&drawn.network.model));
+            let times = drawn.map(|drawn| {
+                let asked = liveness(&drawn).expect("each drawn fault ends");
+                let round = drawn.round_slots() * drawn.network.block_time_s;
+                assert!(asked.from_seconds >= f64::from(round));
+                asked.within_rounds * round
+            });
+            times.collect::<std::collections::BTreeSet<u32>>()
+        };
+        // Half an hour in rounds of 56 seconds, and four rounds of 672 seconds.
+        assert_eq!(decided("corrected"), [33 * 56].into());
+        assert_eq!(decided("eos"), [4 * 672].into());
+    }
+
+    #[test]
+    fn a_network_of_one_node_gets_no_fault_that_needs_two() {
+        let text = "version = 1\nrounds = 5\n[network]\ndelegates = 1\n";
+        let base = Scenario::parse(text, "one.toml".as_ref()).expect("it is a scenario");
+        let frame = Frame { base: Some(base), ..Frame::default() };
+        let mut faults = 0;
+        for seed in 0..1_000 {
+            let drawn = draw(&frame, seed);
+            assert_eq!(drawn.check(), Ok(()), "seed {seed}");
+            faults += drawn.faults.len();
+            let groups = |kind: &FaultKind| matches!(kind, FaultKind::Partition(_) | FaultKind::Eclipse(_));
+            assert!(drawn.faults.iter().all(|fault| !groups(&fault.kind)), "seed {seed}");
+        }
+        assert!(faults > 1_000, "others are drawn: {faults}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     actors::SimTime,
     protocol::Slot,
     scenario::{Scenario, Stall, Testnet},
-    sim::{Plan, SeedTree, stage::inline::InlineStage},
+    sim::{Plan, SeedTree, network::Tally, stage::inline::InlineStage},
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -72,14 +72,16 @@ fn play_asserted(
     goes_on: impl Fn(&Watchers) -> bool,
     stop: &AtomicBool,
 ) -> Outcome {
-    let mut slots = 0;
+    let (mut slots, mut tally) = (0, Tally::default());
     let observers = watchers.observers();
     let played = scenario.play_inline(plan, observers, |stage| {
         slots += 1;
+        tally = stage.world().tally();
         watchers.slot_over();
         watchers.prove(stage);
         goes_on(&watchers)
     });
     watchers.run_over(played.end, played.ended, stop);
+    watchers.seen().close(scenario, &tally);
     watchers.outcome(slots, played.delivered)
 }

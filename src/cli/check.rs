@@ -93,7 +93,7 @@ pub struct Check {
     /// The treatment of signatures; modelled, if not given, or as the scenario says.
     #[arg(long, value_enum, value_name = "MODE")]
     crypto: Option<CryptoMode>,
-    /// Delegates of every network; drawn, if not given.
+    /// Delegates of every network; drawn, if not given. Not beside a scenario.
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1000))]
     delegates: Option<u32>,
     /// Rounds in which things go wrong; about 120 slots, if not given.
@@ -273,7 +273,20 @@ impl Check {
         }
     }
 
+    /// Refuses a number of delegates beside a scenario, whose network stays.
+    fn check_delegates(&self) -> Result<(), Failure> {
+        match (&self.scenario, self.delegates) {
+            (Some(file), Some(found)) => Err(Failure::usage(format!(
+                "--delegates: found {found} beside {}, allowed is none: the scenario says how many there are, \
+                 and --set network.delegates changes it",
+                file.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn search(&self) -> Result<Search, Failure> {
+        self.check_delegates()?;
         let load = |file| Scenario::load_with(file, &self.set);
         let mut base = self.scenario.as_deref().map(load).transpose().map_err(Failure::usage)?;
         if let (Some(base), Some(file)) = (&base, &self.scenario) {
@@ -547,10 +560,12 @@ impl Check {
     }
 
     fn write_drawn(&self, search: &Search) -> Result<(), Failure> {
-        for seed in self.seed..self.seed.saturating_add(search.runs) {
+        let mut drawn: u64 = 0;
+        for seed in search.seeds() {
             self.write_file(self.out.join(format!("drawn-{seed}.toml")), &search.scenario(seed).to_toml())?;
+            drawn += 1;
         }
-        output::line(&format!("{} scenarios drawn: {}", search.runs, self.out.display()));
+        output::line(&format!("{drawn} scenarios drawn: {}", self.out.display()));
         Ok(())
     }
 

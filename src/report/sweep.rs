@@ -58,6 +58,8 @@ const VERSION: u32 = 5;
 const RUNS_LIMIT: u64 = 100_000_000;
 /// The largest number of combinations of varied values. The scenario of each is in memory.
 pub const CELLS_LIMIT: u64 = 10_000;
+/// The largest number of assertions of a scenario. A row has a bit for each.
+const ASSERTIONS_LIMIT: u64 = u64::BITS as u64;
 /// The largest number of parts of a sweep.
 const SHARDS_LIMIT: u64 = 100_000;
 
@@ -318,6 +320,11 @@ impl Sweep {
                 })?;
                 cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
             }
+        }
+        let found = cells.iter().map(|cell| cell.scenario.assertions.len() as u128).max().unwrap_or_default();
+        if found > u128::from(ASSERTIONS_LIMIT) {
+            let (scenario, what) = (file.clone(), "assertions (key 'assert')");
+            return Err(SweepError::TooMany { scenario, what, found, allowed: ASSERTIONS_LIMIT });
         }
         // A scenario may be valid only with a varied value.
         let mut described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));

@@ -48,7 +48,7 @@ const BLOCKS_LIMIT: u32 = 1_000_000;
 /// The largest number of payments in a multipayment: its bytes have no room for more.
 const PAYMENTS_LIMIT: u32 = 65_535;
 /// The longest duration in seconds: a century.
-const TIME_LIMIT: u32 = 3_200_000_000;
+pub const TIME_LIMIT: u32 = 3_200_000_000;
 
 fn check_compact(compact: &Compact) -> CheckResult {
     within("network.compact.bytes", compact.bytes, 1..=BLOCK_BYTES_LIMIT)?;

@@ -124,7 +124,7 @@ impl Scenario {
         Rules::from_toml(&self.rules).expect("the rules were checked when the file was read")
     }
 
-    /// The number of slots in a round of the first active delegates, if none is missed.
+    /// The number of slots of the first round, if none is missed. `within_rounds` and the stall rule count rounds of this length.
     pub fn round_slots(&self) -> u32 {
         self.network.delegates * self.slots_a_turn()
     }
@@ -228,6 +228,11 @@ impl Scenario {
     pub fn last_height(&self) -> Height {
         let (first, seats) = self.network.round(self.rounds, self.slots_a_turn());
         Height(first.saturating_add(seats - 1))
+    }
+
+    /// The number of slots of all rounds, with the delegates of their milestones, if none is missed: one for each height.
+    pub fn nominal_slots(&self) -> u32 {
+        self.last_height().0
     }
 
     /// Plays the scenario slot by slot until most live nodes stand at the end of the last round, or until the run is ended

@@ -26,10 +26,10 @@ const DAY: Duration = Duration::from_secs(86_400);
 impl Stall {
     /// The state before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
-        let (slots, seats) = (plan.tree.slots(), scenario.round_slots());
-        let of_rounds = |rounds: u64| Duration::from_secs(rounds * u64::from(seats) * u64::from(slots.blocktime()));
-        let rounds = u64::from(scenario.rounds);
-        let nominal = plan.start + of_rounds(rounds);
+        let blocktime = u64::from(plan.tree.slots().blocktime());
+        let of_slots = |slots: u64| Duration::from_secs(slots * blocktime);
+        let nominal_slots = u64::from(scenario.nominal_slots());
+        let nominal = plan.start + of_slots(nominal_slots);
         let changes = plan.faults.iter().flat_map(|fault| {
             let begun = fault.from.instant(plan, None);
             [begun, fault.until.as_ref().and_then(|until| until.instant(plan, begun))]
@@ -38,11 +38,11 @@ impl Stall {
         let rule = scenario.stall_rule();
         let allowed = match rule {
             StallRule::Off => None,
-            StallRule::Rounds(rounds) => Some(of_rounds(rounds.into())),
+            StallRule::Rounds(rounds) => Some(of_slots(u64::from(rounds) * u64::from(scenario.round_slots()))),
             StallRule::Seconds(seconds) => Some(Duration::from_secs(seconds.into())),
         };
         let given = scenario.time_limit_seconds.map(|seconds| Duration::from_secs(seconds.into()));
-        let by_default = (rule == StallRule::Off).then(|| of_rounds(NOMINAL_TIMES * rounds) + DAY);
+        let by_default = (rule == StallRule::Off).then(|| of_slots(NOMINAL_TIMES * nominal_slots) + DAY);
         let limit = given.or(by_default).map(|limit| plan.start + limit);
         Self { best: Height(0), since: plan.start, allowed, settled, limit }
     }
@@ -112,6 +112,17 @@ mod tests {
         assert_eq!(five("[[assert]]\nalways = \"agreement > 0\"\n"), (20, Ended::Stalled));
         let both = format!("stall = {{ rounds = 3 }}\n[network]\ndelegates = 5\n{converged}");
         assert_eq!(ended(&both), (15, Ended::Stalled));
+    }
+
+    #[test]
+    fn the_nominal_time_counts_the_delegates_of_milestones() {
+        let network = "[network]\ndelegates = 4\nstandby = 36\nmilestones = [{ height = 5, delegates = 40 }]\n";
+        // One round of 4 slots and 9 of 40: four times 364 slots, and a day.
+        let converged = "[[assert]]\nfinally = \"converged\"\n";
+        assert_eq!(ended(&format!("{network}{converged}")), (1_456 + 10_800, Ended::Time));
+        // A round of the stall rule has the slots of the first round. Slot 350 is within the nominal time.
+        let offline = "[[fault]]\nkind = \"offline\"\ndelegates = [0]\nuntil = { seconds = 2800 }\n";
+        assert_eq!(ended(&format!("{network}{offline}")), (349 + 16, Ended::Stalled));
     }
 
     #[test]

@@ -332,6 +332,9 @@ fn what_a_search_cannot_do_is_refused() {
     refused(&file, &["--for", "1s"], 1, "cannot be written");
     let draws = dposlab().args(["check", "--draw", "--for", "1s", "--out"]).arg(folder.path()).output();
     assert_eq!(draws.expect("the binary was built for this test").status.code(), Some(2), "they would never end");
+    let scenario = root().join("scenarios/healthy.toml").to_string_lossy().into_owned();
+    refused(folder.path(), &[&scenario, "--delegates", "7", "--runs", "1"], 2, "--delegates: found 7 beside");
+    refused(folder.path(), &[&scenario, "--delegates", "7", "--exhaustive", "1"], 2, "--delegates: found 7 beside");
     for (names, wanted) in
         [("lisk,lisk", "--beside lisk: is there already"), ("corrected,reference", "--beside reference: is there")]
     {
@@ -339,6 +342,16 @@ fn what_a_search_cannot_do_is_refused() {
         let why = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && why.contains(wanted), "{why}");
     }
+}
+
+#[test]
+fn the_greatest_seed_is_drawn_too() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let arguments = ["check", "--draw", "--seed", "18446744073709551610", "--runs", "200", "--out"];
+    let output = dposlab().args(arguments).arg(folder.path()).output().expect("the binary was built for this test");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("6 scenarios drawn: "), "{output:?}");
+    assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 6);
+    assert!(folder.path().join("drawn-18446744073709551615.toml").exists());
 }
 
 #[test]

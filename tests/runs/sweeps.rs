@@ -399,6 +399,10 @@ fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
     let [one, two] = ["network.latency.max_ms", "rounds"].map(|path| format!("{path}={}", values.join(",")));
     let why = sweep(&["--seeds", &all, "--vary", &one, "--vary", &two]);
     assert!(why.contains("found 40000 combinations of values, allowed are 10000"), "{why}");
+    let assertions = |count: usize| format!("assert=[{}]", vec!["{ always = 'height >= 1' }"; count].join(","));
+    let why = sweep(&["--seeds", "0..1", "--set", &assertions(65)]);
+    assert!(why.contains("found 65 assertions (key 'assert'), allowed are 64"), "{why}");
+    ok(&mut place.sweep("0..1", "most", &["--set", &assertions(64)]));
     let shard = format!("{last}/{last}");
     let output = run(&["sweep", &place.path("s.toml"), "--out", &place.path("out"), "--shard", &shard]);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();

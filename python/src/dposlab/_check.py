@@ -89,12 +89,13 @@ def check(
 ) -> Check:
     """Draws networks, clients and faults from seeds, plays them, and checks the invariants.
 
-    ``scenario`` is a scenario to search around. ``rules`` are ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on minimising
-    each finding. Files of findings go to ``out``. With an ``executor``, ranges of seeds are dealt out to its workers, as
-    :func:`dposlab.sweep` deals out runs. Findings are merged by invariant, cause and certificate. A run may take ``timeout`` seconds
-    there. ``timeout`` and ``patience`` need an executor, and ``jobs`` needs a search without one. ``strategies`` are functions whose
-    kinds of faults are drawn beside the others (:func:`dposlab.strategy`). They decide in this process, so they cannot be used with an
-    ``executor``. Raises :class:`UsageError` for arguments that allow no search.
+    ``scenario`` is a scenario to search around. It has a number of delegates, so ``delegates`` beside it is refused. ``rules`` are
+    ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on minimising each finding. Files of findings go to ``out``. With an
+    ``executor``, ranges of seeds are dealt out to its workers, as :func:`dposlab.sweep` deals out runs. Findings are merged by
+    invariant, cause and certificate. A run may take ``timeout`` seconds there. ``timeout`` and ``patience`` need an executor, and
+    ``jobs`` needs a search without one. ``strategies`` are functions whose kinds of faults are drawn beside the others
+    (:func:`dposlab.strategy`). They decide in this process, so they cannot be used with an ``executor``. Raises :class:`UsageError` for
+    arguments that allow no search.
     """
     check_effect(executor, jobs, timeout=timeout, patience=patience)
     arguments = ["check"] + ([] if scenario is None else [path(scenario)]) + ["--rules", rules]

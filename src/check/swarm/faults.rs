@@ -32,19 +32,25 @@ const SEEN_ALONE: [InvalidBlock; 5] = [
 const PUSHED: [MessageKind; 2] = [MessageKind::Block, MessageKind::Transactions];
 
 /// Up to five faults, all over within `rounds` rounds' worth of slots. In one network of four they begin with one of the last two
-/// blocks of a round or of the first two of the next.
+/// blocks of a round or of the first two of the next. A network of one node gets none that needs two.
 pub(super) fn faults(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Vec<Fault> {
     let slots = rounds * network.delegates;
     let boundaries = if draw.random_ratio(1, 4) { near_boundary(network, slots * 2 / 3) } else { Vec::new() };
     let count = *[0, 1, 1, 2, 2, 3, 5].choose(draw).unwrap_or(&1);
-    let faults = (0..count).map(|_| {
+    let drawn = (0..count).map(|_| {
         let kind = kind(draw, network, rounds);
         match boundaries.choose(draw) {
             Some(height) => at_boundary(draw, kind, *height, network),
             None => at_any_time(draw, kind, slots, network.block_time_s),
         }
     });
-    faults.collect()
+    drawn.filter(|fault| network.nodes() > 1 || !needs_two_nodes(&fault.kind)).collect()
+}
+
+/// Returns true if a fault comes between two nodes, or needs a second one.
+fn needs_two_nodes(kind: &FaultKind) -> bool {
+    let is_between = matches!(kind, FaultKind::Partition(_) | FaultKind::Isolate(_) | FaultKind::Eclipse(_));
+    is_between || kind.strategy::<SpareForger>().is_some()
 }
 
 /// Makes a fault that begins and ends at any time within `slots` slots.
@@ -103,7 +109,7 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
         0..=3 => {
             // Half of the partitions split the nodes evenly, which is the hardest to heal.
             let half = draw.random_bool(0.5);
-            let cut = if half { nodes / 2 } else { draw.random_range(1..=nodes - 1) };
+            let cut = if half { nodes / 2 } else { draw.random_range(1..=(nodes - 1).max(1)) };
             let group = Nodes::List((0..cut).map(NodeRef::Number).collect());
             FaultKind::Partition(Partition { groups: vec![group], share: None, one_way: draw.random_ratio(1, 6) })
         }

@@ -167,13 +167,9 @@ impl Check {
 
     /// The given scenario, or that of a network without faults and clients.
     fn explored_scenario(&self) -> Result<Scenario, Failure> {
+        self.check_delegates()?;
         let mut scenario = match &self.scenario {
             Some(file) => {
-                if self.delegates.is_some() {
-                    return Err(Failure::usage(
-                        "--delegates: found it beside a scenario, which says how many there are",
-                    ));
-                }
                 let scenario = Scenario::load_with(file, &self.set).map_err(Failure::usage)?;
                 let wrong = |why| Failure::usage(format!("{}: {why}", file.display()));
                 Exhaustive::check(&scenario).map_err(wrong)?;

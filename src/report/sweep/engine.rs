@@ -242,7 +242,7 @@ fn run(cell: &Cell, seed: u64, playing: &PlayOptions<'_>) -> Row {
         let verdicts = judge.verdicts(outcome.end, outcome.ended);
         let bits = |wanted: Ruling| {
             let so = verdicts.iter().enumerate().filter(|(_, verdict)| verdict.ruling == wanted);
-            so.fold(0, |bits, (index, _)| bits | 1 << index.min(63))
+            so.fold(0, |bits, (index, _)| bits | 1 << index)
         };
         let (broken, undecided) = (bits(Ruling::Broken), bits(Ruling::Undecided));
         Row {

@@ -238,7 +238,7 @@ fn cells_of(sweep: &Sweep, kinds: &[Kind], place: SweepRun, row: &super::rows::R
 /// The assertions of a run whose bits are set.
 fn assertions(sweep: &Sweep, place: SweepRun, bits: u64) -> Vec<String> {
     let assertions = sweep.cells[place.cell].scenario.assertions.iter().enumerate();
-    let which = assertions.filter(|(index, _)| bits >> index.min(&63) & 1 == 1);
+    let which = assertions.filter(|(index, _)| bits >> index & 1 == 1);
     which.map(|(_, assertion)| assertion.to_string()).collect()
 }
 
@@ -276,7 +276,7 @@ impl CellFigures {
         }
         if row.status != Status::Died {
             for (index, held) in self.assertions.iter_mut().enumerate() {
-                let is_in = |bits: u64| bits >> index.min(63) & 1 == 1;
+                let is_in = |bits: u64| bits >> index & 1 == 1;
                 match is_in(row.broken) {
                     false if is_in(row.undecided) => held.undecided += 1,
                     broken => held.share.add(!broken),
