@@ -206,6 +206,11 @@ proptest! {
             prop_assert_eq!(tips.is_converged(), !live.is_empty() && live.iter().all(|chain| *chain == live[0]));
             let heights = live.iter().map(|chain| chain.len()).min().zip(live.iter().map(|chain| chain.len()).max());
             prop_assert_eq!(tips.heights().map(|(least, most)| (least.0 as usize, most.0 as usize)), heights);
+            for height in 1..=links.len() {
+                let count = live.iter().filter(|chain| chain.len() >= height).count();
+                let most = tips.most_are(|tip| tip.height().0 as usize >= height);
+                prop_assert_eq!(most, 2 * count > live.len(), "{} of {} at height {}", count, live.len(), height);
+            }
             let common = live.iter().flat_map(|one| live.iter().map(|other| shared(one, other))).min();
             prop_assert_eq!(tips.common_height().map(|height| height.0 as usize), common);
             let branches = tips.branches();
