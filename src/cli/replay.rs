@@ -2,7 +2,10 @@
 
 use super::{
     Failure,
-    up::network::{Secrets, UpNetwork},
+    up::{
+        LATEST_START,
+        network::{Secrets, UpNetwork},
+    },
 };
 use crate::{
     protocol::Slot,
@@ -36,9 +39,6 @@ pub struct Replay {
     #[arg(long)]
     json: bool,
 }
-
-/// The last slot that a session can begin with: `up --start` allows no later one with the shortest slots.
-const START_LIMIT: u32 = 800_000_000;
 
 const EXAMPLES: &str = "\
 Example:
@@ -122,12 +122,12 @@ pub(super) fn planned(file: &Path, session: &Session) -> Result<(UpNetwork, Plan
         Some(chain) => network.import(chain)?,
         None => network.tree.genesis().clone(),
     };
-    let earliest = network.tree.slots().slot(tip.block().header.timestamp).0.saturating_add(1);
-    if session.start < earliest || session.start > START_LIMIT {
+    let slots = network.tree.slots();
+    let earliest = slots.slot(tip.block().header.timestamp).0.saturating_add(1);
+    let latest = slots.slot(LATEST_START).0;
+    if session.start < earliest || session.start > latest {
         let start = session.start;
-        return Err(Failure::usage(format!(
-            "{file}:1: key 'start': found {start}, allowed is {earliest} to {START_LIMIT}"
-        )));
+        return Err(Failure::usage(format!("{file}:1: key 'start': found {start}, allowed is {earliest} to {latest}")));
     }
     let plan = network.plan(tip, Slot(session.start));
     Ok((network, plan))

@@ -174,6 +174,9 @@ enum Start {
     At(Timestamp),
 }
 
+/// The latest time that a network can start at.
+pub(super) const LATEST_START: Timestamp = Timestamp(4_000_000_000);
+
 impl FromStr for Start {
     type Err = String;
 
@@ -182,11 +185,16 @@ impl FromStr for Start {
             "genesis" => Ok(Self::Genesis),
             "now" => Ok(Self::Now),
             seconds => match seconds.parse() {
-                Ok(seconds @ 8..=4_000_000_000) => Ok(Self::At(Timestamp(seconds))),
-                _ => Err("give 'genesis', 'now' or seconds since the epoch, 8 to 4000000000".into()),
+                Ok(seconds) if (1..=LATEST_START.0).contains(&seconds) => Ok(Self::At(Timestamp(seconds))),
+                _ => Err(starts_from(1)),
             },
         }
     }
+}
+
+/// The times that a network can start at. `first` is the start of the first slot after genesis, in seconds.
+fn starts_from(first: u32) -> String {
+    format!("give 'genesis', 'now' or seconds since the epoch, {first} to {LATEST_START}")
 }
 
 fn parse_speed(text: &str) -> Result<Pace, String> {

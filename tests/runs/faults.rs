@@ -105,6 +105,16 @@ fn delegates_deviate_and_the_others_go_on() {
     }
 }
 
+/// The delegate wakes within the slot that it means, however short the slots are.
+#[test]
+fn a_delegate_forges_out_of_turn_in_short_slots_too() {
+    holds(
+        "block_time_s = 2\n[rules]\nnode.settling_s = 0\nnode.least_seconds_left = 1\n\
+         [[fault]]\nkind = \"forge-out-of-turn\"\nevery = 2\ndelegates = [\"genesis_4\"]\n\
+         [[assert]]\nsometimes = \"blocks-refused >= 40\"\n",
+    );
+}
+
 #[test]
 fn nodes_that_take_no_transactions_and_forgers_that_censor() {
     holds(

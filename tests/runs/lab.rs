@@ -264,6 +264,38 @@ fn a_round_that_lasts_shows_its_newest_slots() {
     assert!(number(&round["leftOff"]) >= 490, "{}", round["leftOff"]);
 }
 
+/// No delegate misses a slot without an owner.
+#[test]
+fn a_slot_of_a_lottery_without_an_owner_is_not_missed() {
+    let up = Up::start(&["scenarios/lottery.toml", "--pace", "manual", "--seed", "7"]);
+    ok(&up, "/lab/advance", &json!({"slots": 300}));
+    let round = ok_get(&up, "/lab/round")["data"].clone();
+    assert_eq!((&round["delegates"], &round["blocks"]), (&json!(51), &json!(51)));
+    let slots = round["slots"].as_array().expect("a list");
+    let of = |state: &str| slots.iter().filter(|slot| slot["state"] == state).collect::<Vec<_>>();
+    let past = |slot: &&&Value| slot["slot"].as_u64() < round["slotNow"].as_u64();
+    assert!(of("unowned").iter().filter(past).count() > 200, "a slot of 20 has an owner: {round}");
+    assert!(of("unowned").iter().all(|slot| slot["owner"].is_null() && slot["block"].is_null()), "{round}");
+    assert!(["missed", "running", "coming"].iter().all(|state| of(state).iter().all(|slot| slot["owner"].is_string())));
+    for slot in of("forged").into_iter().filter(|slot| slot["height"] != 1) {
+        let block = up.get(&format!("/blocks/{}", slot["height"]))["data"].clone();
+        assert_eq!((&block["id"], &block["generator"]["username"]), (&slot["block"], &slot["owner"]));
+    }
+    assert_eq!(of("forged").len() + of("running").len() + of("coming").len(), 51, "{round}");
+}
+
+/// A delegate of EOS owns twelve slots in a row, so twelve blocks of each make a round.
+#[test]
+fn a_round_of_turns_has_a_block_for_each_slot_of_a_turn() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "21", "--set", "rules.base=eos"]);
+    ok(&up, "/lab/advance", &json!({"slots": 5}));
+    let round = ok_get(&up, "/lab/round")["data"].clone();
+    assert_eq!((&round["delegates"], &round["blocks"]), (&json!(21), &json!(252)));
+    let slots = round["slots"].as_array().expect("a list");
+    let count = slots.iter().filter(|slot| slot["state"] != "missed" && slot["state"] != "elsewhere").count();
+    assert_eq!(count, 252, "{round}");
+}
+
 /// The two least fees differ in no shipped network.
 #[test]
 fn the_least_fees_of_the_pool_are_told_apart() {

@@ -40,6 +40,32 @@ fn record(file: &Path, pace: &[&str]) -> Value {
     lines.last().expect("it has lines").clone()
 }
 
+/// The first and the latest start of `up` follow the length of a slot, and its recording is repeated from there.
+#[test]
+fn a_session_of_short_slots_is_repeated_from_any_start() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    for (start, slot) in [("4", 1), ("4000000000", 1_000_000_000)] {
+        let file = folder.path().join(format!("{slot}.jsonl")).display().to_string();
+        let options = ["--delegates", "5", "--pace", "manual", "--set", "network.block_time_s=4"];
+        let up = Up::start(&[&options[..], &["--start", start, "--record", &file]].concat());
+        up.advance(3);
+        up.interrupt();
+        let text = fs::read_to_string(&file).expect("it is there");
+        let first: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("every line is JSON");
+        assert_eq!(first["start"], slot);
+        let output = run(&["replay", &file]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for (start, allowed) in [
+        ("4", "found 4; give 'genesis', 'now' or seconds since the epoch, 8 to 4000000000"),
+        ("4000000001", "1 to 4000000000"),
+    ] {
+        let output = run(&["up", "--port", "0", "--delegates", "5", "--start", start]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && told.contains(allowed), "{told}");
+    }
+}
+
 #[test]
 fn a_session_is_repeated_with_the_same_digest_whatever_its_pace_was() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");

@@ -162,6 +162,30 @@ fn a_round_without_a_block_lacks_all_of_them() {
     assert_eq!(lacks, [0, 5]);
 }
 
+/// Under a lottery a slot has no owner, one or several, so the slots of a ring are not consecutive.
+#[test]
+fn the_rings_of_a_lottery_name_the_slots_of_its_blocks() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let out = folder.path().join("out");
+    run(&["run", "scenarios/lottery.toml", "--seed", "7", "--set", "rounds=2", "--out", &out.display().to_string()]);
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let blocks = csv_rows(&out.join("blocks.csv"));
+    let expected: Vec<(u64, u64)> = blocks
+        .iter()
+        .map(|block| (block["height"].parse().expect("a height"), block["slot"].parse().expect("a slot")))
+        .collect();
+    let data = page_data(&fs::read_to_string(out.join("report.html")).expect("it is there"));
+    let mut found = Vec::new();
+    for ring in data["rings"].as_array().expect("rings") {
+        let list = |key: &str| ring[key].as_array().expect("a list").clone();
+        let (slots, missed) = (list("slots"), list("missed"));
+        assert_eq!(slots.len(), list("owners").len(), "a slot for each owner");
+        let forged = (0..slots.len()).filter(|place| !missed.contains(&(*place).into()));
+        found.extend(forged.zip(number(&ring["height"])..).map(|(place, height)| (height, number(&slots[place]))));
+    }
+    assert!(found.len() > 80 && found == expected, "{found:?}\n{expected:?}");
+}
+
 /// The figures computed while the run went on, computed again from its trace.
 fn the_trace_says_the_same(out: &Path, summary: &Value) {
     let lines = json_lines(&out.join("events.jsonl"));
@@ -211,6 +235,7 @@ fn the_page_stands_alone(page: &str, summary: &Value) {
     assert_eq!(data["about"]["digest"], summary["digest"]);
     assert_eq!(data["about"]["description"], "one of seven is offline in rounds 2 and 3 & <so> on");
     let rings = data["rings"].as_array().expect("rings").iter();
+    assert!(rings.clone().all(|ring| ring["slots"].as_array().expect("slots").len() == 1), "the others follow");
     let missed: u64 = rings.map(|ring| ring["missed"].as_array().expect("places").len() as u64).sum();
     assert_eq!(Some(missed), summary["totals"]["missed_slots"].as_u64());
 }

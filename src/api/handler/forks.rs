@@ -83,11 +83,12 @@ const SLOT: &[Member<Turn>] = &[
     }),
 ];
 
-/// A round. `first` is its first height; `slotNow` the slot of the clock; `leftOff` counts the older slots that are not shown. The slot
-/// of the genesis block has no owner.
+/// A round. `blocks` is the number of blocks that make it: one for each slot of each delegate's turn. `first` is its first height;
+/// `slotNow` the slot of the clock; `leftOff` counts the older slots that are not shown. The slot of the genesis block has no owner.
 pub const ROUND: &[Member<RoundNow>] = &[
     Member::new("round", Shape::Integer, |now, _| now.round().number().0.into()),
     Member::new("delegates", Shape::Integer, |now, _| now.round().position.delegates.into()),
+    Member::new("blocks", Shape::Integer, |now, _| now.round().position.blocks().into()),
     Member::new("first", Shape::Integer, |now, _| now.round().position.first.into()),
     Member::new("tip", BLOCK_ID, |now, _| now.tip.id().into()),
     Member::new("height", Shape::Integer, |now, _| now.tip.height().into()),
@@ -193,8 +194,15 @@ pub async fn round_of(call: &Call<'_>) -> RoundNow {
     let mut turns = turns(&state, &tip, round, slots, slot);
     let left_off = turns.len().saturating_sub(SLOTS_MAX);
     for turn in &mut turns[left_off..] {
-        let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
-        turn.owner = round.owner(turn.slot).filter(|_| !is_genesis).map(|owner| name(after, &owner.public_key));
+        let owner = match &turn.block {
+            Some(link) if link.parent().is_none() => None,
+            Some(link) => round.counted(turn.slot, &link.block().header.generator),
+            None => round.owners(turn.slot).first().copied(),
+        };
+        turn.owner = owner.map(|place| name(after, &round.members[place].public_key));
+        if turn.owner.is_none() && turn.block.is_none() {
+            turn.state = "unowned";
+        }
     }
     RoundNow { tip, applied, slot, turns, left_off }
 }
@@ -243,8 +251,17 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
     // After a long halt the round has more missed slots than an answer can show.
     let shown_from = first.max(Slot(last.0.saturating_sub(100_000)));
     let mut all: Vec<Turn> = (shown_from.0..=last.0).map(|slot| turn(Slot(slot))).collect();
-    let is_running = all.last().is_some_and(|turn| turn.state == "running");
-    let wanting = (round.position.blocks() as usize).saturating_sub(forged.len() + usize::from(is_running));
-    all.extend((0..wanting as u32).filter_map(|more| Some(turn(Slot(last.0.checked_add(1 + more)?)))));
+    let is_owned = |turn: &Turn| round.owner(turn.slot).is_some();
+    let is_running = all.last().is_some_and(|turn| turn.state == "running" && is_owned(turn));
+    let mut wanting = (round.position.blocks() as usize).saturating_sub(forged.len() + usize::from(is_running));
+    // A lottery may leave a million slots between two with an owner. Half of an answer stays for the slots up to the clock's.
+    let most = wanting.max(SLOTS_MAX / 2);
+    for slot in (last.0..u32::MAX).take(most).map(|before| Slot(before + 1)) {
+        if wanting == 0 {
+            break;
+        }
+        all.push(turn(slot));
+        wanting -= usize::from(all.last().is_some_and(is_owned));
+    }
     all
 }

@@ -148,7 +148,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events(watch::EVENTS_EXAMPLE)).on_loopback(),
     Route::get("/lab/happened", Query::Ignored, watch::happened).shows("The newest events that the page lists, the newest last.", Shown::Data(Shape::List(&Shape::Any))).on_loopback(),
     Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(Shape::Table(&forks::TREE))).on_loopback(),
-    Route::later(Verb::Get, "/lab/round", Query::Ignored, |call| Box::pin(forks::round(call))).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(Shape::Table(&forks::ROUND))).on_loopback(),
+    Route::later(Verb::Get, "/lab/round", Query::Ignored, |call| Box::pin(forks::round(call))).shows("The slots of the round in force: whose each is, and what became of it. `blocks` is the number of blocks that make the round.", Shown::Data(Shape::Table(&forks::ROUND))).on_loopback(),
     Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),
     Route::later(Verb::Post, "/lab/chaos", Query::Ignored, |call| Box::pin(chaos::create(call))).shows("Makes answers or posts go wrong from now on.", Shown::Created(chaos::SHAPE)).with_body(&[chaos::NEW]).on_loopback(),
     Route::later(Verb::Delete, "/lab/chaos", Query::Ignored, |call| Box::pin(chaos::clear(call))).shows("Deletes all rules.", Shown::Data(Shape::Table(&chaos::CLEARED))).on_loopback(),

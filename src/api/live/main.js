@@ -141,7 +141,7 @@ class Live {
     const [missed, elsewhere, forged] = ["missed", "elsewhere", "forged"].map((wanted) => round.slots.filter(({ state }) => state === wanted).length);
     const figures = [
       ["Height", number(tree.height)],
-      ["Round", `${number(round.round)}, ${number(forged)} of ${number(round.delegates)}`],
+      ["Round", `${number(round.round)}, ${number(forged)} of ${number(round.blocks)}`],
       ["Missed in round", `${number(missed)}${elsewhere ? `, ${number(elsewhere)} elsewhere` : ""}`, missed + elsewhere > 0],
       ["Nodes live", `${number(live.length)} of ${number(lab.nodes.length)}`, live.length < lab.nodes.length],
       ["On the winning tip", live.length ? `${number((agree / live.length) * 100, 0)} %` : "–", live.length > 0 && agree * 2 < live.length],

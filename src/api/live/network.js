@@ -1,5 +1,6 @@
 // The network as it is now: what /lab answers, asked again when something happens, and what the page remembers of it.
 import { Refused, ask, follow } from "./ask.js";
+import { network as named } from "./show.js";
 
 /** Events that are kept, samples for the plots, and heights of the tree. */
 const EVENTS = 500;
@@ -280,12 +281,13 @@ export class Network {
   }
 }
 
-/** Many nodes often do the same at once: one line tells of all of them. */
+/** Many nodes often do the same within a slot: one line tells of all of them. `all` holds the nodes, and `nodes` counts them. */
 function push(events, event) {
   const last = events.at(-1);
   const many = ["chain.moved", "chain.rolled-back", "node.down", "node.up", "block.refused", "forger.suspended"].includes(event.kind);
-  if (many && last?.kind === event.kind && last.to?.id === event.to?.id && last.cause === event.cause && event.at - last.at < 8e6) {
-    last.nodes = (last.nodes ?? 1) + 1;
+  if (many && last?.kind === event.kind && last.to?.id === event.to?.id && last.cause === event.cause && Math.abs(event.at - last.at) < named.slotSeconds * 1e6) {
+    last.all = (last.all ?? new Set([last.node])).add(event.node);
+    last.nodes = last.all.size;
     return;
   }
   events.push(event);

@@ -13,6 +13,7 @@ const STATES = [
   ["elsewhere", "forged on another branch", "var(--fourth)", "crossed"],
   ["running", "running", "var(--shade)", null],
   ["coming", "to come", "var(--faint)", null],
+  ["unowned", "without an owner", "var(--card)", null],
 ];
 const WORDS = Object.fromEntries(STATES.map(([state, words]) => [state, words]));
 
@@ -61,8 +62,8 @@ export class Ring {
     // A block of another branch changes a slot of which the winning chain says nothing new.
     const key = `${round.tip} ${round.slotNow} ${slots.map(({ state }) => state).join()}`;
     const same = this.key === key;
-    // The genesis block is nobody's.
-    for (const slot of slots) slot.owner ??= "genesis block";
+    // The genesis block has no owner, and a lottery leaves slots without one.
+    for (const slot of slots) slot.owner ??= slot.height === 1 ? "genesis block" : "no owner";
     Object.assign(this, { round, slots, key });
     this.counts = Object.fromEntries(STATES.map(([state]) => [state, round.slots.filter((slot) => slot.state === state).length]));
     if (same) return;
@@ -75,7 +76,7 @@ export class Ring {
     }
     this.label(named);
     const { forged, missed, elsewhere } = this.counts;
-    const told = `Round ${number(round.round)}: ${number(forged)} of ${number(round.delegates)} blocks forged, ${number(missed)} missed${elsewhere ? `, ${number(elsewhere)} on another branch` : ""}`;
+    const told = `Round ${number(round.round)}: ${number(forged)} of ${number(round.blocks)} blocks forged, ${number(missed)} missed${elsewhere ? `, ${number(elsewhere)} on another branch` : ""}`;
     this.svg.setAttribute("aria-label", `${told}. Arrow keys go from slot to slot.`);
     this.show(this.at !== null && this.at < slots.length ? this.at : null);
   }
@@ -116,7 +117,7 @@ export class Ring {
       ? [slot.owner, `slot ${number(slot.slot)}`, WORDS[slot.state], slot.height ? `height ${number(slot.height)}` : ""]
       : [
           `Round ${number(round.round)}`,
-          `${number(counts.forged)} of ${number(round.delegates)} forged`,
+          `${number(counts.forged)} of ${number(round.blocks)} forged`,
           counts.missed ? `${number(counts.missed)} missed` : "none missed",
           counts.elsewhere ? `${number(counts.elsewhere)} on another branch` : "",
           this.slots.length < round.slots.length || round.leftOff ? `${plural(this.slots.length, "slot")} shown` : "",

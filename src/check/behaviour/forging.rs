@@ -74,8 +74,8 @@ impl DelegateModel {
         self.slot = None;
     }
 
-    /// Judges the use of own slots. If the round of the tip gives a slot to the delegate at its beginning and for three
-    /// seconds, the delegate must ask its relay for the state of the network.
+    /// Judges the use of own slots. If the round of the tip gives a slot to the delegate from its beginning to a second after the
+    /// settling time, the delegate must ask its relay for the state of the network. Two polls are at most a second apart.
     pub(super) fn time_passes(&mut self, case: &mut Case<'_>, peer: &PeerModel, honest: bool) {
         if self.keys.is_empty() {
             return;
@@ -92,7 +92,8 @@ impl DelegateModel {
         }
         let running = slots.slot(case.step.local.seconds());
         if let Some(turn) = &self.turn {
-            let ends = SimTime::from_seconds(slots.start(turn.slot)) + Duration::from_millis(3_000);
+            let settling = Duration::from_secs(case.known.rules().node.settling_s.into());
+            let ends = SimTime::from_seconds(slots.start(turn.slot)) + settling + Duration::from_secs(1);
             if case.step.local > ends {
                 case.report.judge(&conduct::TURN, turn.asked, || {
                     format!("slot {} was its own, {:?} its tip, and it did not ask its relay", turn.slot, turn.tip)
@@ -168,8 +169,8 @@ impl DelegateModel {
         let slot = slots.slot(case.step.local.seconds());
         let own = self.keys.iter().any(|key| view.round.owns(slot, key)) && view.tip_slot < slot;
         let settling = case.known.rules().node.settling_s;
-        let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + settling.saturating_sub(1);
-        case.report.judge(&conduct::TURN, own && case.step.local.seconds().0 > earliest, || {
+        let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + settling;
+        case.report.judge(&conduct::TURN, own && case.step.local.seconds().0 >= earliest, || {
             format!("it asked to forge in slot {slot}, at {}, on a tip of slot {}", case.step.local, view.tip_slot)
         });
         self.asked = Some((slot, view.tip_height, case.step.local));

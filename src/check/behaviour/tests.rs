@@ -210,6 +210,20 @@ fn a_first_download_may_be_held_back() {
     }
 }
 
+/// The model waits for an honest delegate as long as the rules have it wait.
+#[test]
+fn the_settling_time_of_the_rules_moves_the_deadline_of_a_turn() {
+    for wait in ["settling_s = 4", "settling_s = 0\nforging_poll_ms = 0", "settling_s = 5\nforging_poll_ms = 1000"] {
+        let text = format!(
+            "version = 1\nrounds = 20\ncrypto = \"modelled\"\n[network]\ndelegates = 5\n[rules.node]\n{wait}\n"
+        );
+        let scenario = Scenario::parse(&text, Path::new("settling")).expect("a scenario");
+        let (model, _) = play_of(&scenario, 1, |_| Alteration::AsIs);
+        assert!(model.judged().of(conduct::TURN.name) > 100, "{wait}");
+        assert!(model.breaches().is_empty(), "{wait}: {:?}", model.breaches());
+    }
+}
+
 #[test]
 fn the_least_fee_is_that_of_the_pools_rules() {
     let scenario = scenario();

@@ -4,7 +4,7 @@ use super::{Course, Target, record::Recorder};
 use crate::{
     actors::SimTime,
     check::{Finding, Seen, liveness::liveness, watchers::Watchers},
-    protocol::Slot,
+    protocol::{Height, Slot},
     scenario::{Closing, Ended, run::among_actors},
     sim::{Intervention, Observer, Plan, SeedTree, Stage, Tips, snapshots::CameIn, stage::inline::InlineStage},
 };
@@ -33,6 +33,8 @@ pub(super) struct Playing {
     /// The end of the slot that is running.
     slot_ends: SimTime,
     blocktime: Duration,
+    /// The height at which the run began.
+    first: Height,
     ended: Option<Ended>,
     seen: Extremes,
 }
@@ -52,7 +54,7 @@ pub(super) struct Extremes {
     /// The deepest fork, and the end of the slot at which it was first so deep.
     pub(super) depth: u32,
     pub(super) deepest_at: SimTime,
-    /// Slots played, and blocks on the winning chain at the end of the last one.
+    /// Slots played, and blocks of the run on the winning chain at the end of the last one.
     pub(super) slots: u32,
     pub(super) blocks: u32,
     /// The end of the first slot that left the winning chain as high as it was.
@@ -65,13 +67,13 @@ impl Extremes {
         self.slots.saturating_sub(self.blocks)
     }
 
-    fn look(&mut self, now: SimTime, tips: &Tips, first: u32) {
+    fn look(&mut self, now: SimTime, tips: &Tips, first: Height) {
         let depth = tips.branches().depth;
         if depth > self.depth {
             (self.depth, self.deepest_at) = (depth, now);
         }
         self.slots += 1;
-        self.blocks = tips.winning().height().0.saturating_sub(first);
+        self.blocks = tips.winning().height().0.saturating_sub(first.0);
         if self.missed() > 0 {
             self.first_missed.get_or_insert(now);
         }
@@ -106,6 +108,7 @@ impl Playing {
             recorder: None,
             slot_ends: SimTime::from_seconds(slots.start(Slot(first.0 + 1))),
             blocktime: Duration::from_secs(slots.blocktime().into()),
+            first: plan.tip.height(),
             ended: None,
             seen: Extremes::default(),
         })
@@ -207,8 +210,7 @@ impl Playing {
             self.watchers.seen().look_until(end);
         }
         let world = self.stage.as_ref().expect("nothing comes in now").world();
-        let first = world.tree().genesis().height().0;
-        self.seen.look(end, world.tips(), first);
+        self.seen.look(end, world.tips(), self.first);
         self.slot_ends = end + self.blocktime;
         let wanted = !stop.load(Ordering::Relaxed);
         self.ended = match &mut self.ending {

@@ -8,7 +8,7 @@ use crate::{
     actors::{Choices, Event, NodeId, SimTime},
     check::conduct,
     ledger::Link,
-    protocol::crypto::sha256,
+    protocol::{Height, Slot, crypto::sha256},
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
         Intervention, Observer, SeedTree, TraceDigest,
@@ -16,6 +16,7 @@ use crate::{
         intervention::{Asked, Returned},
         named,
         snapshots::{CameIn, SnapshotId},
+        stage::inline::InlineStage,
     },
     statistics::interval::of_share,
 };
@@ -154,6 +155,30 @@ fn where_nothing_fails_the_nearest_to_it_is_told() {
     assert_eq!((missed.target.kind, missed.failed), (TargetKind::MissedSlots, false), "{:?}", missed.target);
     let text = missed.to_string();
     assert!(text.contains("nothing failed; the nearest to it was the slots without a block"), "{text}");
+}
+
+/// The blocks of a loaded chain fill no slots of the session.
+#[test]
+fn missed_slots_count_from_the_height_at_which_a_session_began() {
+    let scenario = scenario(
+        "rounds = 20\ncrypto = 'modelled'\n[network]\ndelegates = 5\n\
+         [[fault]]\nkind = 'offline'\ndelegates = [1]\n",
+    );
+    let seeds = SeedTree::new(1);
+    let testnet = scenario.testnet(seeds);
+    let before = scenario.plan(&testnet, seeds);
+    let mut stage = InlineStage::new(&before, Vec::new());
+    stage.run_until(before.start + Duration::from_secs(400));
+    let tip = stage.world().tips().winning().clone();
+    assert!(tip.height() > Height(30), "{tip:?}");
+    let first = Slot(before.tree.slots().slot(tip.block().header.timestamp).0 + 1);
+    let plan = scenario.plan_on(&testnet, before.tree.clone(), tip, first, seeds);
+    let course = Course { end: Some(plan.start + Duration::from_secs(20 * 8)), ..Course::of(&scenario) };
+    let mut session = Playing::new(&course, &plan, false, Vec::new()).expect("it asserts nothing");
+    session.play_to_end(&AtomicBool::new(false));
+    let found = session.extremes();
+    assert_eq!((found.slots, found.first_missed.is_some()), (20, true));
+    assert!((1..10).contains(&found.missed()), "one of five is offline: {found:?}");
 }
 
 #[test]

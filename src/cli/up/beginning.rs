@@ -3,6 +3,7 @@
 use super::{
     Start, Up,
     network::{self, Secrets, UpNetwork},
+    starts_from,
 };
 use crate::{
     cli::{Failure, replay},
@@ -56,7 +57,7 @@ impl Up {
     pub(super) fn beginning(&self) -> Result<Beginning, Failure> {
         let (network, was_modelled) = self.network()?;
         let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
-        let plan = self.plan(&network, tip);
+        let plan = self.plan(&network, tip)?;
         let session = self.session(&network.scenario, &plan)?;
         Ok(Beginning { network, was_modelled, plan, session, arrived: None })
     }
@@ -92,15 +93,22 @@ impl Up {
     }
 
     /// Returns a plan that begins in the requested slot, or in the slot after `tip` if that is later.
-    fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Plan {
+    ///
+    /// # Errors
+    /// The requested time is before the first slot after genesis.
+    fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Result<Plan, Failure> {
         let slots = network.tree.slots();
+        let first = slots.start(Slot(1));
         let slot = match self.start {
             Start::Genesis => Slot(1),
             Start::Now => slots.slot(slots.timestamp(wall_clock_ms())),
+            Start::At(timestamp) if timestamp < first => {
+                return Err(Failure::usage(format!("--start: found {timestamp}; {}", starts_from(first.0))));
+            }
             Start::At(timestamp) => slots.slot(timestamp),
         };
         let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
-        network.plan(tip, Slot(slot.0.max(earliest)))
+        Ok(network.plan(tip, Slot(slot.0.max(earliest))))
     }
 }
 

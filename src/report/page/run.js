@@ -1,10 +1,10 @@
 "use strict";
 const { about, totals } = data;
 const [rounds, time] = [rowsOf(data.rounds), rowsOf(data.time)];
-data.rings = data.rings.map(({ slot, height, owners, missed, ...ring }) => {
+data.rings = data.rings.map(({ slots, height, owners, missed, ...ring }) => {
   const empty = new Set(missed);
   let next = height;
-  return { ...ring, turns: owners.map((owner, place) => [slot + place, owner, empty.has(place) ? 0 : next++]) };
+  return { ...ring, turns: owners.map((owner, place) => [slots[place] ?? slots[0] + place, owner, empty.has(place) ? 0 : next++]) };
 });
 
 // Virtual seconds since the first slot of the run.

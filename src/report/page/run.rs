@@ -63,9 +63,10 @@ fn rounds(bundle: &Bundle<'_>) -> Vec<Value> {
     rows.collect()
 }
 
-/// The last rounds for the ring of slots. Each has its first slot and height, the index of each slot's owner among the delegates, the
-/// indices of the missed slots, and the number of blocks that the round lacks at the end of the run. Slots and heights of a round are
-/// consecutive, so 120 rounds in this form take a third of the size of a list of slots.
+/// The last rounds for the ring of slots. Each has its slots, its first height, the index of each slot's owner among the delegates, the
+/// indices of the missed slots, and the number of blocks that the round lacks at the end of the run. Heights of a round are
+/// consecutive. If its slots are, too, `slots` holds the first one only: 120 rounds in this form take a third of the size of a list of
+/// slots. Under a lottery a slot has no owner, one or several, so `slots` holds the slot of each owner.
 fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     let place = places(delegates);
     let rounds = bundle.figures.chain.iter().filter(|round| !round.turns.is_empty());
@@ -74,13 +75,17 @@ fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
         let owners: Vec<usize> = round.turns.iter().map(|turn| place(&turn.owner)).collect();
         let missed = round.turns.iter().enumerate().filter(|(_, turn)| turn.height.is_none());
         let missed: Vec<usize> = missed.map(|(place, _)| place).collect();
+        let mut slots: Vec<u32> = round.turns.iter().map(|turn| turn.slot).collect();
+        if slots.windows(2).all(|pair| pair[0] + 1 == pair[1]) {
+            slots.truncate(1);
+        }
         let height = round.turns.iter().find_map(|turn| turn.height);
         let seats = milestones.at(Height(round.first_height)).active_delegates;
         let seats = seats * bundle.tree.rules().ledger.slots_a_turn;
         let lacks = (round.first_height + seats).saturating_sub(round.last_height + 1);
         json!({
             "round": round.round,
-            "slot": round.turns[0].slot,
+            "slots": slots,
             "height": height,
             "owners": owners,
             "missed": missed,

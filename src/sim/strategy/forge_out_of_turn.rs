@@ -52,9 +52,6 @@ impl Strategy for ForgeOutOfTurn {
     }
 }
 
-/// A slot's first two seconds belong to the block before. Source: consensus.md 2.1.
-const INTO_SLOT: Duration = Duration::from_secs(2);
-
 /// The delegate forges in every slot whose number is a multiple of `every`.
 #[derive(Clone, Debug)]
 pub struct OutOfTurn {
@@ -68,7 +65,9 @@ impl OutOfTurn {
         let slots = delegate.tree().slots();
         let running = slots.slot(step.now.seconds()).0;
         let next = (running / self.every + 1).saturating_mul(self.every);
-        step.wake_at(SimTime::from_seconds(slots.start(Slot(next))) + INTO_SLOT, 0);
+        // The first seconds of a slot belong to the block before. Source: consensus.md 2.1.
+        let settling = Duration::from_secs(delegate.tree().rules().node.settling_s.into());
+        step.wake_at(SimTime::from_seconds(slots.start(Slot(next))) + settling, 0);
     }
 
     /// Forges an empty block for the running slot of another delegate. The honest delegate fills its own slots.

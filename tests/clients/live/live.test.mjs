@@ -363,6 +363,27 @@ test("every page of the explorer shows what the API answers, and turns its pages
     await close();
 });
 
+test("a round of turns and short slots: its blocks, and the events that one line stands for", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "5", "--delegates", "21", "--set", "rules.base=eos", "--set", "network.block_time_s=4");
+    await net.advance(5);
+    const { page, told, close } = await open(browser, net, "/#/pool");
+    const down = [[8e6, 1], [9e6, 1], [11e6, 2], [13e6, 3]].map(([at, node]) => ({ at, node, kind: "node.down", cause: "crash" }));
+    await page.route(/\/lab\/happened/, (route) => route.fulfill({ json: { data: down } }));
+    await page.goto(`${net.origin}/#/`);
+    const { round, blocks } = await net.get("/lab/round");
+    assert.equal(blocks, 252);
+    await figure(page, "Round", `${round}, \\d+ of 252`);
+    assert.match(await page.locator(".ringed").getAttribute("aria-label"), /of 252 blocks forged/);
+    // Two nodes within a slot, one of them twice, and one in the next.
+    await until(page, () => document.querySelector(".events")?.textContent.includes("2 nodes"));
+    const lines = await page.locator(".events li b").allTextContents();
+    assert.deepEqual(lines.slice(0, 2).map((line) => line.trim()), ["genesis_4", "2 nodes:"]);
+    await press(page, "+1 round");
+    await figure(page, "Round", `${round + 1}, \\d+ of 252`);
+    assert.deepEqual(told, []);
+    await close();
+});
+
 test("text of others is text: usernames, notes and reasons never become elements", async () => {
     const { page, told, close } = await open(browser, small, "/#/pool");
     const evil = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
