@@ -28,7 +28,8 @@ fn searches_take_numbers_for_ranges_and_the_old_names() {
     let key = testnet.delegates[0].keys.public().to_string();
     let wallet = get(&context, &format!("/api/wallets/{key}")).body;
     let address = wallet["data"]["address"].as_str().expect("an address").to_owned();
-    let other = testnet.delegates[1].keys.public().address(context.view.tree().config().network.pub_key_hash).to_string();
+    let other =
+        testnet.delegates[1].keys.public().address(context.view.tree().config().network.pub_key_hash).to_string();
     for (target, body, count) in [
         ("/api/blocks/search", json!({"height": 1}), 1),
         ("/api/blocks/search?orderBy=height:asc", json!({"payloadLength": {"from": 1}}), 1),
