@@ -40,7 +40,7 @@ const PROBES: u64 = 4;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrameKey {
-    /// The scenario, as TOML; empty if the whole scenario is drawn.
+    /// The scenario, as TOML, with the digests of the files that it names; empty if the whole scenario is drawn.
     pub scenario: String,
     /// The rules, as TOML.
     pub rules: String,
@@ -135,7 +135,7 @@ impl Place {
         let outcomes = (1..=PROBES).map(|seed| search.play(seed, networks, &AtomicBool::new(false)));
         let digest = outcomes.fold(Sha256::new(), |digest, outcome| digest.chain_update(format!("{outcome:?}")));
         let frame = FrameKey {
-            scenario: base.as_ref().map(|base| base.to_toml()).unwrap_or_default(),
+            scenario: base.as_ref().map(|base| base.identity()).unwrap_or_default(),
             rules: rules.to_string(),
             crypto: crypto.map(|crypto| format!("{crypto:?}").to_lowercase()).unwrap_or_default(),
             delegates: *delegates,

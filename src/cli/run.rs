@@ -183,7 +183,7 @@ impl Run {
         let RunResult { outcome, figures, verdicts } = &played;
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
         let interrupted = outcome.ended == Ended::Interrupted;
-        let about = self.about(scenario, outcome);
+        let about = self.about(&planned, outcome);
         if let (Some(folder), Some(provenance)) = (&self.out, &provenance) {
             self.leave(&planned, &played, files, folder)?;
             origin::describe_run(&self.named(&about), provenance, folder)?;
@@ -191,7 +191,7 @@ impl Run {
         if self.json {
             super::output::line(&as_json(&about, figures, outcome, verdicts).to_string());
         } else {
-            super::output::line(&self.as_text(scenario, figures, outcome, verdicts));
+            super::output::line(&self.as_text(scenario, &about.notes, &played));
         }
         if interrupted {
             return Err(Failure::broken(format!(
@@ -271,7 +271,7 @@ impl Run {
         files: &ScenarioFiles,
         folder: &Path,
     ) -> Result<(), Failure> {
-        let about = self.named(&self.about(planned.scenario, &played.outcome));
+        let about = self.named(&self.about(planned, &played.outcome));
         let study =
             json!({ "version": about.version, "scenario": about.scenario, "seed": about.seed, "set": about.set });
         let bundle = Bundle {
@@ -343,7 +343,10 @@ impl Run {
         Header::new(shown(&self.scenario), self.seed(), set, self.trace_network, plan)
     }
 
-    pub(super) fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
+    pub(super) fn about(&self, planned: &PlannedRun<'_>, outcome: &Outcome) -> About {
+        let PlannedRun { scenario, plan } = planned;
+        let mut notes = scenario.notes(Some(SeedTree::new(self.seed())));
+        notes.extend(scenario.notes_of_run(plan));
         About {
             scenario: self.scenario.display().to_string(),
             description: scenario.description.clone(),
@@ -358,7 +361,7 @@ impl Run {
             censored: outcome.ended.is_censored(),
             interrupted: outcome.ended == Ended::Interrupted,
             halt: outcome.ended.halt(),
-            notes: scenario.notes(Some(SeedTree::new(self.seed()))),
+            notes,
             reproduce: self.reproduce(&self.scenario),
         }
     }
@@ -373,9 +376,9 @@ impl Run {
         Failure::broken(format!("{why}; to repeat: {}", self.reproduce(&self.scenario)))
     }
 
-    fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
-        let notes: String =
-            scenario.notes(Some(SeedTree::new(self.seed()))).iter().map(|note| format!("note:    {note}\n")).collect();
+    fn as_text(&self, scenario: &Scenario, notes: &[String], played: &RunResult) -> String {
+        let RunResult { outcome, figures, verdicts } = played;
+        let notes: String = notes.iter().map(|note| format!("note:    {note}\n")).collect();
         let asserted: String = verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect();
         let total = &figures.total;
         let down = match total.down_max {

@@ -14,7 +14,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     files,
     protocol::{Height, NetworkConfig, Timestamp},
-    scenario::{FaultDesk, Scenario, StageKind},
+    scenario::{FaultDesk, Scenario, StageKind, workload::digests_of_files},
     sim::{
         Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, snapshots::CameIn,
         stage::ractor::ActorDied,
@@ -46,6 +46,9 @@ pub struct Session {
     pub seed: u64,
     /// The text of the scenario, with what it includes and with values that were replaced: files may move.
     pub scenario: String,
+    /// The digests of the files that the scenario names. Empty if it names none, and in sessions of earlier builds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub files: String,
     /// The folder of a loaded network. The next two are its file of passphrases and the chain on which it began.
     pub network_dir: Option<PathBuf>,
     pub secrets: Option<PathBuf>,
@@ -64,6 +67,7 @@ impl Session {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
             scenario: scenario.to_toml(),
+            files: digests_of_files([scenario]).unwrap_or_default(),
             network_dir: None,
             secrets: None,
             chain: None,
@@ -93,6 +97,10 @@ impl Session {
         if self.scenario != other.scenario {
             let found = line(&self.scenario, &other.scenario);
             return Some(("scenario", found, line(&other.scenario, &self.scenario)));
+        }
+        // A folder of an earlier build does not have them.
+        if !self.files.is_empty() && self.files != other.files {
+            return Some(("files", line(&self.files, &other.files), line(&other.files, &self.files)));
         }
         keys.into_iter().find(|(_, found, asked)| found != asked)
     }
@@ -412,5 +420,33 @@ impl Observer for Watch {
 
     fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
         self.0.lock().expect("no one panics while holding it").follow_network(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::SeedTree;
+    use std::fs;
+
+    #[test]
+    fn a_session_differs_by_the_content_of_a_file_of_its_scenario() {
+        let folder = tempfile::tempdir().expect("a folder of our own");
+        let chain = folder.path().join("chain.jsonl");
+        fs::write(&chain, "").expect("it can be written");
+        let text = format!(
+            "version = 1\nrounds = 1\n[network]\ndelegates = 3\n[[workload]]\nkind = \"chain\"\nfile = '{}'\n",
+            chain.display()
+        );
+        let scenario = Scenario::parse(&text, Path::new("a test")).expect("it is one");
+        let testnet = scenario.testnet(SeedTree::new(1));
+        let session = || Session::new(1, &scenario, 1, &testnet.config);
+        let kept = session();
+        assert_eq!(kept.differs_from(&session()), None);
+        fs::write(&chain, "\n").expect("it can be written");
+        let differs = kept.differs_from(&session()).map(|(key, ..)| key);
+        assert_eq!(differs, Some("files"));
+        let of_earlier_build = Session { files: String::new(), ..kept };
+        assert_eq!(of_earlier_build.differs_from(&session()), None);
     }
 }

@@ -32,9 +32,12 @@ use super::{
     provenance::{self, KeptCommand, KeptStudy, Provenance, ProvenanceError, SweepStudy},
 };
 use crate::{
-    files::{self, CHAIN_LIMIT},
+    files,
     protocol::crypto::sha256,
-    scenario::{Override, Scenario, ScenarioError, ScenarioFiles, Variation, overrides::OverrideError},
+    scenario::{
+        Override, Scenario, ScenarioError, ScenarioFiles, Variation, overrides::OverrideError,
+        workload::digests_of_files,
+    },
 };
 use points::Points;
 use rows::{Rows, RowsError};
@@ -328,7 +331,8 @@ impl Sweep {
         }
         // A scenario may be valid only with a varied value.
         let mut described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
-        described.push_str(&digests_of_files(&cells, &files)?);
+        let digests = digests_of_files(cells.iter().map(|cell| &cell.scenario));
+        described.push_str(&digests.map_err(|(file, source)| SweepError::Io { file, source })?);
         let manifest = Manifest {
             sweep: VERSION,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -612,16 +616,6 @@ impl Manifest {
 /// The names of the files that the scenarios name.
 fn names_of_files(cells: &[Cell]) -> BTreeSet<&str> {
     cells.iter().flat_map(|cell| cell.scenario.files()).collect()
-}
-
-/// Returns digests of the files that the scenarios name.
-fn digests_of_files(cells: &[Cell], files: &ScenarioFiles) -> Result<String, SweepError> {
-    let of = |name: &str| {
-        let file = files.place(name).to_path_buf();
-        let bytes = files::read(&file, CHAIN_LIMIT).map_err(|source| SweepError::Io { file, source })?;
-        Ok(format!("{name}: {}\n", hex::encode(sha256(&bytes))))
-    };
-    names_of_files(cells).into_iter().map(of).collect()
 }
 
 /// Returns true if `path` is `other`, or leads to a value inside it.

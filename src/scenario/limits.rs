@@ -8,7 +8,7 @@ use super::{
     ground::{Ground, Thing, Usernames},
     mistake::{CheckResult, Mistake, amount, join, rate, ratio, share, within},
     script::Action,
-    testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT, spare},
+    testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT, Decoder, spare},
     vote_weights::{EXPONENT_LIMIT, VoteWeights},
     workload::{Amounts, Generate, Lengths, Trace, WALLETS_LIMIT, Workload, WorkloadKind},
 };
@@ -399,19 +399,23 @@ impl Scenario {
             }
             WorkloadKind::List(list) => {
                 rate(&format!("{key}.per_second"), list.per_second)?;
+                let decoder = Decoder::of(self.origin());
                 for (index, text) in list.transactions.iter().enumerate() {
-                    if let Err(why) = hex::decode(text) {
-                        let key = format!("{key}.transactions[{index}]");
-                        return Err(Mistake::new(key, why, "the bytes of a transaction in hex"));
-                    }
+                    let bytes = hex::decode(text).map_err(|why| why.to_string());
+                    bytes.and_then(|bytes| decoder.check(&bytes).map_err(|why| why.to_string())).map_err(|why| {
+                        let (key, allowed) =
+                            (format!("{key}.transactions[{index}]"), "the bytes of a transaction in hex");
+                        Mistake::new(key, format!("'{text}': {why}"), allowed)
+                    })?;
                 }
                 match list.transactions.is_empty() {
                     true => Err(Mistake::new(format!("{key}.transactions"), "an empty list", "at least one")),
                     false => Ok(()),
                 }
             }
-            WorkloadKind::Chain(chain) => chain.check().map_err(|why| {
-                Mistake::new(format!("{key}.file"), format!("'{}': {why}", chain.file), "a chain of blocks")
+            WorkloadKind::Chain(chain) => chain.check(&Decoder::of(self.origin())).map_err(|why| {
+                let allowed = "a chain of blocks whose transactions this network can decode";
+                Mistake::new(format!("{key}.file"), format!("'{}': {why}", chain.file), allowed)
             }),
         }
     }

@@ -235,6 +235,10 @@ mod tests {
         assert!(clock.ends_with("unknown field `offset`, expected one of `drift_ppm`, `offset_ms`"), "{clock}");
         let mix = error("version = 1\nrounds = 3\n[[workload]]\nkind = \"chain\"\nfile = \"x\"\nper_second = 1\n");
         assert!(mix.ends_with("`per_second`, expected one of `file`, `from`, `kind`, `nodes`, `until`"), "{mix}");
+        let list =
+            error("version = 1\nrounds = 3\n[[workload]]\nkind = \"list\"\nper_second = 1\ntransactions = [\"00\"]\n");
+        assert!(list.contains("key 'workload[0].transactions[0]': found '00': "), "{list}");
+        assert!(list.ends_with("allowed is the bytes of a transaction in hex"), "{list}");
         let rule = error("version = 1\nrounds = 3\n[rules]\nnode.wakeup = 3\n");
         assert!(rule.starts_with("s.toml:4: key 'rules.node.wakeup': found no such rule, allowed is"), "{rule}");
         let assertion = |lines: &str| error(&format!("version = 1\nrounds = 3\n[[assert]]\n{lines}"));

@@ -314,7 +314,7 @@ impl Source for Script {
         let next = Slot(slots.slot(now.seconds()).0.saturating_add(1));
         let again = (!self.actions.is_empty()).then(|| SimTime::from_seconds(slots.start(next)));
         let submissions = submissions.into_iter().map(|(node, list)| (node, Transactions::from(list))).collect();
-        Poll { submissions, again }
+        Poll { submissions, again, ..Poll::default() }
     }
 
     fn save(&self, out: &mut Saver) {

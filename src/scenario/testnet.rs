@@ -9,13 +9,17 @@ use super::{
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
-        Address, Arktoshi, Height, KeyPair, Milestones, NetworkConfig, crypto::CryptoMode, genesis::GenesisPlan,
-        keys::generate_passphrase, network::Network,
+        Address, Arktoshi, Height, KeyPair, Milestones, NetworkConfig, SignedTransaction, TransactionContext,
+        crypto::CryptoMode,
+        genesis::GenesisPlan,
+        keys::generate_passphrase,
+        network::{Exceptions, Network},
+        transaction::{Dialect, TransactionError},
     },
     sim::SeedTree,
 };
 use serde_json::json;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The total supply of a generated network, which is that of the reference's testnet.
 const TOTAL: Arktoshi = Arktoshi::coins(125_000_000);
@@ -79,6 +83,33 @@ impl<'a> Origin<'a> {
         let &NetworkSection { delegates, standby, block_time_s, reward, vendor_field_bytes, .. } = section;
         let NetworkSection { milestones, vote_weights, .. } = section;
         Self { delegates, standby, block_time_s, reward, vendor_field_bytes, milestones, vote_weights, agents, crypto }
+    }
+}
+
+/// The part of a generated network that decides whether bytes are a transaction. It needs no keys.
+pub(super) struct Decoder {
+    network: u8,
+    milestones: Milestones,
+}
+
+impl Decoder {
+    /// The decoder of a network whose section was checked.
+    pub fn of(origin: Origin<'_>) -> Self {
+        Self { network: Network::testnet().pub_key_hash, milestones: milestones(origin) }
+    }
+
+    /// Checks that bytes decode under one of the milestones.
+    ///
+    /// # Errors
+    /// They do not: the reason under the last milestone.
+    pub fn check(&self, bytes: &[u8]) -> Result<(), TransactionError> {
+        let (genesis_ids, exceptions, dialect) = (BTreeSet::new(), Exceptions::none(), Dialect::Strict);
+        let decoded = |milestone| {
+            let network = self.network;
+            let context = TransactionContext { network, milestone, genesis_ids: &genesis_ids, exceptions, dialect };
+            SignedTransaction::from_bytes(bytes, &context).map(drop)
+        };
+        self.milestones.all().iter().map(decoded).reduce(Result::or).expect("there is a first milestone")
     }
 }
 

@@ -9,11 +9,15 @@ mod lengths;
 mod make;
 mod trace;
 
-use super::{Scenario, testnet::Testnet};
+use super::{
+    Scenario,
+    testnet::{Decoder, Testnet},
+};
 use crate::{
-    actors::NodeId,
+    actors::{NodeId, PoolError},
+    files::{self, CHAIN_LIMIT},
     ledger::{BlockTree, Link},
-    protocol::{Kind, PublicKey},
+    protocol::{Kind, PublicKey, crypto::sha256},
     sim::{
         Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
         fault::{ByClients, Nodes},
@@ -25,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -163,6 +167,13 @@ pub struct Chain {
 #[derive(Clone, Default)]
 pub(super) struct FileCopy(pub(super) Option<PathBuf>);
 
+impl FileCopy {
+    /// The path from which `file` is read.
+    fn place<'a>(&'a self, file: &'a str) -> &'a Path {
+        self.0.as_deref().unwrap_or(Path::new(file))
+    }
+}
+
 impl PartialEq for FileCopy {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -236,6 +247,14 @@ impl WorkloadKind {
         }
     }
 
+    /// The file that is read: that file, or its copy.
+    fn place(&self) -> Option<&Path> {
+        match self {
+            Self::Trace(Trace { file, copy, .. }) | Self::Chain(Chain { file, copy, .. }) => Some(copy.place(file)),
+            Self::Generate(_) | Self::List(_) => None,
+        }
+    }
+
     /// Redirects the reading of its file to a copy.
     pub(super) fn read_copy(&mut self, copy: PathBuf) {
         match self {
@@ -247,21 +266,55 @@ impl WorkloadKind {
 }
 
 impl Chain {
-    /// Checks that its file is a chain of blocks.
-    pub(super) fn check(&self) -> Result<(), String> {
-        blocks::read(self.place()).map(drop)
+    /// Checks that its file is a chain of blocks whose transactions decode.
+    pub(super) fn check(&self, decoder: &Decoder) -> Result<(), String> {
+        blocks::check(self.place(), |bytes| decoder.check(bytes))
     }
 
     /// The file that is read.
     fn place(&self) -> &Path {
-        self.copy.0.as_deref().unwrap_or(Path::new(&self.file))
+        self.copy.place(&self.file)
     }
+}
+
+/// Returns the names of all files that scenarios name, with the digests of the bytes that are read, a line for each file.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn digests_of_files<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<String, (PathBuf, io::Error)> {
+    let workloads = scenarios.into_iter().flat_map(|scenario| &scenario.workloads);
+    let places: BTreeMap<&str, &Path> =
+        workloads.filter_map(|workload| Some((workload.kind.file()?, workload.kind.place()?))).collect();
+    let line = |(name, place): (&str, &Path)| {
+        let bytes = files::read(place, CHAIN_LIMIT).map_err(|why| (place.to_path_buf(), why))?;
+        Ok(format!("{name}: {}\n", hex::encode(sha256(&bytes))))
+    };
+    places.into_iter().map(line).collect()
 }
 
 impl Scenario {
     /// The files that it names and that are read when it is played.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.workloads.iter().filter_map(|workload| workload.kind.file())
+    }
+
+    /// Returns the text that identifies it: its TOML, and the digests of the files that it names. The digests are missing if a file was
+    /// removed since the scenario was checked.
+    pub fn identity(&self) -> String {
+        self.to_toml() + &digests_of_files([self]).unwrap_or_default()
+    }
+
+    /// Returns a note for each workload of which transactions broke the schema, in the last run of its plan.
+    pub fn notes_of_run(&self, plan: &Plan) -> Vec<String> {
+        let note = |(index, source): (usize, &PlannedSource)| {
+            let counts = source.tally.counts();
+            let (refused, submitted) = (counts.refused.get(PoolError::SCHEMA)?, counts.submitted);
+            Some(format!(
+                "workload[{index}]: {refused} of {submitted} transactions do not decode at the height of the chain ({})",
+                PoolError::SCHEMA
+            ))
+        };
+        plan.sources.iter().take(self.workloads.len()).enumerate().filter_map(note).collect()
     }
 
     /// Returns true if clients submit transactions while it is played.

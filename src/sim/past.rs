@@ -237,8 +237,9 @@ impl<W: Watchers> Album for Past<W> {
     fn went_back(&mut self, to: &SnapshotInfo) {
         let mut state = self.lock();
         let is_known = state.line.contains(&to.id);
+        let begins = |kept: &RetainedMoment<W>| (kept.place.delivered, kept.place.inputs) == (0, 0);
         let is_before = |kept: &RetainedMoment<W>| kept.place.at <= to.at && kept.place.delivered <= to.delivered;
-        state.kept.retain(|kept| is_before(kept) && (is_known || kept.place.inputs == 0));
+        state.kept.retain(|kept| is_before(kept) && (is_known || begins(kept)));
         state.line.retain(|id| is_known && *id <= to.id);
         state.line.insert(to.id);
         state.reverts += 1;
@@ -265,7 +266,52 @@ impl<W> State<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::Intervention;
+    use crate::{
+        protocol::BlockId,
+        sim::{Intervention, stage::inline::tests::echoing},
+    };
+    use std::time::Duration;
+
+    /// Watchers that observe nothing.
+    struct Blind;
+
+    impl Watchers for Blind {
+        fn apart(&self) -> Self {
+            Self
+        }
+
+        fn observers(&self) -> Vec<Box<dyn Observer>> {
+            Vec::new()
+        }
+    }
+
+    /// Snapshot 2 is on a branch that was left. Its way differs from the later moments, although no input came in before them.
+    #[tokio::test]
+    async fn a_moment_of_another_branch_goes_when_the_way_to_a_snapshot_is_not_known() {
+        let (_, plan, _) = echoing(50);
+        let mut stage = Stage::inline(&plan, Vec::new());
+        let mut past = Past::new(Blind);
+        let snapshot = |id, stage: &Stage| {
+            let (name, world) = (None, stage.world());
+            let (at, delivered, height, tip) = (world.now(), world.delivered(), Height(1), BlockId::Numeric(1));
+            SnapshotInfo { id, name, at, delivered, height, tip }
+        };
+        let mut taken = Vec::new();
+        for slots in [0, 2, 4, 6] {
+            let until = plan.start + Duration::from_secs(8 * slots);
+            while slots > 0 && stage.step(until).await.expect("no actor dies") {}
+            taken.push((snapshot(SnapshotId(slots), &stage), stage.moment().await.expect("no actor dies")));
+        }
+        let [(_, begin), (first, _), (_, left), (second, _)] = taken.try_into().ok().expect("there are four");
+        past.keep(0, begin);
+        past.took(first.id);
+        past.took(second.id);
+        past.went_back(&first);
+        past.keep(0, left);
+        assert_eq!(past.size().0, 2);
+        past.went_back(&second);
+        assert_eq!((past.size().0, past.first().map(|place| place.at)), (1, Some(plan.start)));
+    }
 
     #[test]
     fn inputs_before_the_first_moment_count_and_are_not_looked_at() {

@@ -46,6 +46,8 @@ pub struct Poll {
     pub submissions: Vec<(NodeId, Transactions)>,
     /// The time of the next call; never, if `None`.
     pub again: Option<SimTime>,
+    /// The number of transactions that were due and do not decode at the height of the chain. No node gets them.
+    pub undecoded: u64,
 }
 
 /// Creates a [`Source`] for each run of a plan.
@@ -97,6 +99,15 @@ impl Tally {
 
     pub(super) fn submitted(&self, count: usize) {
         self.lock().submitted += count as u64;
+    }
+
+    /// Counts transactions that no node gets, as the API refuses them.
+    pub(super) fn undecoded(&self, count: u64) {
+        if count > 0 {
+            let mut counts = self.lock();
+            counts.submitted += count;
+            *counts.refused.entry(PoolError::SCHEMA).or_default() += count;
+        }
     }
 
     pub(super) fn answered(&self, submission: &Submission) {

@@ -147,6 +147,7 @@ pub struct World {
     looks_at_instant: u64,
     /// The number of inputs between two looks.
     instant_limit: u64,
+    inputs_until_look: u64,
     /// The instant whose events do not end, once one is found.
     restless: Option<SimTime>,
     /// Events that the observers have got.
@@ -193,6 +194,7 @@ impl World {
             looked_at: SimTime::default(),
             looks_at_instant: 0,
             instant_limit: INSTANT_LIMIT,
+            inputs_until_look: INSTANT_LIMIT,
             restless: None,
             events: 0,
             anew: None,
@@ -261,7 +263,7 @@ impl World {
     /// Has the world look after fewer inputs whether its clock moves.
     #[cfg(test)]
     pub(crate) fn look_after(&mut self, inputs: u64) {
-        self.instant_limit = inputs;
+        (self.instant_limit, self.inputs_until_look) = (inputs, inputs);
     }
 
     /// The tally of the messages under way: lost, doubled and others.

@@ -46,7 +46,7 @@ impl Source for Burst {
         let made: Vec<Arc<SignedTransaction>> =
             transfers.map(|(sender, nonce)| Arc::new(transfer(&self.testnet.accounts[sender].keys, nonce))).collect();
         let submissions = made.chunks(self.at_once).map(|some| (NodeId(3), some.into())).collect();
-        Poll { submissions, again: None }
+        Poll { submissions, ..Poll::default() }
     }
 
     fn save(&self, _: &mut Saver) {}

@@ -468,6 +468,26 @@ fn a_list_is_recorded_by_the_search_that_it_is_held_against() {
     assert!(known.iter().all(|one| one["too_often"] == false && one["recorded"][1] == 30), "{said}");
 }
 
+/// The counts of a list are of one scenario with all its values, so the list of another value is refused.
+#[test]
+fn a_list_that_was_recorded_with_other_values_of_a_scenario_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let (scenario, list) = (folder.path().join("s.toml"), folder.path().join("known.txt"));
+    fs::write(&scenario, "version = 1\nrounds = 1\n[network]\ndelegates = 4\n").expect("it can be written");
+    fs::write(&list, "a rollback ends at the common block: double-forging\n").expect("it can be written");
+    let (scenario, list) = (scenario.to_string_lossy(), list.to_string_lossy());
+    let known = |loss: &str, more: &[&str]| {
+        let set = format!("network.loss={loss}");
+        search(folder.path(), &[&[&scenario, "--set", &set, "--runs", "1", "--budget", "0"], more].concat()).0
+    };
+    known("0", &["--record-known", &list]);
+    assert_ne!(known("0", &["--known", &list]).status.code(), Some(2));
+    for other in [known("0.2", &["--known", &list]), known("0", &["--known", &list, "--crypto", "modelled"])] {
+        let why = String::from_utf8_lossy(&other.stderr).into_owned();
+        assert!(other.status.code() == Some(2) && why.contains("; scenario "), "{why}");
+    }
+}
+
 /// The list that CI takes for known, read by the command itself.
 #[test]
 fn the_committed_list_of_known_findings_is_one() {

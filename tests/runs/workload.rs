@@ -1,5 +1,6 @@
 //! Transactions drawn from a seed: real ones, of every type, in blocks.
 
+use crate::support::root;
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     protocol::{Height, Kind},
@@ -81,6 +82,53 @@ fn rates_are_kept_and_even_arrivals_are_even() {
         let transfers = kinds.get(&Kind::Transfer).copied().unwrap_or(0);
         assert!(transfers * 10 >= sent * 8, "{arrivals}: {transfers} of {sent} are in blocks");
     }
+}
+
+/// A transaction waits for the next block as many slots as with slots of eight seconds.
+#[test]
+fn no_nonce_is_used_again_before_a_long_slot_ends() {
+    let (kinds, counts) = play(
+        "version = 1\nrounds = 3\ncrypto = \"modelled\"\n[network]\ndelegates = 5\nblock_time_s = 3600\n[[workload]]\n\
+         kind = \"generate\"\nper_second = 0.005\nwallets = 4\n",
+    );
+    assert!(kinds[&Kind::Transfer] > 50 && counts.accepted == counts.submitted, "{kinds:?} {counts:?}");
+}
+
+fn list(transaction: &str) -> String {
+    format!(
+        "version = 1\nrounds = 1\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n[[workload]]\nkind = \"list\"\nper_second = 1\n\
+         transactions = [\"{transaction}\"]\n"
+    )
+}
+
+/// The first block of the testnet allows only version 1, so a transaction of version 2 is too early before it.
+#[test]
+fn transactions_that_do_not_decode_are_refused_by_the_check_or_counted_by_the_run() {
+    let vectors = std::fs::read(root().join("tests/data/vectors/transactions.json")).expect("it is in the repository");
+    let vectors: Vec<serde_json::Value> = serde_json::from_slice(&vectors).expect("JSON");
+    let of = |network: &str| {
+        let is_it = |vector: &&serde_json::Value| vector["network"] == network;
+        vectors.iter().find(is_it).expect("there is one")["serialized"].as_str().expect("a text").to_owned()
+    };
+    let early = list(&of("testnet"));
+    let (_, counts) = play(&early);
+    assert_eq!((counts.submitted, counts.refused.get("ERR_TRANSACTION_SCHEMA")), (1, Some(&1)), "{counts:?}");
+    let scenario = Scenario::parse(&early, Path::new("workload")).expect("a later block allows it");
+    let plan = scenario.plan(&scenario.testnet(SeedTree::new(5)), SeedTree::new(5));
+    assert!(scenario.notes_of_run(&plan).is_empty());
+    scenario.play(&plan, StageKind::Inline, Vec::new(), |_: Height| {}).expect("no actor dies");
+    let note = "workload[0]: 1 of 1 transactions do not decode at the height of the chain (ERR_TRANSACTION_SCHEMA)";
+    assert_eq!(scenario.notes_of_run(&plan), [note]);
+    let foreign = of("devnet");
+    let why = Scenario::parse(&list(&foreign), Path::new("workload")).expect_err("another network").to_string();
+    assert!(why.contains("workload[0].transactions[0]"), "{why}");
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let chain = folder.path().join("chain.jsonl");
+    std::fs::write(&chain, format!("{{\"height\":2,\"timestamp\":8,\"transactions\":[\"{foreign}\"]}}\n"))
+        .expect("it can be written");
+    let text = format!("version = 1\nrounds = 1\n[[workload]]\nkind = \"chain\"\nfile = '{}'\n", chain.display());
+    let why = Scenario::parse(&text, Path::new("workload")).expect_err("another network").to_string();
+    assert!(why.contains("workload[0].file") && why.contains("line 1: transactions[0]: "), "{why}");
 }
 
 fn kebab(name: &str) -> String {

@@ -112,6 +112,9 @@ impl PoolError {
         }
     }
 
+    /// The code of a transaction that breaks the schema.
+    pub const SCHEMA: &'static str = "ERR_TRANSACTION_SCHEMA";
+
     /// All codes that [`PoolError::code`] returns.
     pub const CODES: [&'static str; 17] = [
         "ERR_DUPLICATE",
@@ -123,7 +126,7 @@ impl PoolError {
         "ERR_PENDING",
         "ERR_HTLCLOCKNOTFOUND",
         "ERR_CONFLICT",
-        "ERR_TRANSACTION_SCHEMA",
+        Self::SCHEMA,
         "ERR_TOO_LARGE",
         "ERR_BAD_DATA",
         "ERR_LOW_FEE",
@@ -151,7 +154,7 @@ impl PoolError {
             | Self::BridgechainPending { .. } => "ERR_PENDING",
             Self::LockNotFound(_) => "ERR_HTLCLOCKNOTFOUND",
             Self::UsernameTwice(_) => "ERR_CONFLICT",
-            Self::Schema(_) => "ERR_TRANSACTION_SCHEMA",
+            Self::Schema(_) => Self::SCHEMA,
             Self::TooLarge { .. } => "ERR_TOO_LARGE",
             Self::NotVerified => "ERR_BAD_DATA",
             Self::LowFee => "ERR_LOW_FEE",

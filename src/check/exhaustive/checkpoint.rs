@@ -50,6 +50,7 @@ struct LayerState {
 pub struct Guard {
     /// The version of dposlab.
     version: String,
+    /// The text of the scenario, with the digests of the files that it names.
     scenario: String,
     seed: u64,
     bounds: Bounds,
@@ -97,7 +98,7 @@ impl Guard {
     pub fn of(search: &Exhaustive<'_>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            scenario: search.scenario.to_toml(),
+            scenario: search.scenario.identity(),
             seed: search.plan.seeds.seed(),
             bounds: search.bounds.clone(),
             comes_to: format!(

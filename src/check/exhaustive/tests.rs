@@ -331,3 +331,20 @@ fn another_model_checker_counts_the_same_states_and_finds_the_same() {
         }
     }
 }
+
+#[test]
+fn a_search_is_another_one_after_a_change_to_a_file_of_its_scenario() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let chain = folder.path().join("chain.jsonl");
+    std::fs::write(&chain, "").expect("it can be written");
+    let text = format!(
+        "version = 1\nrounds = 1\ncrypto = \"modelled\"\n[network]\ndelegates = 3\n[[workload]]\nkind = \"chain\"\nfile = '{}'\n",
+        chain.display()
+    );
+    let scenario = Scenario::parse(&text, Path::new("file.toml")).expect("it is valid");
+    let guard = || Guard::of(&search(&scenario, bounds(1, 1, &ALL)));
+    let before = guard();
+    assert_eq!(before, guard());
+    std::fs::write(&chain, "\n").expect("it can be written");
+    assert_ne!(before, guard());
+}

@@ -12,6 +12,7 @@ use crate::{
     },
     cli::span::SearchTime,
     ledger::Rules,
+    protocol::crypto::{CryptoMode, sha256},
     scenario::Scenario,
     statistics::{Interval, interval, rates::Count},
 };
@@ -46,7 +47,16 @@ impl Check {
         let name =
             self.scenario.as_ref().and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned());
         let what = name.unwrap_or_else(|| "networks as drawn".to_owned());
-        let frame = format!("{what}; {}", Self::rules_in_words(search));
+        // All values of a scenario decide, with those of its rules. A search without a scenario has only a name of rules.
+        let decides = match (&search.frame.base, search.frame.crypto) {
+            (Some(base), crypto) => {
+                let played = Scenario { crypto: crypto.unwrap_or(base.crypto), ..base.clone() };
+                format!("; scenario {}", hex::encode(&sha256(played.identity().as_bytes())[..8]))
+            }
+            (None, Some(CryptoMode::Real)) => "; real signatures".to_owned(),
+            (None, _) => String::new(),
+        };
+        let frame = format!("{what}; {}{decides}", Self::rules_in_words(search));
         [frame].into_iter().chain(sizes).chain([behaviour.to_owned()]).collect()
     }
 

@@ -254,14 +254,14 @@ impl Source for AgentSource {
         let slots = tree.slots();
         let again = Some(SimTime::from_seconds(slots.start(Slot(slots.slot(now.seconds()).0 + 1))) + INTO_SLOT);
         if !tree.config().milestones.at(tip.height()).aip11 {
-            return Poll { submissions: Vec::new(), again };
+            return Poll { again, ..Poll::default() };
         }
         let (applied, position) = (tree.applied(tip), tree.schedule().at(tip.height().next()));
         if position.round.0 > self.round {
             self.round = position.round.0;
             self.decide(tip, &applied.state, position.first);
         }
-        Poll { submissions: self.due(tip.height(), &applied.state), again }
+        Poll { submissions: self.due(tip.height(), &applied.state), again, ..Poll::default() }
     }
 
     fn save(&self, out: &mut Saver) {

@@ -2,13 +2,13 @@
 
 use super::{Chain, List, SourceContext, generate::one, goes_on};
 use crate::{
-    actors::{NodeId, SimTime, message::Transactions},
+    actors::{SimTime, message::Transactions},
     files::{self, CHAIN_LIMIT},
     ledger::{
         Link,
         saved::{LoadError, Loader, Saved, Saver},
     },
-    protocol::{Height, SignedTransaction, Timestamp},
+    protocol::{Height, SignedTransaction, Timestamp, transaction::TransactionError},
     sim::source::{Poll, Source},
 };
 use serde_json::Value;
@@ -33,6 +33,8 @@ pub struct ChainSource {
 /// One block of a file.
 #[derive(Clone)]
 pub struct RecordedBlock {
+    /// Its line in the file.
+    line: usize,
     timestamp: Timestamp,
     transactions: Vec<Vec<u8>>,
 }
@@ -53,10 +55,23 @@ pub fn read(file: &Path) -> Result<VecDeque<RecordedBlock>, String> {
         let decode = |wire: &Value| hex::decode(wire.as_str().unwrap_or("?")).map_err(|why| wrong(&why));
         let transactions = wires.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         if json["height"] != 1 && !transactions.is_empty() {
-            blocks.push_back(RecordedBlock { timestamp, transactions });
+            blocks.push_back(RecordedBlock { line: index + 1, timestamp, transactions });
         }
     }
     Ok(blocks)
+}
+
+/// Checks that a file contains blocks whose transactions decode.
+///
+/// # Errors
+/// As [`read`], or a transaction does not decode.
+pub fn check(file: &Path, decode: impl Fn(&[u8]) -> Result<(), TransactionError>) -> Result<(), String> {
+    for RecordedBlock { line, transactions, .. } in read(file)? {
+        for (index, bytes) in transactions.iter().enumerate() {
+            decode(bytes).map_err(|why| format!("line {line}: transactions[{index}]: {why}"))?;
+        }
+    }
+    Ok(())
 }
 
 impl ListSource {
@@ -67,13 +82,14 @@ impl ListSource {
 
 impl Source for ListSource {
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
-        let bytes = self.plan.transactions.get(self.next).and_then(|text| hex::decode(text).ok());
+        let bytes = self.plan.transactions.get(self.next).and_then(|text| hex::decode(text).ok()).unwrap_or_default();
         let node = self.network.nodes[self.next % self.network.nodes.len()];
         self.next += 1;
-        let submissions = bytes.and_then(|bytes| decoded(&self.network, &bytes, tip)).map(|made| (node, made));
+        let made = decoded(&self.network, &bytes, tip);
         let again = now + Duration::from_secs_f64(1.0 / self.plan.per_second);
         Poll {
-            submissions: submissions.into_iter().collect(),
+            undecoded: u64::from(made.is_none()),
+            submissions: made.into_iter().map(|made| (node, made)).collect(),
             again: (self.next < self.plan.transactions.len()).then_some(again),
         }
     }
@@ -91,18 +107,21 @@ impl ChainSource {
 
 impl Source for ChainSource {
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
-        let mut submissions: Vec<(NodeId, Transactions)> = Vec::new();
+        let mut poll = Poll::default();
         while self.blocks.front().is_some_and(|block| SimTime::from_seconds(block.timestamp) <= now)
             && let Some(block) = self.blocks.pop_front()
         {
             for bytes in block.transactions {
                 let node = self.network.nodes[self.handed_in % self.network.nodes.len()];
                 self.handed_in += 1;
-                submissions.extend(decoded(&self.network, &bytes, tip).map(|made| (node, made)));
+                match decoded(&self.network, &bytes, tip) {
+                    Some(made) => poll.submissions.push((node, made)),
+                    None => poll.undecoded += 1,
+                }
             }
         }
         let again = self.blocks.front().map(|block| SimTime::from_seconds(block.timestamp));
-        Poll { submissions, again }
+        Poll { again, ..poll }
     }
 
     fn save(&self, out: &mut Saver) {
@@ -121,7 +140,7 @@ impl Source for ChainSource {
     }
 }
 
-/// Decodes a transaction. `None` if the bytes are no transaction on this network.
+/// Decodes a transaction. `None` if the bytes are no transaction on this network after the block `tip`.
 fn decoded(network: &SourceContext, bytes: &[u8], tip: &Arc<Link>) -> Option<Transactions> {
     let context = network.tree.config().block_context();
     let height = Height(tip.height().0 + 1);

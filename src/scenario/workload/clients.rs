@@ -88,7 +88,8 @@ impl Source for Spammer {
         let made = self.worthless();
         self.made += 1;
         let submissions = made.into_iter().map(|made| (node, one(made))).collect();
-        Poll { submissions, again: Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second)) }
+        let again = Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second));
+        Poll { submissions, again, ..Poll::default() }
     }
 
     goes_on!(choices, made; plan);
@@ -109,7 +110,7 @@ impl Source for Flooder {
         let again = Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second));
         let tree = &self.network.tree;
         if !tree.config().milestones.at(tip.height()).aip11 {
-            return Poll { submissions: Vec::new(), again };
+            return Poll { again, ..Poll::default() };
         }
         let (byte, index) = (tree.config().network.pub_key_hash, self.made % self.nonces.len());
         let account = &self.network.testnet.accounts[index];
@@ -129,7 +130,7 @@ impl Source for Flooder {
         };
         let node = self.network.nodes[self.made % self.network.nodes.len()];
         self.made += 1;
-        Poll { submissions: vec![(node, one(signed))], again }
+        Poll { submissions: vec![(node, one(signed))], again, ..Poll::default() }
     }
 
     goes_on!(nonces, made; plan);
@@ -177,10 +178,10 @@ impl Source for Swing {
             Boundary::Last => position.last(),
         };
         if self.done || position.round != RoundNumber(self.plan.round) || tip.height().next() != wanted {
-            return Poll { submissions: Vec::new(), again: (!self.done).then_some(next) };
+            return Poll { again: (!self.done).then_some(next), ..Poll::default() };
         }
         self.done = true;
-        Poll { submissions: self.votes(tip), again: None }
+        Poll { submissions: self.votes(tip), ..Poll::default() }
     }
 
     goes_on!(done; plan);
@@ -202,7 +203,7 @@ impl Source for Resignations {
             let nonce = Nonce(nonce(&applied.state, &keys.public().address(byte)) + 1);
             Some((*node, one(Transaction::delegate_resignation().network(byte).nonce(nonce).sign(keys))))
         };
-        Poll { submissions: self.who.iter().filter_map(resign).collect(), again: None }
+        Poll { submissions: self.who.iter().filter_map(resign).collect(), ..Poll::default() }
     }
 
     goes_on!(who);

@@ -27,13 +27,14 @@ use std::{
 
 /// The number of wallets that one transaction funds.
 const FUNDED_AT_ONCE: usize = 64;
-/// The time between two checks whether the wallets are funded, or whether the network accepts transactions of version 2.
+/// The time between two checks whether the wallets are funded, or whether the network accepts transactions of version 2. A slot, if that
+/// is shorter.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// The largest number of pending transactions of one sender. It is below the limit of pools, because not all of them reach a block at
 /// once.
 const PENDING_LIMIT: u64 = 40;
-/// The time after which a transaction that is on no chain is given up, with the later ones of its sender.
-const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
+/// The number of slots after which a transaction that is on no chain is given up, with the later ones of its sender.
+const GIVEN_UP_AFTER: u32 = 60;
 /// The number of senders that are tried for a transaction.
 const TRIES: usize = 8;
 /// The draws of a transaction: its type, the senders that are tried, the content, and the time until the next one.
@@ -227,10 +228,11 @@ impl Generator {
                 Address::from_bytes(address)
             }
         });
+        let given_up_after = self.slot() * GIVEN_UP_AFTER;
         let (sender, pending) = &mut self.senders[index];
         let wallet = state.wallet(&sender.address);
         let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);
-        if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
+        if pending.nonce <= on_chain || now.since(pending.last) > given_up_after {
             // The generator no longer waits for the nonce of the last one, whether or not a block takes it.
             *pending = Pending { nonce: on_chain, held_up: false, last: pending.last, id: None };
         }
@@ -282,6 +284,11 @@ impl Generator {
         Some(Duration::from_secs_f64(seconds.clamp(1e-6, 1e9)))
     }
 
+    /// The length of a slot.
+    fn slot(&self) -> Duration {
+        Duration::from_secs(self.network.tree.slots().blocktime().into())
+    }
+
     fn is_funded(&self, state: &State) -> bool {
         self.senders.iter().all(|(sender, _)| state.wallet(&sender.address).is_some())
     }
@@ -292,7 +299,8 @@ impl Source for Generator {
         let tree = self.network.tree.clone();
         let applied = tree.applied(tip);
         let state = &applied.state;
-        let later = |submissions| Poll { submissions, again: Some(now + PATIENCE) };
+        let again = Some(now + PATIENCE.min(self.slot()));
+        let later = |submissions| Poll { submissions, again, ..Poll::default() };
         // The times of a file count from the beginning of the workload, regardless of the time that the funding takes.
         if self.rows.is_some() && self.number == 0 && self.due.is_none() {
             self.due = self.gap().map(|gap| now + gap);
@@ -315,7 +323,7 @@ impl Source for Generator {
             Funding::Done => {}
         }
         let submissions = self.next_ones(now, state);
-        Poll { submissions, again: self.due }
+        Poll { submissions, again: self.due, ..Poll::default() }
     }
 
     /// Frees the nonce of a refused transaction.

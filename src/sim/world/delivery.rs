@@ -71,7 +71,8 @@ impl World {
             }
         };
         self.delivered += 1;
-        if self.delivered.is_multiple_of(self.instant_limit) && !self.comes_to_rest() {
+        self.inputs_until_look -= 1;
+        if self.inputs_until_look == 0 && !self.comes_to_rest() {
             return None;
         }
         if self.tells_acts {
@@ -83,6 +84,7 @@ impl World {
     /// Returns false if the clock stood still for longer than any network needs. Drops all pending events then.
     #[cold]
     fn comes_to_rest(&mut self) -> bool {
+        self.inputs_until_look = self.instant_limit;
         let stands = std::mem::replace(&mut self.looked_at, self.now) == self.now;
         self.looks_at_instant = if stands { self.looks_at_instant + 1 } else { 0 };
         let links = u64::from(self.plan.least_degree() + 1) * self.plan.nodes.len() as u64;

@@ -112,6 +112,7 @@ impl Clone for World {
             looked_at: self.looked_at,
             looks_at_instant: self.looks_at_instant,
             instant_limit: self.instant_limit,
+            inputs_until_look: self.inputs_until_look,
             restless: self.restless,
             events: self.events,
             anew: self.anew,

@@ -72,7 +72,8 @@ impl World {
     pub(super) fn poll(&mut self, index: usize) {
         let tip = self.nodes.best().clone();
         let Some(source) = &mut self.sources[index] else { return };
-        let Poll { submissions, again } = source.poll(self.now, &tip);
+        let Poll { submissions, again, undecoded } = source.poll(self.now, &tip);
+        self.plan.sources[index].tally.undecoded(undecoded);
         for (node, transactions) in submissions {
             self.plan.sources[index].tally.submitted(transactions.len());
             self.hand_in(node, RequestId(FROM_SOURCE | index as u64), transactions);

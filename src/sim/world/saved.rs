@@ -90,6 +90,7 @@ impl World {
             looked_at: _,
             looks_at_instant: _,
             instant_limit: _,
+            inputs_until_look: _,
             restless: _,
             arrivals: _,
         } = self;
