@@ -267,10 +267,11 @@ impl<W> State<W> {
 mod tests {
     use super::*;
     use crate::{
-        protocol::BlockId,
-        sim::{Intervention, stage::inline::tests::echoing},
+        ledger::{BlockTree, Rules},
+        protocol::{BlockId, NetworkConfig, Timestamp, crypto::CryptoMode},
+        sim::{Intervention, NodePlan, Plan, SeedTree},
     };
-    use std::time::Duration;
+    use std::{path::Path, sync::Arc, time::Duration};
 
     /// Watchers that observe nothing.
     struct Blind;
@@ -288,7 +289,17 @@ mod tests {
     /// Snapshot 2 is on a branch that was left. Its way differs from the later moments, although no input came in before them.
     #[tokio::test]
     async fn a_moment_of_another_branch_goes_when_the_way_to_a_snapshot_is_not_known() {
-        let (_, plan, _) = echoing(50);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings/network");
+        let config = NetworkConfig::load(&folder, CryptoMode::Real).expect("it is there");
+        let tree = Arc::new(BlockTree::new(Arc::new(config), Arc::new(Rules::reference())).expect("a genesis block"));
+        let nodes = vec![NodePlan { forger: None }; 2];
+        let plan = Plan::new(
+            tree.clone(),
+            tree.genesis().clone(),
+            nodes,
+            SeedTree::new(1),
+            SimTime::from_seconds(Timestamp(8)),
+        );
         let mut stage = Stage::inline(&plan, Vec::new());
         let mut past = Past::new(Blind);
         let snapshot = |id, stage: &Stage| {
