@@ -6,7 +6,7 @@ use crate::{
         Actor, Behaviour, Input, Message, NodeId,
         behaviour::{Layer, Step},
     },
-    saved,
+    ledger::saved::saved,
     scenario::{Closing, Ended, Scenario},
     sim::{Observer, Plan, SeedTree, stage::inline::InlineStage},
 };

@@ -1,7 +1,7 @@
 //! Every key of a scenario, each with values that are taken and values that are refused by name: at its bounds and one beyond. The
 //! keys are those of the schema, so that a new key without a row here fails.
 
-use crate::support::run;
+use crate::support::{root, run};
 use dposlab::scenario::Scenario;
 use serde_json::Value;
 use std::{collections::BTreeSet, path::Path};
@@ -310,7 +310,7 @@ const WORKLOADS: &[Row] = &[
     ("Workload(trace).fee", "5T fee = @", &["0", "100000000"], &["-1", "100000001"]),
     ("Workload(trace).vendor_field", "5T vendor_field = @", &["0", "255"], &["256", "{ median = 256, sigma = 1 }", "{ median = 1, sigma = 10.1 }"]),
     ("Workload(trace).nodes", "5T nodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
-    ("Workload(list).transactions", "5[[workload]]\nkind = 'list'\nper_second = 1\ntransactions = @", &["['00']"], &["[]", "['0']", "['xy']"]),
+    ("Workload(list).transactions", "5[[workload]]\nkind = 'list'\nper_second = 1\ntransactions = @", &["['00']"], &["[]", "['0']", "['xy']", "['ff']"]),
     ("Workload(list).per_second", "5[[workload]]\nkind = 'list'\ntransactions = ['00']\nper_second = @", &["0.000001", "10000"], &["0", "10001"]),
     ("Workload(list).nodes", "5[[workload]]\nkind = 'list'\nper_second = 1\ntransactions = ['00']\nnodes = @", NODES, &["[]", "[5]", "{ share = 0 }"]),
     ("Workload(chain).file", "5[[workload]]\nkind = 'chain'\nfile = @", &["'Cargo.lock.blocks'"], &["'no such file'", "1"]),
@@ -427,8 +427,12 @@ fn each_key_takes_its_bounds_and_refuses_what_is_beyond_by_name() {
         std::fs::write(folder.path().join(name), text).expect("a folder of our own");
     }
     let folder = folder.path().display().to_string();
+    // '00' stands for the bytes of a transaction.
+    let seed = std::fs::read_to_string(root().join("fuzz/seeds/scenario/good-workloads.toml")).expect("it is there");
+    let bytes = seed.split('"').find(|text| text.starts_with("ff0217")).expect("a list has one");
+    let transaction = format!("'{bytes}'");
     let read = |template: &str, value: &str| {
-        let text = text(template, value, &folder);
+        let text = text(template, value, &folder).replace("'00'", &transaction);
         (Scenario::parse(&text, Path::new("keys.toml")).map_err(|error| error.to_string()), text)
     };
     let mut wrong = Vec::new();

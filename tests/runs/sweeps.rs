@@ -704,7 +704,8 @@ fn a_sweep_ends_when_a_mean_is_known() {
     let output = folder.sweep(&few, "few", &["--until-ci", "missed.rate<0.35"]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.code() == Some(1) && said.contains("is not known to less than 0.35, give more --seeds"),
+        output.status.code() == Some(1)
+            && said.contains("is not known to less than 0.35, the same command with more --seeds goes on"),
         "{said}"
     );
 
