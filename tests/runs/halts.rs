@@ -72,21 +72,25 @@ fn certified(frame: Frame, runs: u64, longer: Duration) -> Vec<(u64, Finding, Lo
     looks.collect()
 }
 
-/// Compares what certificates say with what came later, and prints how often.
-fn are_true(looks: &[(u64, Finding, Look)]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
+/// Compares certificates with the course of the runs after them. Returns, for each invariant and cause, the number of certificates and
+/// of runs that came to one chain. A halt is for good. Nodes at the border of two chains that grow draw again and again, so such a split
+/// may end.
+fn are_true(looks: &[(u64, Finding, Look)]) -> BTreeMap<String, (usize, usize)> {
+    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (seed, finding, look) in looks {
         let Finding { cause, invariant, what, .. } = finding;
-        *counts.entry(format!("{invariant}: {cause}")).or_default() += 1;
+        let (certified, converged) = counts.entry(format!("{invariant}: {cause}")).or_default();
+        (*certified, *converged) = (*certified + 1, *converged + usize::from(look.converged));
         if *invariant == PROGRESS.name || cause == "no chain grows" {
             assert!(!look.forged_since, "seed {seed}: a block after the certificate: {what}");
         } else if cause == "one chain comes late" {
             assert!(look.converged, "seed {seed}: several chains after the certificate of {cause}: {what}");
-        } else {
-            assert!(!look.converged, "seed {seed}: one chain after the certificate of {cause}: {what}");
         }
     }
     println!("{counts:#?}");
+    for (name, (certified, converged)) in counts.iter().filter(|(name, _)| !name.ends_with("comes late")) {
+        assert!(10 * converged <= *certified, "{name}: {converged} of {certified} came to one chain");
+    }
     counts
 }
 
@@ -103,9 +107,13 @@ fn around_a_halt() -> Frame {
 #[test]
 fn certified_standstills_are_seen_for_a_quarter_of_a_day() {
     let split = are_true(&certified(reference(), 300, DAY / 4));
-    assert!(split.values().sum::<usize>() >= 5, "or next to nothing is shown: {split:?}");
+    assert!(
+        split.values().map(|(certified, _)| certified).sum::<usize>() >= 5,
+        "or next to nothing is shown: {split:?}"
+    );
     let halted = are_true(&certified(around_a_halt(), 60, DAY / 4));
-    let halts: usize = halted.iter().filter(|(name, _)| name.starts_with(PROGRESS.name)).map(|(_, count)| count).sum();
+    let halts: usize =
+        halted.iter().filter(|(name, _)| name.starts_with(PROGRESS.name)).map(|(_, (certified, _))| certified).sum();
     assert!(halts >= 3, "or next to nothing is shown: {halted:?}");
 }
 
