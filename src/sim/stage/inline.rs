@@ -140,7 +140,9 @@ impl InlineStage {
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         let through = until.just_before();
-        while self.play(through) {}
+        while self.play_many(through) {
+            self.world.look_for_rest();
+        }
         self.world.rest_until(until);
         self.world.show(&self.actors);
     }
@@ -159,9 +161,15 @@ impl InlineStage {
     pub fn step(&mut self, through: SimTime) -> bool {
         let has_played = self.play(through);
         if has_played {
+            self.world.count_step();
             self.world.rest();
         }
         has_played
+    }
+
+    /// Plays events due at `through` or before, as many as an instant may have. Returns true if there may be more.
+    fn play_many(&mut self, through: SimTime) -> bool {
+        (0..self.world.instant_limit()).all(|_| self.play(through))
     }
 
     /// Plays one event due at `through` or before, and says whether there was one.

@@ -71,20 +71,29 @@ impl World {
             }
         };
         self.delivered += 1;
-        self.inputs_until_look -= 1;
-        if self.inputs_until_look == 0 && !self.comes_to_rest() {
-            return None;
-        }
         if self.tells_acts {
             self.tell_heard(to, now, &due);
         }
         Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over(due) })
     }
 
-    /// Returns false if the clock stood still for longer than any network needs. Drops all pending events then.
+    /// Counts an input that a stage has delivered by itself, and looks from time to time whether the clock moves.
+    pub(in crate::sim) fn count_step(&mut self) {
+        self.inputs_until_look -= 1;
+        if self.inputs_until_look == 0 {
+            self.inputs_until_look = self.instant_limit;
+            self.look_for_rest();
+        }
+    }
+
+    /// The number of inputs after which a stage has it [look](World::look_for_rest).
+    pub(in crate::sim) fn instant_limit(&self) -> u64 {
+        self.instant_limit
+    }
+
+    /// Looks whether the clock has moved since the last look. Drops all pending events if it stands for longer than any network needs.
     #[cold]
-    fn comes_to_rest(&mut self) -> bool {
-        self.inputs_until_look = self.instant_limit;
+    pub(in crate::sim) fn look_for_rest(&mut self) {
         let stands = std::mem::replace(&mut self.looked_at, self.now) == self.now;
         self.looks_at_instant = if stands { self.looks_at_instant + 1 } else { 0 };
         let links = u64::from(self.plan.least_degree() + 1) * self.plan.nodes.len() as u64;
@@ -93,7 +102,6 @@ impl World {
             self.queue = PendingEvents::default();
             self.observers.iter_mut().for_each(|observer| observer.restless(self.now));
         }
-        self.restless.is_none()
     }
 
     /// Returns the actor that receives the due event, and the time of its node's clock. Consumes an event without an actor, or one that
