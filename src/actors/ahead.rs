@@ -18,9 +18,9 @@ pub trait Ahead<What> {
 /// An input that its receiver will soon hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
-    /// The first announcement: whether the input is a wake-up or a message.
+    /// The announcement when the event is near: whether the input is a wake-up or a message.
     Near { is_wake: bool },
-    /// The second announcement, for messages only: the sender's node.
+    /// The announcement when the event is next, for messages only: the sender's node.
     Next { from: NodeId },
 }
 

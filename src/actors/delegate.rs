@@ -79,7 +79,7 @@ struct Work {
 }
 
 impl Ahead<()> for Delegate {
-    /// Fetches the keys, which show whether it forges at all. On a large network most delegates do not.
+    /// Fetches the keys, which show whether it forges at all. On a large network most of these actors have none.
     fn fetch(&self, _: ()) {
         ahead::ends(&self.keys);
     }
@@ -205,8 +205,8 @@ impl Delegate {
         self.ask(now, Message::RoundRequest, effects);
     }
 
-    /// Handles a relay that did not answer in time. Without the network's state the delegate does not forge in this slot. It
-    /// repeats any other request soon.
+    /// Handles a relay that did not answer in time. Without the network's state the delegate does not forge in this slot. After any other
+    /// request without an answer, it soon asks for the round again.
     fn relay_late(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         match self.work.take() {
             Some(Work { slot, network: None, .. }) => {

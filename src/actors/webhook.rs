@@ -150,7 +150,7 @@ pub struct Delivery {
 pub struct Head {
     /// The event that fired, one of those that the webhook subscribes to.
     pub event: String,
-    /// Missing if the cause is not a numbered event of the node, such as its start.
+    /// The position of the post. Missing if the cause is not a numbered event of the node, such as its start.
     pub sequence: Option<Sequence>,
 }
 

@@ -351,7 +351,7 @@ impl AsRef<[u8]> for InFlightBody {
 }
 
 impl InFlightBody {
-    /// Counts the body of an answer. Returns false if the limit does not allow to send it.
+    /// Counts the body of an answer. Returns false if the limit does not allow it to be sent.
     fn count(mut on_way: OnWay, response: &mut Response<bytes::Bytes>) -> bool {
         let body = std::mem::take(response.body_mut());
         let is_free = on_way.add(body.len()).is_ok();

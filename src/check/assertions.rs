@@ -18,8 +18,8 @@ use std::{collections::BTreeMap, sync::Arc};
 /// An invariant of a node's conduct must be asserted by its name.
 ///
 /// # Errors
-/// An assertion names an unknown invariant; the error lists the known ones. Or it asserts liveness, and a fault of the
-/// scenario has no known end.
+/// An assertion names an unknown invariant; the error lists the known ones. Or it asserts liveness, and a fault of the scenario has no
+/// known end, or the network is never whole.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
     let (mut asked, mut asked_conduct, mut looks) = (false, false, false);
     for (index, assertion) in scenario.assertions.iter().enumerate() {

@@ -73,7 +73,7 @@ pub struct Breach {
 #[derive(Clone)]
 pub(super) struct ModelContext {
     tree: Arc<BlockTree>,
-    /// By node: true if no fault delays the node or sets its clock, so that deadlines apply to it.
+    /// By node: true if its clock is right and no fault delays or stops it, so that deadlines apply to it.
     timely: Vec<bool>,
     /// By transaction: the blocks that hold it, of all forks.
     holders: IndexMap<TransactionId, Vec<Arc<Link>>, IdHash>,

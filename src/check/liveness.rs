@@ -37,7 +37,8 @@ impl Liveness {
     }
 }
 
-/// Returns the liveness that is required of a scenario's run after its last fault, if the end of that fault is known.
+/// Returns the liveness that is required of a scenario's run after its last fault. `None` if the end of a fault is unknown, or if the
+/// network is never whole.
 pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
     let within_rounds = swarm::rounds_to_converge(scenario);
     // Liveness is required after the clients' actions, and after one round at the earliest.

@@ -45,7 +45,7 @@ impl Networks {
     }
 }
 
-/// The number of consecutive seeds in one part of a search, so that a part's set of seeds has few ranges.
+/// The number of consecutive seeds that go to the same part of a search, so that the seeds of a part form few ranges.
 const BLOCK: u64 = 64;
 
 /// The parameters of a search.

@@ -215,7 +215,7 @@ fn is_long_log(log: &Path, end: u64) -> bool {
     std::iter::from_fn(|| records.next_record().ok().flatten()).any(|record| {
         let told = record.split_first().and_then(|(_, json)| serde_json::from_slice::<Value>(json).ok());
         let at = |part: &str| told.as_ref().and_then(|told| told[part]["at"].as_u64());
-        // The replay searches for a block that clients saw during an hour.
+        // For a block that clients saw, the replay searches up to an hour of virtual time.
         record.first() == Some(&b't') || ["came", "stood"].into_iter().filter_map(at).any(|at| at > end)
     })
 }

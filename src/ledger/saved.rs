@@ -69,7 +69,7 @@ pub struct Saver {
     shared: IndexMap<u64, u64, IdHash>,
     /// Blocks of the tree that are named.
     links: Vec<Arc<Link>>,
-    /// If set, only data that affects the run after this instant is written. In microseconds since the epoch.
+    /// An instant in microseconds since the epoch. If set, only data that affects the run after it is written.
     ahead: Option<u64>,
 }
 

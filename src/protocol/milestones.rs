@@ -24,7 +24,7 @@ pub struct Milestone {
     pub block: BlockRules,
     /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire. Without one no text is allowed.
     pub vendor_field_length: Option<usize>,
-    /// Limit of the payments in a multipayment; 500 if no milestone sets it, or sets it to 0.
+    /// Limit of the payments in a multipayment. It is 500 if no milestone sets it, or if one sets it to the number 0.
     pub multi_payment_limit: usize,
     pub aip11: bool,
     /// Needs `aip11`, and both exactly true.

@@ -200,8 +200,8 @@ impl Account {
         }
     }
 
-    /// Closes the round if the winning chain has entered a later one at the begin of a slot. A later round is never left for an
-    /// earlier one, even if that chain is rolled back.
+    /// Closes the round if the winning chain has entered a later one when a slot begins. A later round is never left for an earlier one,
+    /// even if that chain is rolled back.
     fn enter_round(&mut self) {
         let tip = self.tips.winning();
         if tip.height().0 < self.book.first_height.0 {

@@ -330,8 +330,8 @@ fn parsed(text: &str) -> Scenario {
     Scenario::parse(text, Path::new("study")).expect("the studies are scenarios")
 }
 
-/// Plays a healthy network under these rules. Returns the result of `look` after each slot, from the tip of the highest chain, its last
-/// final height and the tip's slot.
+/// Plays a healthy network under these rules. Returns the result of `look` after each slot, from the winning tip, the height of its last
+/// final block and the tip's slot.
 fn healthy<T>(
     rules: &str,
     delegates: u32,

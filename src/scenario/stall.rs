@@ -14,7 +14,7 @@ pub struct Stall {
     /// The last instant at which the chain grew, or at which a fault was still ahead.
     since: SimTime,
     allowed: Option<Duration>,
-    /// The last time at which a fault begins or ends.
+    /// The last time, up to the nominal end, at which a fault begins or ends. It is the start of the run if there is none.
     settled: SimTime,
     limit: Option<SimTime>,
 }

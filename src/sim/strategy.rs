@@ -1,4 +1,4 @@
-//! Strategies, by which actors break the protocol on purpose, each in its own file, and the registry for further ones.
+//! Strategies, by which actors deviate from the protocol on purpose, each in its own file, and the registry for further ones.
 //!
 //! A [`Strategy`] holds the parameters of a kind of fault, as a scenario gives them. Its [`Behaviour`] decides the actions of an actor.
 //! Scenario files, `/lab/faults`, the search, the minimiser and the schema know every kind that is [registered](register).

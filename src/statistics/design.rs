@@ -26,8 +26,9 @@ pub fn latin(count: u32, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
     points
 }
 
-/// The first points of Sobol's sequence with Owen scrambling by a seed. Among 2^k points, each box that arises by repeated halving and
-/// has the volume of one point contains one. Source: B. Burley, Practical hash-based Owen scrambling (2020).
+/// The first points of Sobol's sequence with Owen scrambling by a seed. Among the first 2^k points, each of 2^k equal parts of an axis
+/// contains one. So does each box of the first two axes that arises by repeated halving and has the volume of one point. Source: B.
+/// Burley, Practical hash-based Owen scrambling (2020).
 ///
 /// # Panics
 /// There are more than 200 coordinates or 65,536 points.

@@ -1,7 +1,7 @@
 //! ARK 3 since pull request 4432.
 //!
-//! 1. The node groups its forked peers by the highest block that they have in common with it. For each group it counts its members, F,
-//!    and the nodes that have more blocks in common with it, O, itself included.
+//! 1. The node groups its forked peers by the highest block that they have in common with it. For each group, F is the number of members.
+//!    O is the number of nodes that have more blocks in common with this node, itself included.
 //! 2. It rolls back to the block of the first group with F > O. It visits the groups in descending order of their heights as text: 99
 //!    comes before 100.
 //! 3. Forging is the reference's.

@@ -1,9 +1,9 @@
 //! Pings of all peers: before forging, in a health check, and after a rollback. A peer that fails is dropped. Source: consensus.md 2.2,
 //! 3.5, 6.
 //!
-//! Before forging, the pings have 1.5 seconds. When that time is over, the delegate first receives the state of the network as it is
-//! then, and only after that the silent peers are dropped: a dead peer counts once in each node's quorum.
-//! Peers that are being verified then go on, and pass or fail later.
+//! Before forging, the delegate receives the state of the network as soon as no peer is awaited, and after 1.5 seconds at the latest. If
+//! the time is over first, the silent peers are dropped only after that: a dead peer counts once in each node's quorum. Peers that are
+//! being verified then go on, and pass or fail later.
 //!
 //! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
 //! slot for both, so that it decides by their present chains. An older report of a peer does not count, even if it is verified only now.

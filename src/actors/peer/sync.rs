@@ -188,7 +188,7 @@ impl Peer {
         self.neighbours.is_empty() || age < 3 * self.tree.slots().blocktime()
     }
 
-    /// Becomes idle, with nothing to catch up with. The timer runs from now on, unless it runs already.
+    /// Becomes idle, because the node has caught up or gives up for now. The timer runs from now on, unless it runs already.
     pub(super) fn rest(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.sync.phase = Phase::Idle;
         self.started = true;
@@ -197,7 +197,7 @@ impl Peer {
         }
     }
 
-    /// Resets the counts of downloads in vain: a block was accepted, or none is missing.
+    /// Resets the counts of downloads in vain: a block was accepted or fits on the tip, the tip is fresh, or there are no peers.
     pub(super) fn makes_headway(&mut self) {
         if self.in_vain {
             self.in_vain = false;

@@ -94,7 +94,8 @@ impl Peer {
         }
     }
 
-    /// The end of a phase whose timer is set only after a peer has looked for peers to start with.
+    /// The ends of a phase whose timer is `end`. The timer is set only after a peer has looked for peers to start with, so the end of that
+    /// discovery ends the phase, too.
     fn or_at_start(&self, end: End) -> impl Iterator<Item = End> {
         let starts = self.discovery.as_ref().filter(|discovery| discovery.for_start.is_some());
         std::iter::once(end).chain(starts.map(|_| End::Phase(Phase::Discovery)))

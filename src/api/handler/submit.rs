@@ -164,8 +164,8 @@ fn decode(item: &Value, context: &TransactionContext<'_>) -> Result<SignedTransa
     }
 }
 
-/// Refuses a transaction of version 2 on whose `timestamp` is more than an hour ahead. The timestamp is no part of such
-/// a transaction, but counts all the same.
+/// Refuses a transaction of version 2 or later if its `timestamp` is more than an hour ahead. The timestamp is no part of such a
+/// transaction, but counts all the same.
 fn check_sent_time(
     item: &Value,
     transaction: SignedTransaction,

@@ -199,7 +199,7 @@ impl Reply {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        // The address comes from a request's header, so it is a valid header value.
+        // The address is made of the request's `Host`, path and query, which are valid in a header value.
         if let Some(location) = self.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             headers.insert(header::LOCATION, location);
         }

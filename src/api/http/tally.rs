@@ -22,7 +22,7 @@ pub type Key = (&'static str, &'static str, u16);
 #[derive(Debug, Default)]
 pub struct Requests(RwLock<BTreeMap<Key, Tally>>);
 
-/// The times that the requests of a key took. The counters need no lock, because every request updates one.
+/// The times that the requests of a key took. Every request updates a counter, so the counters are atomic and have no lock.
 #[derive(Debug, Default)]
 struct Tally {
     /// The number of requests in each bucket, and above the last one.

@@ -9,7 +9,7 @@ pub type NamedSchemas = Map<String, Value>;
 
 /// A thing that has a schema: a table of members, or a function.
 pub trait SchemaSource {
-    /// The schema. Adds the named resources that it refers to to `named`.
+    /// The schema. Adds to `named` the named resources to which the schema refers.
     fn schema(&self, dialect: Dialect, named: &mut NamedSchemas) -> Value;
 }
 

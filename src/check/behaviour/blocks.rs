@@ -162,8 +162,8 @@ impl PeerModel {
         link.is_some()
     }
 
-    /// Judges the relay of a block of the running slot. The block that is being passed around goes on after a wait, to a
-    /// number of peers that depends on how often it was seen. Any other block goes to all peers at once.
+    /// Judges the relay of a block of the running slot. The block that is being passed around goes on after a wait, to a number of peers
+    /// that depends on how often it was seen. Any other block of the slot goes to all peers at once. Blocks of other slots go to none.
     pub(super) fn passes_on(&mut self, case: &mut Case<'_>, block: &Arc<Block>, sure: bool) {
         let slots = case.known.tree.slots();
         let running = slots.start(slots.slot(case.step.local.seconds()));

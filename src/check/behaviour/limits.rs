@@ -61,7 +61,7 @@ impl Endpoint {
 /// The recent calls, by the node that called or was called.
 #[derive(Clone, Default)]
 pub(super) struct Calls {
-    /// By node number. A vector is dense, since nearly every node has recent calls.
+    /// The recent calls by node number. A vector has few gaps, since nearly every node has recent calls.
     calls: Vec<VecDeque<(SimTime, Endpoint)>>,
     /// The time of the last status request or connection, by node number.
     pinged: Vec<Option<SimTime>>,

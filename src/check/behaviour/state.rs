@@ -161,7 +161,7 @@ pub(super) struct Probe {
     pub claimed: Arc<Block>,
     /// The own tip at the time of the peer's status.
     pub own: Arc<Link>,
-    /// The time after which it asks nothing more.
+    /// The time from which on it asks nothing more.
     pub ends: SimTime,
     /// The time at which the answer is overdue.
     pub until: SimTime,

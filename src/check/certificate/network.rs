@@ -4,9 +4,9 @@
 //! at an instant at which
 //!
 //! 1. each of its phases has an end ahead (`check::wakers`), and its synchronisation is idle;
-//! 2. it has no open request, and no message on its way to it reports a tip or contains a block;
-//! 3. its records of its peers are true: two chains have the block in common that the record names. Or the node has no reason to ask
-//!    its peers, since its chain grows, its rounds miss too few slots for doubt, and its delegate is not active;
+//! 2. nothing of its own is under way, and no message on its way to it reports a tip or contains a block;
+//! 3. its records of its peers are true: the chains of node and peer have the block in common that the record names. Or the node has no
+//!    reason to ask its peers, since its chain grows, its rounds miss too few slots for doubt, and its delegate is not active;
 //! 4. by the real tips of its peers, it does not leave its chain (consensus.md 3.5). Or a health check within the quarter of an hour
 //!    has counted the peers correctly with this result, since peers come and go. Or its chain gives it no reason for a health check,
 //!    since its rounds miss too few slots;
@@ -268,7 +268,7 @@ impl<'a> Vigil<'a> {
         Ok(live.iter().all(|node| self.held.contains_key(node)))
     }
 
-    /// Returns the reason why a quiet node stays on its chain, or as the error why it should not.
+    /// Returns the reason why a quiet node stays where it is. The error is the reason why it is not held.
     fn reason(&self, node: NodeId) -> Result<String, String> {
         let (tips, rules) = (self.tips(), self.tree.rules());
         let (own, records) = (tips.of(node), self.records(node));

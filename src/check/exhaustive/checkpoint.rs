@@ -54,7 +54,8 @@ pub struct Guard {
     scenario: String,
     seed: u64,
     bounds: Bounds,
-    /// The mark at the end of the run without deviations. It differs if another program plays that run differently.
+    /// The mark of the run without deviations, one slot after the last one in which messages may deviate. It differs if another program
+    /// plays these slots differently.
     comes_to: String,
 }
 

@@ -54,7 +54,7 @@ pub struct LineDeparture {
 }
 
 impl Lines {
-    /// Builds the lines of a run between `start` and `end` from all its inputs. A revert that directly follows another one adds no
+    /// Builds the lines of a run between `start` and `end` from all its inputs. A revert at the instant at which its line began adds no
     /// line.
     pub fn of(inputs: Vec<CameIn>, start: SimTime, end: SimTime) -> Self {
         let mut lines = Self { start, came: Vec::new(), lines: Vec::new() };

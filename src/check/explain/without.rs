@@ -1,4 +1,4 @@
-//! The nearest run to a recorded one that does not fail, with one input from outside less.
+//! The nearest run to a recorded one that does not fail. It lacks one of the inputs from outside.
 //!
 //! One of these is removed: an added fault, one of its nodes, or its end; a fault of the scenario; a reorganisation; a
 //! client's submission; a revert to a snapshot, in place of which the abandoned line is played. Values of the scenario stay,

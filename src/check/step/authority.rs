@@ -10,7 +10,8 @@ use crate::protocol::{Asset, SignedTransaction};
 /// block.
 ///
 /// # Errors
-/// A signature is missing or superfluous; the error names it.
+/// A signature is missing, wrong or superfluous, or the key of the sender's wallet is another one. Or the sender became a multisignature
+/// wallet only in this block, where the rules demand an earlier one. The error gives the reason.
 pub(super) fn authorised(
     step: &BlockStep<'_>,
     transaction: &SignedTransaction,

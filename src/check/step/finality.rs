@@ -237,8 +237,8 @@ impl Votes {
     }
 
     /// Adds the precommits of one delegate's blocks, the lowest first. A block precommits the prevoted blocks below it that are above the
-    /// delegate's last precommit, and above every block that the delegate has not prevoted. The delegate's blocks name each other down to
-    /// there.
+    /// delegate's last precommit, and above every block that the delegate has not prevoted. If a block names another height than that of
+    /// the delegate's block before it, the delegate has not prevoted the blocks up to that height.
     fn precommit(&self, own: &[&Vote], precommits: &mut [Vec<u32>]) {
         let (mut last, mut unprevoted, mut named) = (0, 0, None);
         for vote in own {

@@ -36,7 +36,8 @@ fn all(step: &BlockStep<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The weights before the block were right, so a delegate's weight must grow by the gain of its voters.
+/// Checks vote weights within a round. The weights before the block were right, so a delegate's weight must grow by the gain of its
+/// voters.
 fn changed(step: &BlockStep<'_>) -> Result<(), String> {
     let (mut gains, rule) = (Weights::default(), step.tree.rules().ledger.votes);
     for (new, old) in &step.changed {

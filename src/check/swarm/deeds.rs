@@ -19,8 +19,8 @@ pub(super) struct Actions<'a> {
 }
 
 impl<'a> Actions<'a> {
-    /// Draws stories that begin at heights up to `last`. In one network of four, half of the stories begin where a
-    /// round ends.
+    /// Makes a generator of stories that begin at heights up to `last`. In one network of four, half of the stories begin where a round
+    /// ends.
     pub(super) fn new(draw: &'a mut Draw, network: &NetworkSection, last: u32) -> Self {
         let delegates = network.delegates + network.standby;
         let boundaries = if draw.random_ratio(1, 4) { near_boundary(network, last) } else { Vec::new() };

@@ -11,7 +11,7 @@ use rand::{Rng, seq::IndexedRandom};
 /// One run in this number gets one to three of them.
 const RARE_OF: u32 = 8;
 
-/// Adds one to three of them to the scenario of a seed, or none. Its actions are at heights up to `last`. The rules change only if they
+/// Adds one to three of them to the scenario of a seed, or none. Their actions are at heights up to `last`. The rules change only if they
 /// are drawn.
 pub(super) fn add(seed: u64, scenario: &mut Scenario, last: u32, are_rules_drawn: bool) {
     let mut draw = SeedTree::new(seed).stream("swarm/rare");

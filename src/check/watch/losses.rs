@@ -154,8 +154,8 @@ impl Losses {
         }
     }
 
-    /// Returns the proof that transactions of one kind arrived before the pool could see each other's: in one request, or with
-    /// reverted blocks.
+    /// Returns the proof that transactions of one kind came together: in one request, or with reverted blocks. The pool then could not see
+    /// one of them before the other.
     pub(super) fn request_proof(&self, ids: &[TransactionId]) -> Result<String, String> {
         let requests: BTreeSet<u64> = ids.iter().filter_map(|id| self.came.get(id)?.1).collect();
         match requests.len() {

@@ -1,5 +1,5 @@
-//! The limit of open files: enough for all connections, and a reserve that clients cannot exhaust. Without the reserve, clients
-//! could end a testnet with a folder, because it could not open the next file of its log.
+//! The limit of open files: enough for all connections, and a reserve that clients cannot exhaust. Without the reserve, clients could end
+//! a testnet that has a folder, because it could not open the next file of its log.
 
 use crate::cli::output::aside;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

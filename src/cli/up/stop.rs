@@ -71,8 +71,7 @@ impl Interrupts {
         Ok(Self { run })
     }
 
-    /// Stops this run at the first cause from now on. A second signal, or three more seconds, end the process wherever it is.
-    /// Must be called on the runtime of the run.
+    /// Stops this run at the first cause from now on. The process ends wherever it is at a second signal, or after three more seconds.
     pub fn stop(self, handle: LiveHandle, printer: Printer) {
         *lock(&self.run) = StopReceiver::Run(handle.clone());
         // A full disk does not close standard output, so only the printer notices it.

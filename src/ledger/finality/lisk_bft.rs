@@ -142,7 +142,7 @@ impl LiskBft {
         }
     }
 
-    /// The highest height that the forger of the block at `height` has not prevoted.
+    /// The highest height, not above `height`, that the forger of the block at `height` has not prevoted.
     fn not_prevoted(&self, height: Height) -> Height {
         let forger = self.blocks[&height].forger;
         let mut at = height;

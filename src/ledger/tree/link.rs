@@ -99,8 +99,8 @@ impl Link {
         })
     }
 
-    /// Returns true if this is the same block. Within one tree it is usually the same link, or a block of another height, which both are
-    /// quick to detect.
+    /// Returns true if this is the same block. Within one tree it is usually the same link, or a block of another height. Both are quick
+    /// to detect.
     #[inline]
     pub fn is(self: &Arc<Self>, other: &Arc<Link>) -> bool {
         Arc::ptr_eq(self, other) || (self.height == other.height && self.block.id == other.block.id)

@@ -11,7 +11,7 @@ use crate::{ledger::Link, protocol::Height, report::rounds::RoundReport};
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Figures of one round that do not follow from the chain itself. A round begins with the first slot at whose begin the height
+/// Figures of one round that do not follow from the chain itself. A round begins with the first slot at the beginning of which the height
 /// after the winning tip belongs to the round. It counts all events up to the next round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoundFigures {

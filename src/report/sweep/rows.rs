@@ -67,7 +67,7 @@ impl Row {
         encode(run, self).to_vec()
     }
 
-    /// Decodes the row of a run, or returns `None` if the bytes are none of this run.
+    /// Decodes the row of a run, or returns `None` if the bytes are not a row of this run.
     pub fn decoded(run: u64, bytes: &[u8]) -> Option<Self> {
         decode(run, bytes.try_into().ok()?)
     }

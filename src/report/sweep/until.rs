@@ -118,7 +118,7 @@ pub struct CombinationMean {
     pub varied: BTreeMap<String, String>,
     /// Runs that have the figure.
     pub runs: u64,
-    /// Empty if there are no such runs.
+    /// The mean of the figure over these runs. Empty if there are none.
     pub mean: Option<f64>,
     /// The interval, which is valid at whatever seed the sweep ended.
     pub confidence: Interval,

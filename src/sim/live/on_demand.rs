@@ -103,7 +103,7 @@ impl Observer for DropRecord {
 }
 
 impl Live {
-    /// The run after its first block, if it forges on demand: nodes accept the transactions that clients sign from height 2 on.
+    /// The run after its first block, if it forges on demand. Clients sign transactions that nodes accept only from height 2 on.
     ///
     /// # Errors
     /// An actor died.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The other process describes its kinds. They are registered like all others, so scenario files, the lab, the search and the minimiser
-//! know it. An answer of the other process may depend only on the question: the memory of a behaviour is its state, which is part of the
+//! know them. An answer of the other process may depend only on the question: the memory of a behaviour is its state, which is part of the
 //! run. So a run can be copied, saved and gone back to, and has the same chain again. `docs/extending.md` has the lines.
 
 mod message;

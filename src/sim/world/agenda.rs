@@ -165,7 +165,8 @@ impl World {
         self.arm(entry, false, from);
     }
 
-    /// Schedules a beginning or an end for the instant of its trigger, or at once if that has passed. Without a known instant, it waits.
+    /// Schedules a beginning or an end for the instant of its trigger. It comes at once if that instant has passed, or if the height or
+    /// round of the trigger is reached. Otherwise it waits.
     fn arm(&mut self, entry: Entry, ends: bool, trigger: Trigger) {
         let is_reached = trigger.has_come(self.tips(), self.best().height(), &self.plan.tree);
         let at = trigger.instant(&self.plan, Some(self.now)).or_else(|| is_reached.then_some(self.now));

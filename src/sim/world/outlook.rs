@@ -180,7 +180,7 @@ impl<'w> Outlook<'w> {
 
 impl World {
     /// Returns true if an observer wants to look at the run now, between two instants. At the ends of slots, observers look only at every
-    /// fourth one, because a lasting state is still there then.
+    /// fourth one, because a phase that nothing ends is still there then.
     pub(in crate::sim) fn is_looked_at(&self) -> bool {
         let slots = self.plan.tree.slots();
         let slot = slots.slot(self.now.seconds());

@@ -116,7 +116,8 @@ impl World {
         self.arrivals = arrivals;
     }
 
-    /// Cuts the connection of a post without an answer in time: the post reached a node that stood still, and the node still does.
+    /// Cuts the connection of the sender of a post that fails. It cuts none for another message: a lost question or answer shows when the
+    /// time for the answer is up.
     pub(super) fn look_for_answer(&mut self, from: ActorId, to: ActorId) {
         if !self.nodes.is_live(to.node) {
             self.connection_cut(self.now, from, to);

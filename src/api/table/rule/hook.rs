@@ -21,7 +21,7 @@ pub fn uri(name: &str, value: &Value) -> Result<Given, String> {
     if is_uri { Ok(Given::Text(text)) } else { Err(format!("\"{name}\" must be a valid uri")) }
 }
 
-/// The name of an event. `documented` also takes a list of different names.
+/// The name of an event. The dialect [`Dialect::Documented`] also takes a list of different names.
 pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
     let one = |name: &str, value: &Value| text(name, value, ANY_TEXT_CHECKS).map(Given::Text);
     match (value, dialect) {

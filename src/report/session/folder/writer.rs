@@ -96,8 +96,8 @@ impl FolderWriter {
         Some((running, writing.known.clone(), writing.settling.places().clone()))
     }
 
-    /// Writes the blocks on the chains of nodes that the log lacks: the replay of the last input made them, after a kill had cut off the
-    /// log. Must be called before anything else is written.
+    /// Writes the blocks that are on a node's chain and not in the log. The replay of the last input made them, after a kill had cut off
+    /// the log. Must be called before anything else is written.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -378,7 +378,7 @@ impl Settler for FolderWriter {
     }
 }
 
-/// Must be registered before all observers that report to clients.
+/// Writes the blocks that nodes apply. Must be registered before all observers that report to clients.
 impl Observer for FolderWriter {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         let Event::BlockApplied(link) = event else { return };
