@@ -1,6 +1,6 @@
 //! The figures of a report as SVG files: the page's own scripts draw them, in an engine without a browser.
 //!
-//! A figure is the same as the page's button "SVG" saves, in type whose widths are known everywhere. The scripts are this program's own,
+//! A figure is what the page's button "SVG" saves, in type whose widths are known everywhere. The scripts are this program's own,
 //! and those of the file must be the same. Only the data come from the file.
 
 use super::page;

@@ -116,7 +116,8 @@ def sweep(
     the returned object. ``jobs`` runs are played at a time, without an ``executor`` only. ``until_ci``, such as
     ``"missed.rate<0.001"``, ends the sweep with the first seed after which the mean of a figure is known that well. Then
     ``summary["until_ci"]`` has the mean, and ``seeds`` are the most that are played. ``compare`` compares each combination of values with
-    the first one, seed by seed: ``summary["compared"]`` has the differences. Each of ``claims`` is called with the finished sweep, as the claims of :func:`run` are called with the run.
+    the first one, seed by seed: ``summary["compared"]`` has the differences. Each of ``claims`` is called with the finished sweep, as
+    the claims of :func:`run` are called with the run.
 
     With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. An executor is any object with
     the protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes an executor and is called

@@ -1,6 +1,7 @@
 //! Admission to a pool: the checks in the reference's order, and the answers. Source: consensus.md 5.1 to 5.4.
 //!
-//! The steps are the rows of consensus.md 5.1. The first step that fails gives the answer. A repeated transaction counts once.
+//! The steps are the rows of consensus.md 5.1. The first step that fails gives the answer. A transaction that comes twice in a request
+//! counts once.
 //!
 //! 1. Steps 1 and 2: neither seen since the last block nor pending.
 //! 2. Step 3: the sender has room, or the transaction is in excess, which is no error.

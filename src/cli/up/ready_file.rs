@@ -16,6 +16,7 @@ pub struct ReadyFile {
     path: PathBuf,
     /// The file that is written first and then renamed to `path`.
     partial: PathBuf,
+    /// The text of the file, once it is written.
     written: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A run over time in a bounded number of rows: if there are too many, each two neighbours are merged.
+//! A run over time in a bounded number of rows: if there are too many, neighbouring rows are merged in pairs.
 
 use super::sample::{Sample, lesser};
 use crate::protocol::Slot;
