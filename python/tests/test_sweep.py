@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 import dposlab
 from conftest import Watched, program
+from dposlab._check import ALARM, _comes_too_often
 from dposlab._deal import Dealer, cut
 from dposlab._process import call, limited
 
@@ -345,8 +347,21 @@ def test_a_known_cause_that_comes_too_often_is_not_ok(tmp_path: Path, monkeypatc
         for found in both(_listed(search, twice="1 of 5000")):
             assert not found.ok and too_often(found) == {2} and all(finding.known for finding in found.findings)
         # A piece of one run has too many, and the sum has not.
-        alone, spread = both(_listed(search, once="1 of 50000"))
-        assert alone.ok and not spread.ok and too_often(spread) == {1}
+        assert all(found.ok for found in both(_listed(search, once="1 of 50000")))
+
+
+def test_the_test_of_too_often_is_fishers() -> None:
+    # The exact sums of binomials, and a recorded list beside a long search, which takes no time.
+    def exact(so: int, of: int, recorded: list[int]) -> float:
+        both = so + recorded[0]
+        ways = sum(comb(of, count) * comb(recorded[1], both - count) for count in range(so, min(both, of) + 1))
+        return ways / comb(of + recorded[1], both)
+
+    cases = [(3, 4, [1, 4]), (12, 400, [2, 6000]), (40, 400, [400, 6000]), (9, 60, [1, 5000]), (10, 10, [0, 9000]), (0, 5, [3, 9])]
+    for so, of, recorded in cases:
+        assert _comes_too_often(so, of, recorded) == (exact(so, of, recorded) < ALARM), (so, of, recorded)
+    assert not _comes_too_often(62_000, 500_000, [745, 6_000]) and _comes_too_often(66_000, 500_000, [600, 6_000])
+    assert not _comes_too_often(5, 10, None)
 
 
 def test_an_interrupted_search_is_not_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ use crate::{
 use curve::CurveInputs;
 use nearest::Changes;
 use play::Playing;
-use record::{Happening, Recorder};
+use record::{Happening, Recorder, STEPS_MAX};
 use serde::Serialize;
 use std::sync::{
     Arc,
@@ -206,22 +206,39 @@ fn explained(
     stop: &AtomicBool,
     progress: &(dyn Fn(Phase, u64, u64) + Sync),
 ) -> Result<Explanation, String> {
+    explained_by(STEPS_MAX, course, plan_anew, options, stop, progress)
+}
+
+/// [`explained`] by records of at most `steps_max` steps.
+fn explained_by(
+    steps_max: usize,
+    course: &Course<'_>,
+    plan_anew: &dyn Fn() -> Plan,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
     let (scenario, plan) = (course.scenario, plan_anew());
-    let recorder = Recorder::new(&plan);
+    let recorder = Recorder::of_last(steps_max, &plan);
     let modelled = asks_for_conduct(scenario);
     let run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
     let mut run = run.recorded_by(recorder.clone());
     let ended = run.play_to_end(stop);
     let target = Target::of(scenario, &run, plan.start);
-    let is_forgotten = recorder.record().has_forgotten(target.at);
+    let delivered = run.delivered();
+    drop(run);
+    let (told, is_forgotten) = {
+        let record = recorder.record();
+        (record.network.clone(), record.has_forgotten(target.at))
+    };
     let recorder = match is_forgotten {
         false => recorder,
         // The run goes on long after the failure: another record ends there.
         true => {
             let plan = plan_anew();
-            let recorder = Recorder::new(&plan);
+            let recorder = Recorder::of_last(steps_max, &plan);
             let run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
-            run.recorded_by(recorder.clone()).play_until(SimTime::from_micros(target.at.micros() + 1));
+            run.recorded_by(recorder.clone()).play_until(SimTime::from_micros(target.at.micros() + 1), stop);
             recorder
         }
     };
@@ -236,12 +253,11 @@ fn explained(
             repeats: options.repeats,
             instants: options.instants,
             jobs: options.jobs,
-            delivered: run.delivered(),
+            delivered,
         };
         let anew = || Playing::new(course, &plan_anew(), modelled, Vec::new()).ok();
         Curve::of(&asked, &record, &anew, stop, &|done, of| progress(Phase::Curve, done, of))
     });
-    let told = record.network.clone();
     drop(record);
     Ok(Explanation {
         version: env!("CARGO_PKG_VERSION"),

@@ -135,7 +135,7 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
 }
 
 /// The nodes whose relays may refuse their own blocks by a fault, although they follow the rules ([`Facts::may_forge_in_vain`]).
-pub fn in_vain(scenario: &Scenario) -> BTreeSet<NodeId> {
+pub fn may_forge_in_vain(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.may_forge_in_vain)
 }
 

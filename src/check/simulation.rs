@@ -20,7 +20,7 @@
 
 use super::{
     Finding, Sometimes, Watch, assertions, check_all,
-    liveness::{deviants, in_vain},
+    liveness::{deviants, may_forge_in_vain},
     swarm::set,
 };
 use crate::{
@@ -247,7 +247,13 @@ impl Simulation {
     fn run(&mut self) -> Result<Played, Broken> {
         let Self { scenario, plan, testnet, judge, always, eventually, .. } = self;
         let (seats, slots) = (scenario.round_slots(), plan.tree.slots());
-        let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &in_vain(scenario));
+        let watch = Watch::new(
+            plan.tree.clone(),
+            &plan.tip,
+            plan.nodes.len(),
+            &deviants(scenario),
+            &may_forge_in_vain(scenario),
+        );
         let trace = TraceDigest::default();
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone()), Box::new(trace.clone())];
         observers.extend(judge.observer());

@@ -17,7 +17,7 @@ use super::{
     Certificate, Finding, Sometimes,
     certificate::network::{self, Shown},
     conduct::{self, Conduct},
-    liveness::{Alive, Liveness, deviants, in_vain, irregulars, is_liveness},
+    liveness::{Alive, Liveness, deviants, irregulars, is_liveness, may_forge_in_vain},
     sights::Sights,
     step::check_step,
     story::Told,
@@ -95,8 +95,8 @@ struct Node {
     grew_from: Arc<Link>,
     /// True if a fault makes it deviate. Its conduct is not judged.
     deviant: bool,
-    /// True if another node forges for its delegate beside it, so that its relay may have that node's block before its own.
-    in_vain: bool,
+    /// True if its relay may refuse the block of its own delegate by a fault, although that follows the rules.
+    may_forge_in_vain: bool,
     /// True if a fault makes its delegate break the rules of forging, or makes another node forge for it. The claims of its blocks are
     /// not judged.
     irregular: bool,
@@ -122,7 +122,13 @@ struct Node {
 impl Watch {
     /// A watch over a run of a scenario, which requires liveness if `liveness` is given.
     pub fn of(scenario: &Scenario, plan: &Plan, liveness: Option<Liveness>) -> Self {
-        let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario), &in_vain(scenario));
+        let watch = Self::new(
+            plan.tree.clone(),
+            &plan.tip,
+            plan.nodes.len(),
+            &deviants(scenario),
+            &may_forge_in_vain(scenario),
+        );
         let slots = plan.tree.slots();
         let round_seconds = scenario.round_slots() * slots.blocktime();
         let mut seen = watch.seen();
@@ -139,20 +145,20 @@ impl Watch {
     }
 
     /// A watch over a run of `nodes` nodes that begin on `tip`. It does not judge the conduct of `deviants`, nor whether the relays of
-    /// the nodes `in_vain` accept their blocks.
+    /// the nodes that `may_forge_in_vain` accept their blocks.
     pub fn new(
         tree: Arc<BlockTree>,
         tip: &Arc<Link>,
         nodes: usize,
         deviants: &BTreeSet<NodeId>,
-        in_vain: &BTreeSet<NodeId>,
+        may_forge_in_vain: &BTreeSet<NodeId>,
     ) -> Self {
         let node = |index: usize| Node {
             tip: tip.clone(),
             moved: None,
             grew_from: tip.clone(),
             deviant: deviants.contains(&NodeId(index as u32)),
-            in_vain: in_vain.contains(&NodeId(index as u32)),
+            may_forge_in_vain: may_forge_in_vain.contains(&NodeId(index as u32)),
             irregular: false,
             forged: None,
             forged_taken: false,
@@ -491,7 +497,8 @@ impl Seen {
         let known = &self.nodes[node.0 as usize];
         let own = known.forged.as_ref().filter(|(_, block)| block.id == refused_id(why) && !known.forged_taken);
         // Where too few are left for the next round, the block that ends this one is refused, by any forger.
-        let is_judged = !(known.deviant || known.in_vain) || matches!(why, BlockRejected::TooFewDelegates { .. });
+        let is_judged =
+            !(known.deviant || known.may_forge_in_vain) || matches!(why, BlockRejected::TooFewDelegates { .. });
         if let Some((_, block)) = own.filter(|_| is_judged) {
             let proof = self.refusal_proof(now, known, block, why);
             let cause = match why {

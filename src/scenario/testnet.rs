@@ -109,7 +109,14 @@ impl Decoder {
             let context = TransactionContext { network, milestone, genesis_ids: &genesis_ids, exceptions, dialect };
             SignedTransaction::from_bytes(bytes, &context).map(drop)
         };
-        self.milestones.all().iter().map(decoded).reduce(Result::or).expect("there is a first milestone")
+        let mut last = None;
+        for milestone in self.milestones.all() {
+            match decoded(milestone) {
+                Ok(()) => return Ok(()),
+                Err(why) => last = Some(why),
+            }
+        }
+        Err(last.expect("there is a first milestone"))
     }
 }
 

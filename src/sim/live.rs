@@ -241,11 +241,26 @@ impl Live {
         }
     }
 
+    /// Plays one event due at `through` or before. Returns true if there was one.
+    ///
+    /// # Errors
+    /// An actor died, or the events of an instant do not end.
+    async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
+        let has_played = self.stage.step(through).await?;
+        self.check_clock()?;
+        Ok(has_played)
+    }
+
+    /// Fails if the events of an instant do not end: the testnet would be dead and look alive.
+    fn check_clock(&self) -> Result<(), ActorDied> {
+        self.stage.world().restless().map_or(Ok(()), |at| Err(ActorDied::restless(at)))
+    }
+
     /// Plays a batch of events due by `until`, and stops early when an advance reaches its goal or no client waits for a block any more.
     /// Then carries out the queued commands.
     async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
         for _ in 0..EVENTS_AT_ONCE {
-            if !self.stage.step(until).await? {
+            if !self.step(until).await? {
                 // An input that comes in now follows all of these events, also those that reached no actor. A replay could not place it
                 // between two events of one instant.
                 if self.pace != Pace::Max || self.goal.is_some() {
@@ -339,7 +354,9 @@ impl Live {
                     self.answer_demands();
                 }
                 let place = self.journals.iter().find_map(|journal| journal.last_place());
-                match (self.stage.intervene_at(what, place).await?, at) {
+                let outcome = self.stage.intervene_at(what, place).await?;
+                self.check_clock()?;
+                match (outcome, at) {
                     (Outcome::Submitted(taken), Some(at))
                         if self.pace == Pace::OnDemand && !taken.accept.is_empty() =>
                     {

@@ -10,6 +10,7 @@
 mod additions;
 mod agenda;
 mod churn;
+mod clock_watch;
 mod delivery;
 mod faults;
 mod halt;
@@ -53,7 +54,9 @@ use reorganise::PoolWatch;
 use std::{collections::BTreeSet, mem, sync::Arc};
 
 pub use additions::{FaultState, FaultStatus};
-pub use delivery::{Delivery, INSTANT_LIMIT};
+use clock_watch::ClockWatch;
+pub use clock_watch::INSTANT_LIMIT;
+pub use delivery::Delivery;
 pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
@@ -141,15 +144,7 @@ pub struct World {
     arrivals: Vec<Arrival>,
     requests: u64,
     delivered: u64,
-    /// The instant of the last delivery at which it looked for rest.
-    looked_at: SimTime,
-    /// The number of looks in a row at which the clock stood at that instant.
-    looks_at_instant: u64,
-    /// The number of inputs between two looks.
-    instant_limit: u64,
-    inputs_until_look: u64,
-    /// The instant whose events do not end, once one is found.
-    restless: Option<SimTime>,
+    clock_watch: ClockWatch,
     /// Events that the observers have got.
     events: u64,
     /// The seeds for clients that begin, if the run now draws from other streams than those it began with.
@@ -191,11 +186,7 @@ impl World {
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
-            looked_at: SimTime::default(),
-            looks_at_instant: 0,
-            instant_limit: INSTANT_LIMIT,
-            inputs_until_look: INSTANT_LIMIT,
-            restless: None,
+            clock_watch: ClockWatch::every(INSTANT_LIMIT),
             events: 0,
             anew: None,
             added: Vec::new(),
@@ -252,18 +243,6 @@ impl World {
     /// Inputs delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
-    }
-
-    /// The instant whose events do not end, if there is one: actors answer each other without a microsecond between, at least
-    /// [`INSTANT_LIMIT`] times. Nothing happens after it.
-    pub fn restless(&self) -> Option<SimTime> {
-        self.restless
-    }
-
-    /// Has the world look after fewer inputs whether its clock moves.
-    #[cfg(test)]
-    pub(crate) fn look_after(&mut self, inputs: u64) {
-        (self.instant_limit, self.inputs_until_look) = (inputs, inputs);
     }
 
     /// The tally of the messages under way: lost, doubled and others.

@@ -436,6 +436,26 @@ fn a_faucet_past_a_limit_of_the_pool_names_it() {
     }
 }
 
+/// The pool has room for two of the three multipayments, and then for none.
+#[test]
+fn a_payment_of_which_the_pool_takes_a_part_names_that_part() {
+    let up = Up::start(&["--delegates", "3", "--pace", "manual", "--set", "rules.pool.max_transactions=2"]);
+    up.advance(3);
+    let many = json!({"count": 250, "balance": 1_000});
+    let (status, answer) = up.post("/lab/accounts", &many);
+    let message = answer["message"].as_str().unwrap_or_default().to_owned();
+    let pending = up.get("/transactions/unconfirmed");
+    let pending: Vec<&str> =
+        pending["data"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
+    assert!(status == 409 && pending.len() == 2, "{status}: {answer}; {pending:?}");
+    assert!(message.contains("recipients of these transactions are paid: "), "{message}");
+    assert!(pending.iter().all(|id| message.contains(id)), "{message}; {pending:?}");
+    let (status, answer) = up.post("/lab/accounts", &many);
+    let message = answer["message"].as_str().unwrap_or_default();
+    assert!(status == 409 && message.ends_with("; no recipient is paid"), "{status}: {answer}");
+    up.interrupt();
+}
+
 #[test]
 fn many_ask_for_coin_at_once_and_each_is_paid() {
     let up = Up::start(&["--pace", "on-demand", "--delegates", "5", "--stage", "inline"]);

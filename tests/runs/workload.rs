@@ -1,6 +1,6 @@
 //! Transactions drawn from a seed: real ones, of every type, in blocks.
 
-use crate::support::root;
+use crate::support::{root, run};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     protocol::{Height, Kind},
@@ -129,6 +129,17 @@ fn transactions_that_do_not_decode_are_refused_by_the_check_or_counted_by_the_ru
     let text = format!("version = 1\nrounds = 1\n[[workload]]\nkind = \"chain\"\nfile = '{}'\n", chain.display());
     let why = Scenario::parse(&text, Path::new("workload")).expect_err("another network").to_string();
     assert!(why.contains("workload[0].file") && why.contains("line 1: transactions[0]: "), "{why}");
+    // A transaction of this network, of a version that the first block does not take yet.
+    let own = of("testnet");
+    std::fs::write(&chain, format!("{{\"height\":2,\"timestamp\":8,\"transactions\":[\"{own}\"]}}\n"))
+        .expect("it can be written");
+    let (_, counts) = play(&text);
+    assert_eq!((counts.submitted, counts.refused.get("ERR_TRANSACTION_SCHEMA")), (1, Some(&1)), "{counts:?}");
+    let file = folder.path().join("chain.toml");
+    std::fs::write(&file, text).expect("it can be written");
+    let output = run(&["run", "--json", &file.display().to_string()]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(said["notes"].as_array().is_some_and(|notes| notes.iter().any(|told| told == note)), "{said}");
 }
 
 fn kebab(name: &str) -> String {

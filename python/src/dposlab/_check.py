@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from math import comb
+from math import exp, lgamma
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +152,17 @@ def _comes_too_often(so: int, of: int, recorded: list[int] | None) -> bool:
     """
     if recorded is None:
         return False
-    both = so + recorded[0]
-    ways = sum(comb(of, count) * comb(recorded[1], both - count) for count in range(so, min(both, of) + 1))
-    return ways / comb(of + recorded[1], both) < ALARM
+    both, others = so + recorded[0], recorded[1]
+    ways = lambda total, count: lgamma(total + 1) - lgamma(count + 1) - lgamma(total - count + 1)
+    chance = exp(ways(of, so) + ways(others, both - so) - ways(of + others, both))
+    total = chance
+    # Each term follows from the one before. The terms behind the largest one fall, so the rest soon changes nothing.
+    for count in range(so, min(both, of)):
+        chance *= (of - count) * (both - count) / ((count + 1) * (others - both + count + 1))
+        total += chance
+        if total >= ALARM or chance < total * 1e-12:
+            break
+    return total < ALARM
 
 
 class _Spread:
@@ -193,7 +201,8 @@ class _Spread:
         self._minimise(executor, self._job(0, timeout, memory), patience)
         self._died += [{"seed": seed, "by": self._ends[seed]} for seed in self._unwritten()]
         for found in self._found.values():
-            found["too_often"] |= found["known"] and _comes_too_often(found["runs"], self._runs, found["recorded"])
+            # A piece of the search alone proves nothing: each would be a test of its own.
+            found["too_often"] = found["known"] and _comes_too_often(found["runs"], self._runs, found["recorded"])
         ordered = sorted(self._found.items(), key=lambda item: (item[1]["seed"], item[0]))
         findings = [_finding(found, self._texts.get(signature)) for signature, found in ordered]
         return Check(self._runs, self._slots, findings, sorted(self._died, key=lambda died: int(died["seed"])))
@@ -235,10 +244,10 @@ class _Spread:
         self._slots += told["slots"]
         for found in told["found"]:
             so_far = self._found.setdefault(_signature(found), {**found, "runs": 0})
-            runs, too_often = so_far["runs"] + found["runs"], so_far["too_often"] or found["too_often"]
+            runs = so_far["runs"] + found["runs"]
             if found["seed"] < so_far["seed"]:
                 so_far.update(found)
-            so_far.update(runs=runs, too_often=too_often)
+            so_far["runs"] = runs
         self._tell({"done": self._runs, "total": self._seeds[1] - self._seeds[0]})
         return []
 

@@ -228,7 +228,8 @@ impl Record {
     }
 
     /// The block after which a round begins, if that is the event.
-    pub fn round_after(&self) -> Option<BlockId> {
+    #[cfg(test)]
+    pub(super) fn round_after(&self) -> Option<BlockId> {
         match &self.happened {
             FeedEvent::Round(after) => Some(after.id()),
             _ => None,

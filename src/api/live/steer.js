@@ -146,7 +146,7 @@ export class Clock {
 
   advanceRounds(count) {
     const { round } = this.deeds.network;
-    if (round) this.advance({ until: { round: round.round + count }, limit: Math.min(MOST, 8 * count * round.blocks + 50) });
+    if (round) this.advance({ until: { round: round.round + count }, limit: Math.min(MOST, 200 * count * round.blocks + 50) });
   }
 
   submit() {

@@ -189,7 +189,7 @@ impl Drawing<'_> {
         let CurveInputs { target, seeds, start, jobs, instants, .. } = *self.asked;
         let at = self.times[place];
         let Some(mut run) = (self.anew)() else { return Err("the run cannot be played again") };
-        run.play_until(at);
+        run.play_until(at, self.stop);
         let moment = Mutex::new(run);
         let next = |copy: usize| {
             let name = format!("explain/{}/{copy}", at.micros());

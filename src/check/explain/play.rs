@@ -146,10 +146,10 @@ impl Playing {
         }
     }
 
-    /// Plays all that is due before an instant, unless the run is over before.
-    pub(super) fn play_until(&mut self, at: SimTime) {
+    /// Plays all that is due before an instant, unless the run is over before, or `stop` is set.
+    pub(super) fn play_until(&mut self, at: SimTime, stop: &AtomicBool) {
         while self.ended.is_none() && self.slot_ends <= at {
-            self.play_slot(&AtomicBool::new(false));
+            self.play_slot(stop);
         }
         if self.ended.is_none() && self.now() < at {
             self.run_until(at);
@@ -163,12 +163,12 @@ impl Playing {
         {
             let is_exact = self.came < self.exact;
             self.came += 1;
-            if let Some(recorder) = &self.recorder {
-                recorder.comes_in();
-            }
             let stage = self.stage_mut();
             stage.run_until(at.max(stage.world().now()));
             while is_exact && stage.world().delivered() < delivered && stage.step(at) {}
+            if let Some(recorder) = &self.recorder {
+                recorder.comes_in();
+            }
             self.stage = self.stage.take().map(|stage| among_actors(Stage::intervene_in(stage, what)));
         }
         self.stage_mut().run_until(until);

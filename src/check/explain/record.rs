@@ -17,7 +17,7 @@ use std::{
 };
 
 /// The number of steps that a record holds at most. A full one forgets its older half.
-const STEPS_MAX: usize = 400_000;
+pub(super) const STEPS_MAX: usize = 400_000;
 
 /// Remembers a run. Clones share what they remember.
 #[derive(Clone)]
@@ -136,12 +136,7 @@ fn carried(message: &Message) -> Option<MessageIdentity> {
 }
 
 impl Recorder {
-    /// Starts the record of a run that begins.
-    pub(super) fn new(plan: &Plan) -> Self {
-        Self::of_last(STEPS_MAX, plan)
-    }
-
-    /// [`Recorder::new`] that holds at most this number of steps.
+    /// Starts the record of a run that begins. It holds at most `steps_max` steps.
     pub(super) fn of_last(steps_max: usize, plan: &Plan) -> Self {
         Self(Arc::new(Mutex::new(Record {
             tree: plan.tree.clone(),

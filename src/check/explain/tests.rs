@@ -1,5 +1,5 @@
 use super::{
-    Course, Explanation, Lines, Options, Session, SideBySide, TargetKind, explain, explain_recorded,
+    Course, Explanation, Lines, Options, Session, SideBySide, TargetKind, explain, explain_recorded, explained_by,
     play::Playing,
     record::{Cause, Recorder},
     target::asks_for_conduct,
@@ -128,7 +128,7 @@ fn a_copy_without_other_draws_is_the_run_itself() {
         Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
             .expect("nothing is asserted");
     // In the middle of a slot.
-    run.play_until(SimTime::from_micros(51_234_567));
+    run.play_until(SimTime::from_micros(51_234_567), &AtomicBool::new(false));
     let mut copy = run.apart(None);
     let mut other = run.apart(Some(SeedTree::new(9)));
     let mut same = run.apart(Some(SeedTree::new(9)));
@@ -423,12 +423,18 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
     );
     let seeds = SeedTree::new(1);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let reorganised = |seconds| CameIn {
+        at: plan.start + Duration::from_secs(seconds),
+        delivered: 0,
+        what: Intervention::Reorganise(Asked { node: NodeId(0), depth: 3, transactions: Returned::All }.into()),
+    };
+    let course = Course { inputs: (2..30).map(|count| reorganised(40 * count)).collect(), ..Course::of(&scenario) };
     let played = |recorder: &Recorder| {
         let watched: Vec<Box<dyn Observer>> = vec![Box::new(recorder.clone())];
-        let mut run = Playing::new(&Course::of(&scenario), &plan, false, watched).expect("nothing is asserted");
-        run.play_to_end(&AtomicBool::new(false));
+        let run = Playing::new(&course, &plan, false, watched).expect("nothing is asserted");
+        run.recorded_by(recorder.clone()).play_to_end(&AtomicBool::new(false));
     };
-    let (whole, last) = (Recorder::new(&plan), Recorder::of_last(500, &plan));
+    let (whole, last) = (Recorder::of_last(usize::MAX, &plan), Recorder::of_last(500, &plan));
     played(&whole);
     played(&last);
     let (whole, last) = (whole.record(), last.record());
@@ -446,6 +452,7 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
         assert_eq!(moved(of_whole.before), of_last.before);
         let cause = match of_whole.cause.clone() {
             Cause::Message { from, sent } => Cause::Message { from, sent: moved(sent) },
+            Cause::Asked { after } => Cause::Asked { after: moved(after) },
             other => other,
         };
         assert_eq!(cause, of_last.cause);
@@ -453,6 +460,8 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
         assert_eq!(peers.collect::<Vec<_>>(), of_last.peers);
     }
     assert!(links > count, "or next to nothing hangs together: {links}");
+    let asked = last.steps.iter().filter(|step| matches!(step.cause, Cause::Asked { after: Some(_) })).count();
+    assert!(asked >= 2, "or no reorganisation follows the forgetting: {asked}");
     let slice = whole.slice([whole.steps.len() - 1]);
     assert_eq!(slice[forgotten..], last.slice([count - 1]));
     let mut tips = whole.first_tips.clone();
@@ -465,4 +474,31 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
     let ids = |tips: &[Arc<Link>]| tips.iter().map(|tip| tip.id()).collect::<Vec<_>>();
     assert_eq!(ids(&tips), ids(&last.first_tips));
     assert!(tips.iter().any(|tip| tip.height() > plan.tip.height()));
+}
+
+/// A run that goes on long after its failure is recorded again, up to the failure.
+#[test]
+fn an_early_failure_of_a_long_run_has_its_steps() {
+    let scenario = scenario(
+        "rounds = 30\ncrypto = 'modelled'\n[network]\ndelegates = 5\ngossip = 'reference'\n\
+         [[fault]]\nkind = 'partition'\ngroups = [{ share = 0.6 }]\nfrom = { seconds = 60 }\nuntil = { seconds = 150 }\n\
+         [[fault]]\nkind = 'offline'\ndelegates = [1]\nfrom = { seconds = 900 }\nuntil = { seconds = 940 }\n\
+         [[assert]]\nalways = 'chains <= 1'\n",
+    );
+    let seeds = SeedTree::new(1);
+    let anew = || scenario.plan(&scenario.testnet(seeds), seeds);
+    let by = |steps_max: usize| {
+        let (options, stop) = (Options { repeats: Some(0), ..OPTIONS }, AtomicBool::new(false));
+        explained_by(steps_max, &Course::of(&scenario), &anew, &options, &stop, &|_, _, _| ())
+            .expect("its assertion is known")
+    };
+    let whole = by(usize::MAX);
+    let before = whole.chain.steps as usize;
+    assert!(whole.failed && before > 100, "{before} steps before the failure");
+    let text = |explanation: &Explanation| serde_json::to_value(explanation).expect("it has a JSON");
+    assert_eq!(text(&by(before + 20)), text(&whole));
+    let late = by(before / 2);
+    assert!(late.chain.steps_forgotten > 0 && late.chain.steps >= before as u64 / 4, "{:?}", late.chain.steps);
+    assert_eq!(text(&late)["faults"], text(&whole)["faults"], "the later fault, too");
+    assert_eq!(late.chain.rows.last().map(|row| &row.text), whole.chain.rows.last().map(|row| &row.text));
 }

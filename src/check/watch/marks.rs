@@ -66,7 +66,7 @@ impl Node {
             moved: _,
             // Belongs to the scenario.
             deviant: _,
-            in_vain: _,
+            may_forge_in_vain: _,
             irregular: _,
         } = self;
         tip.save(out);

@@ -124,3 +124,16 @@ fn a_pool_holds_no_more_of_one_sender_than_its_limit() {
     assert!(breaks(true, 3, &[1..=3, 4..=6]), "the limit was reached before the request");
     assert!(breaks(false, 3, &[1..=2, 3..=4]), "each is checked behind the one before");
 }
+
+/// One delegate with a node is enough for a chain to grow.
+#[test]
+fn a_chain_has_forgers_if_a_node_forges_for_one_of_its_delegates() {
+    let testnet = Testnet::generate(crate::sim::SeedTree::new(1), 3, CryptoMode::Modelled);
+    let tree = testnet.tree(Rules::corrected()).expect("it has its delegates");
+    let watch = Watch::new(tree.clone(), tree.genesis(), 2, &BTreeSet::new(), &BTreeSet::new());
+    assert!(!watch.seen().has_forgers(tree.genesis()));
+    watch.seen().keys[1] = Some(*testnet.accounts[0].keys.public());
+    assert!(!watch.seen().has_forgers(tree.genesis()), "an account is no delegate");
+    watch.seen().keys[1] = Some(*testnet.delegates[2].keys.public());
+    assert!(watch.seen().has_forgers(tree.genesis()));
+}

@@ -14,7 +14,7 @@ use crate::{
     cli::memory,
     protocol::Slot,
     report::session::{KeptSession, Session},
-    scenario::{Override, Scenario, Testnet, workload::WorkloadKind},
+    scenario::{Override, Scenario, Testnet},
     sim::{Live, Observer, Pace, SeedTree, Stage, TraceDigest},
 };
 use std::{
@@ -87,11 +87,7 @@ impl Maker {
 
     /// The files that the testnet's own scenario names. A wish may keep these names and use no others.
     fn files(&self) -> Vec<&str> {
-        let named = self.scenario.workloads.iter().filter_map(|workload| match &workload.kind {
-            WorkloadKind::Chain(chain) => Some(&*chain.file),
-            _ => None,
-        });
-        named.collect()
+        self.scenario.files().collect()
     }
 
     /// The keys and the genesis of a network. For the testnet's own scenario and seed, those of the testnet.

@@ -61,7 +61,7 @@ impl Trace {
 
     /// Reads its file.
     pub(super) fn rows(&self) -> Result<TraceRows, String> {
-        read(self.copy.0.as_deref().unwrap_or(Path::new(&self.file)))
+        read(self.copy.place(&self.file))
     }
 
     /// Returns the generator of its transactions, with as many wallets as its rows need.

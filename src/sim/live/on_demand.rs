@@ -111,7 +111,7 @@ impl Live {
         let at_genesis = |live: &Self| live.stage.world().tips().of(NodeId(0)).height() <= Height::GENESIS;
         let first = self.slots.slot(self.stage.world().now().seconds());
         let last = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(ON_DEMAND_SLOTS))));
-        while self.pace == Pace::OnDemand && at_genesis(&self) && self.stage.step(last).await? {}
+        while self.pace == Pace::OnDemand && at_genesis(&self) && self.step(last).await? {}
         self.come_to_rest().await?;
         Ok(self)
     }
@@ -126,7 +126,7 @@ impl Live {
             if self.stage.world().tips().is_converged() {
                 break;
             }
-            if !self.stage.step(last).await? {
+            if !self.step(last).await? {
                 self.stage.rest_until(last);
                 break;
             }

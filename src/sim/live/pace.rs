@@ -91,7 +91,7 @@ impl Live {
             command = self.commands.recv() => {
                 // Plays the events that are due by now, so that the input comes in between two events.
                 let now = self.anchor.virtual_now(speed);
-                while self.stage.step(now).await? {}
+                while self.step(now).await? {}
                 self.stage.rest_until(now);
                 self.note_stand(false);
                 match command {

@@ -112,8 +112,8 @@ impl InlineStage {
 
     /// Has the world look after fewer inputs whether its clock moves.
     #[cfg(test)]
-    pub(crate) fn look_after(&mut self, inputs: u64) {
-        self.world.look_after(inputs);
+    pub(crate) fn look_every(&mut self, inputs: u64) {
+        self.world.look_every(inputs);
     }
 
     /// Makes the peer of a node behave so from now on.
@@ -140,7 +140,7 @@ impl InlineStage {
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         let through = until.just_before();
-        while self.play_many(through) {
+        while (0..self.world.inputs_until_look()).all(|_| self.play(through)) {
             self.world.look_for_rest();
         }
         self.world.rest_until(until);
@@ -161,15 +161,10 @@ impl InlineStage {
     pub fn step(&mut self, through: SimTime) -> bool {
         let has_played = self.play(through);
         if has_played {
-            self.world.count_step();
+            self.world.look_for_rest();
             self.world.rest();
         }
         has_played
-    }
-
-    /// Plays events due at `through` or before, as many as an instant may have. Returns true if there may be more.
-    fn play_many(&mut self, through: SimTime) -> bool {
-        (0..self.world.instant_limit()).all(|_| self.play(through))
     }
 
     /// Plays one event due at `through` or before, and says whether there was one.

@@ -3,19 +3,13 @@
 use super::{
     Item, World,
     nodes::{Freed, NotNow, Reach},
-    pending_events::{Bound, HandedEvent, PendingEvents, PoppedEntry},
+    pending_events::{Bound, HandedEvent, PoppedEntry},
     sending::ANSWER_TIME,
 };
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Ahead},
     sim::{plan, queue::Soon},
 };
-
-/// The number of inputs after which the world looks whether its clock moves.
-pub const INSTANT_LIMIT: u64 = 1 << 24;
-/// The number of inputs for each link that an instant may have. All peers ask all others at one instant and hear the answers at another,
-/// and a block passes over a link twice.
-const INPUTS_A_LINK: u64 = 32;
 
 /// The next input that a stage hands to an actor.
 pub struct Delivery<'w> {
@@ -75,33 +69,6 @@ impl World {
             self.tell_heard(to, now, &due);
         }
         Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over(due) })
-    }
-
-    /// Counts an input that a stage has delivered by itself, and looks from time to time whether the clock moves.
-    pub(in crate::sim) fn count_step(&mut self) {
-        self.inputs_until_look -= 1;
-        if self.inputs_until_look == 0 {
-            self.inputs_until_look = self.instant_limit;
-            self.look_for_rest();
-        }
-    }
-
-    /// The number of inputs after which a stage has it [look](World::look_for_rest).
-    pub(in crate::sim) fn instant_limit(&self) -> u64 {
-        self.instant_limit
-    }
-
-    /// Looks whether the clock has moved since the last look. Drops all pending events if it stands for longer than any network needs.
-    #[cold]
-    pub(in crate::sim) fn look_for_rest(&mut self) {
-        let stands = std::mem::replace(&mut self.looked_at, self.now) == self.now;
-        self.looks_at_instant = if stands { self.looks_at_instant + 1 } else { 0 };
-        let links = u64::from(self.plan.least_degree() + 1) * self.plan.nodes.len() as u64;
-        if self.looks_at_instant > 0 && self.looks_at_instant * self.instant_limit >= INPUTS_A_LINK * links {
-            self.restless = Some(self.now);
-            self.queue = PendingEvents::default();
-            self.observers.iter_mut().for_each(|observer| observer.restless(self.now));
-        }
     }
 
     /// Returns the actor that receives the due event, and the time of its node's clock. Consumes an event without an actor, or one that

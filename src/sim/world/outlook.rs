@@ -185,7 +185,7 @@ impl World {
         let slots = self.plan.tree.slots();
         let slot = slots.slot(self.now.seconds());
         let is_slots_end = self.now == SimTime::from_seconds(slots.start(slot));
-        self.onlookers && self.restless.is_none() && (!is_slots_end || slot.0.is_multiple_of(SLOTS_BETWEEN_LOOKS))
+        self.onlookers && self.restless().is_none() && (!is_slots_end || slot.0.is_multiple_of(SLOTS_BETWEEN_LOOKS))
     }
 
     /// Shows the run to the observers that want to look, if a look is due.

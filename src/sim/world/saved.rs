@@ -87,11 +87,7 @@ impl World {
             witness: _,
             // A run that goes on in another process counts and looks anew.
             events: _,
-            looked_at: _,
-            looks_at_instant: _,
-            instant_limit: _,
-            inputs_until_look: _,
-            restless: _,
+            clock_watch: _,
             arrivals: _,
         } = self;
         added.save(out);
