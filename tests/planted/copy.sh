@@ -31,9 +31,6 @@ commit_index() {
 # Makes the repository if there is none.
 prepare_copy() {
     [ -d "$copy/.git" ] || git init --quiet --initial-branch planted "$copy"
-    # `git apply --3way` finds there what a patch was made of.
-    local objects=$copy/.git/objects/info/alternates
-    git_root rev-parse --path-format=absolute --git-path objects >"$objects" 2>/dev/null || rm -f "$objects"
 }
 
 # Fails if the copy holds edits that rewrite.sh has not seen.

@@ -4,7 +4,7 @@
 #     rewrite.sh             from the copy that build.sh makes, target/planted-source, as it has been edited
 #     rewrite.sh FOLDER      from another folder, whose Cargo.toml, src and tests are this checkout's with faults planted in them
 #
-# A file that only the faults need goes into source/ whole. Of a file that they change the patch goes into patches/.
+# A file that only the faults need goes into source/ whole. For each file that they change, faults.py writes a patch.
 set -euo pipefail
 . "$(dirname "$0")/copy.sh"
 
@@ -29,23 +29,20 @@ changes() {
 }
 lacking=$(changes D)
 [ -z "$lacking" ] || { printf '%s\nThe sources with faults lack these files: no patch takes a file away\n' "$lacking" >&2; exit 1; }
-rm -rf "$here/source" "$here/patches"
-mkdir -p "$here/source" "$here/patches"
+rm -rf "$here/source"
+mkdir -p "$here/source"
 changes A | while IFS= read -r file; do
     mkdir -p "$here/source/$(dirname "$file")"
     git_on "$copy" show "$planted:$file" >"$here/source/$file"
 done
-changes M | while IFS= read -r file; do
-    git_on "$copy" diff --no-color --no-ext-diff --abbrev=12 --unified=2 clean "$planted" -- "$file" \
-        >"$here/patches/$(tr / - <<<"$file").patch"
+sides=$(mktemp -d)
+trap 'rm -rf "$sides"' EXIT
+for side in clean "$planted"; do
+    mkdir "$sides/$side"
+    git -C "$copy" archive "$side" | tar -x -C "$sides/$side"
 done
+# A hunk that names no fault is part of one that another hunk of the file names.
+python3 "$here/faults.py" write "$sides/clean" "$sides/$planted" "$here/patches"
 show "$planted"
-echo "$(changes M | wc -l) patches, $(changes A | wc -l) files"
-# These are part of a fault that another hunk of the file names.
-awk '
-    function tell() { if (hunk != "" && !named) print "names no fault: " file " " hunk }
-    FNR == 1 { tell(); hunk = ""; file = FILENAME; sub(/.*\//, "", file) }
-    /^@@/ { tell(); hunk = $2 " " $3; named = 0 }
-    /^\+.*planted/ { named = 1 }
-    END { tell() }' "$here"/patches/*.patch
+echo "$(ls "$here/patches" | wc -l) patches, $(changes A | wc -l) files"
 refuse_unplanted
