@@ -3,6 +3,8 @@
 //! This program starts itself below callgrind, once for each run, and counts what happens in [`counted_part`]. `-- held` compares
 //! the counts with [`RATCHET`], as CI does in the build of its tests. Counts do not tell how long the processor waits for
 //! memory or for itself; the bench `simulation` does.
+//!
+//! No harness is used: gungraun (iai-callgrind) needs a runner installed beside it, of exactly its version.
 
 use dposlab::{
     actors::{NodeId, SimTime},

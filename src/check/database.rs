@@ -103,6 +103,13 @@ pub struct OfFrame {
     pub files: BTreeMap<Signature, ScenarioFile>,
 }
 
+impl OfFrame {
+    /// The findings of all builds, also those that only a file shows. A finding may come several times.
+    pub fn findings(&self) -> impl Iterator<Item = &Signature> {
+        self.played.values().flat_map(|runs| runs.found.keys()).chain(self.files.keys())
+    }
+}
+
 /// A database of findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Database {

@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link},
+    ledger::{BlockTree, Link, rules::ForkChoiceRule},
     protocol::{Block, PublicKey},
     sim::{NetworkEvent, world::DownCause},
 };
@@ -113,7 +113,7 @@ pub(super) fn event_in_words(event: &Event, tree: &BlockTree) -> String {
             let plural = if blocks == 1 { "" } else { "s" };
             format!("rolls back {blocks} block{plural}, from {} to {} ({cause})", on(from), on(to))
         }
-        Event::HealthChecked { peers, forked } if !rules.is_of_the_reference() => {
+        Event::HealthChecked { peers, forked } if rules.node.fork_choice != ForkChoiceRule::Reference => {
             format!("checks its health: {} forked", share(*forked, *peers))
         }
         Event::HealthChecked { peers, forked } => {
@@ -130,11 +130,11 @@ pub(super) fn event_in_words(event: &Event, tree: &BlockTree) -> String {
         Event::PoolEvicted(one) => format!("gives up {} {} in its full pool", one.kind().name(), one.id()),
         Event::PoolReplaced(kept) => format!("begins its pool anew with {} transactions", kept.len()),
         Event::ForgingSuspended { reached, in_quorum } => match rules.minimum_network_reach {
+            _ if !rules.node.fork_choice.asks_for_reach() => {
+                format!("does not forge: {} on the chain", share(*in_quorum, *reached))
+            }
             Some(least) if *reached < least => {
                 format!("does not forge: {reached} peers reached, {least} needed to forge")
-            }
-            _ if !rules.is_of_the_reference() => {
-                format!("does not forge: {} on the chain", share(*in_quorum, *reached))
             }
             _ => {
                 let (share, needed) = (share(*in_quorum, *reached), rules.quorum_percent);
@@ -155,7 +155,12 @@ fn name(tree: &BlockTree, key: &PublicKey) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ledger::Rules, protocol::crypto::CryptoMode, scenario::Testnet, sim::SeedTree};
+    use crate::{
+        ledger::{Rules, rules::NodeRules},
+        protocol::crypto::CryptoMode,
+        scenario::Testnet,
+        sim::SeedTree,
+    };
 
     #[test]
     fn numbers_stand_beside_the_thresholds_of_the_rules() {
@@ -169,5 +174,17 @@ mod tests {
         let health = |peers, forked| words(Event::HealthChecked { peers, forked });
         assert_eq!(health(7, 3), "checks its health: 3 of 7 peers = 42.8 % forked, 50 % needed to roll back");
         assert_eq!(health(0, 0), "checks its health: no peers forked, 50 % needed to roll back");
+        let solar = Rules {
+            node: NodeRules { fork_choice: ForkChoiceRule::Solar, ..Rules::reference().node },
+            ..Rules::reference()
+        };
+        let solar = testnet.tree(solar).expect("a generated genesis");
+        let words = |event| event_in_words(&event, &solar);
+        assert_eq!(
+            words(Event::HealthChecked { peers: 7, forked: 3 }),
+            "checks its health: 3 of 7 peers = 42.8 % forked"
+        );
+        let suspended = Event::ForgingSuspended { reached: 3, in_quorum: 2 };
+        assert_eq!(words(suspended), "does not forge: 2 of 3 peers = 66.6 % on the chain");
     }
 }

@@ -493,9 +493,9 @@ impl Seen {
 
     fn refused(&mut self, now: SimTime, node: NodeId, why: &BlockRejected) {
         self.sometimes.count(conduct::REFUSED);
-        self.nodes[node.0 as usize].losses.refuses(now, refused_id(why));
+        self.nodes[node.0 as usize].losses.refuses(now, why.id());
         let known = &self.nodes[node.0 as usize];
-        let own = known.forged.as_ref().filter(|(_, block)| block.id == refused_id(why) && !known.forged_taken);
+        let own = known.forged.as_ref().filter(|(_, block)| block.id == why.id() && !known.forged_taken);
         // Where too few are left for the next round, the block that ends this one is refused, by any forger.
         let is_judged =
             !(known.deviant || known.may_forge_in_vain) || matches!(why, BlockRejected::TooFewDelegates { .. });
@@ -670,23 +670,6 @@ fn is_of_pool(event: &Event) -> bool {
             | Event::PoolPurged(_)
             | Event::PoolReplaced(_)
     )
-}
-
-/// The block a refusal is about.
-fn refused_id(why: &BlockRejected) -> BlockId {
-    match why {
-        BlockRejected::NotChained { id, .. }
-        | BlockRejected::WrongId { id, .. }
-        | BlockRejected::Crowded { id, .. }
-        | BlockRejected::NotVerified { id, .. }
-        | BlockRejected::FromFuture { id, .. }
-        | BlockRejected::MixedVersions { id, .. }
-        | BlockRejected::WrongForger { id, .. }
-        | BlockRejected::AlreadyForged { id, .. }
-        | BlockRejected::NotApplicable { id, .. }
-        | BlockRejected::TooFewDelegates { id, .. }
-        | BlockRejected::ConfirmsTwice { id, .. } => *id,
-    }
 }
 
 /// The name of an error's kind.

@@ -35,7 +35,7 @@ use clap::{Args, builder::PossibleValuesParser};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     sync::{
@@ -177,6 +177,8 @@ enum FileOutcome {
 struct Searched {
     summary: Summary,
     replayed: Vec<Replayed>,
+    /// The findings of earlier searches of this frame; `None` if there was none.
+    earlier: Option<BTreeSet<Signature>>,
     /// The database, and the place of this search in it.
     kept: Option<(Database, Place)>,
 }
@@ -362,6 +364,7 @@ impl Check {
     ) -> Result<Searched, Failure> {
         let place = Place::of(search, networks);
         let mut database = Database::load(&self.out).map_err(failure)?;
+        let earlier = database.frames.get(&place.frame).map(|frame| frame.findings().cloned().collect());
         let replayed = self.replay(&database, &place, networks, stop);
         let summary = database.summary(&self.out, &place, search, networks).map_err(failure)?;
         let length = time.seconds().unwrap_or(u64::MAX);
@@ -390,7 +393,7 @@ impl Check {
         save(&summary);
         bar.finish_and_clear();
         match unwritten.into_inner().expect("all threads have ended well") {
-            None => Ok(Searched { summary, replayed, kept: Some((database, place)) }),
+            None => Ok(Searched { summary, replayed, earlier, kept: Some((database, place)) }),
             Some(error) => Err(failure(error)),
         }
     }

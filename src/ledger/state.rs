@@ -124,6 +124,25 @@ pub enum BlockRejected {
     ConfirmsTwice { id: BlockId, height: Height, from: Height, own: Height },
 }
 
+impl BlockRejected {
+    /// The id of the rejected block.
+    pub fn id(&self) -> BlockId {
+        match self {
+            Self::NotChained { id, .. }
+            | Self::WrongId { id, .. }
+            | Self::Crowded { id, .. }
+            | Self::NotVerified { id, .. }
+            | Self::FromFuture { id, .. }
+            | Self::MixedVersions { id, .. }
+            | Self::WrongForger { id, .. }
+            | Self::AlreadyForged { id, .. }
+            | Self::NotApplicable { id, .. }
+            | Self::TooFewDelegates { id, .. }
+            | Self::ConfirmsTwice { id, .. } => *id,
+        }
+    }
+}
+
 fn texts(errors: &[BlockError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -46,6 +46,7 @@ pub struct RoundReport {
     /// Height of its last block, or of the last one before it while it has none.
     pub last_height: u32,
     pub blocks: u32,
+    /// Slots without a block that a delegate owned, each once. Under a lottery a slot may have several owners, and each has missed it.
     pub missed_slots: u32,
     pub gaps: Vec<Gap>,
     /// The figures of its members.
@@ -159,6 +160,7 @@ struct OneRound {
     gaps: Vec<Gap>,
     empty_at_end: u32,
     blocks: u32,
+    missed_slots: u32,
     /// (forged, missed) of each member, in ranking order.
     counts: Vec<(u32, u32)>,
     /// Slot, member, and the height forged there.
@@ -208,7 +210,9 @@ impl Walk<'_> {
     fn count_missed(&mut self, end: Slot) {
         let round = self.rounds.last_mut().expect("a round was entered");
         for missed in (self.next_slot.0..end.0).map(Slot) {
-            for owner in round.round.owners(missed) {
+            let owners = round.round.owners(missed);
+            round.missed_slots += u32::from(!owners.is_empty());
+            for owner in owners {
                 round.counts[owner].1 += 1;
                 round.turns.push((missed, owner, None));
             }
@@ -221,7 +225,16 @@ impl OneRound {
     /// A round without blocks. `last_height` is the height below its first block.
     fn new(round: Arc<Round>, last_height: u32) -> Self {
         let counts = vec![(0, 0); round.members.len()];
-        Self { last_height, gaps: Vec::new(), empty_at_end: 0, blocks: 0, counts, turns: Vec::new(), round }
+        Self {
+            last_height,
+            gaps: Vec::new(),
+            empty_at_end: 0,
+            blocks: 0,
+            missed_slots: 0,
+            counts,
+            turns: Vec::new(),
+            round,
+        }
     }
 
     fn report(&self, username: &impl Fn(&PublicKey) -> String, active_set: ActiveSet) -> RoundReport {
@@ -250,7 +263,7 @@ impl OneRound {
             first_height: self.round.position.first.0,
             last_height: self.last_height,
             blocks: self.blocks,
-            missed_slots: self.counts.iter().map(|(_, missed)| missed).sum(),
+            missed_slots: self.missed_slots,
             gaps: self.gaps.clone(),
             active_set,
             empty_at_end: self.empty_at_end,

@@ -106,7 +106,7 @@ metrics! {
     "chains" => Chains,
     /// Nodes that are down: crashed or paused.
     "down" => Down,
-    /// Slots without a block on the winning chain, from the first slot of the run on.
+    /// Slots without a block on the winning chain, from the first slot of the run on. Under a lottery, those that a delegate owns.
     "missed" => Missed,
     /// Longest time between two blocks of any chain, in seconds.
     "longest-gap" => LongestGap,

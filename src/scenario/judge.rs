@@ -470,7 +470,7 @@ impl Case {
     /// A metric of the network.
     fn metric(&mut self, metric: Metric, end: Slot) -> Option<f64> {
         if metric == Metric::Missed && matches!(self.tree.rules().ledger.shuffle, Shuffle::Lottery(_)) {
-            return Some(self.missed_in_lottery().into());
+            return Some(self.missed_in_lottery(end) as f64);
         }
         let winning = self.tips.winning();
         match metric {

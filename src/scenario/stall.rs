@@ -27,7 +27,9 @@ impl Stall {
     /// The state before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let blocktime = u64::from(plan.tree.slots().blocktime());
-        let of_slots = |slots: u64| Duration::from_secs(slots * blocktime);
+        // Under a lottery most slots may have no owner.
+        let slots_an_owned_one = u64::from(plan.tree.rules().ledger.shuffle.slots_an_owned_one());
+        let of_slots = |slots: u64| Duration::from_secs(slots * slots_an_owned_one * blocktime);
         let nominal_slots = u64::from(scenario.nominal_slots());
         let nominal = plan.start + of_slots(nominal_slots);
         let changes = plan.faults.iter().flat_map(|fault| {

@@ -200,16 +200,30 @@ pub enum ReorgError {
     #[error("key 'node': a fault slows {0} down, allowed is a node that answers at once")]
     Slow(NodeId),
     #[error(
-        "key 'depth': found {found}, allowed is 1 to {deepest}: node.rollback_max is {limit}, the chain was at height {highest} at \
-         most, and above genesis there are {} blocks", height.0 - 1
+        "key 'depth': found {found}, allowed is {}: node.rollback_max is {limit}, the chain was at height {highest} at \
+         most, and above {} there are {} blocks", up_to(*deepest), named_final(*last_final), height.0 - last_final.0
     )]
-    Depth { found: u32, deepest: u32, limit: u32, height: Height, highest: Height },
+    Depth { found: u32, deepest: u32, limit: u32, height: Height, highest: Height, last_final: Height },
     #[error("key 'transactions': {id} is none of the {transactions} transactions of the {blocks} blocks to revert")]
     NotReverted { id: TransactionId, blocks: usize, transactions: usize },
     #[error("no delegate of the slots of these blocks is on a live node that the observed one can reach")]
     NobodyForges,
     #[error("no block can be made at height {height} of the other branch: {why}")]
     Unbuildable { height: Height, why: Box<BlockRejected> },
+}
+
+fn up_to(deepest: u32) -> String {
+    match deepest {
+        0 => "no depth".to_owned(),
+        deepest => format!("1 to {deepest}"),
+    }
+}
+
+fn named_final(last_final: Height) -> String {
+    match last_final {
+        Height::GENESIS => "genesis".to_owned(),
+        height => format!("the final block at height {height}"),
+    }
 }
 
 saved!(struct SnapshotId(number));

@@ -742,6 +742,31 @@ fn kills_of(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
     bases
 }
 
+/// A client sees a block before the log says where the network stood. A change of the pace in between does not lose the block.
+#[test]
+fn a_change_of_the_pace_loses_no_block_that_a_client_saw() {
+    let kept = Kept::new();
+    let mut open = kept.open(false).expect("it can be used");
+    kept.folder().becomes_testnet().expect("it can be written to");
+    let (log, settling, inputs) = open.log.take().expect("it is there");
+    let mut writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
+    let mut stage = Stage::inline(&open.plan, vec![Box::new(writer.clone())]);
+    stage.open();
+    stage.log_in(writer.input_log().expect("a folder has one"));
+    let seen = loop {
+        let next = stage.world().next_time().expect("a network always goes on");
+        among_actors(stage.step(next)).expect("nobody dies");
+        let tip = stage.world().tips().of(NodeId(0));
+        if tip.height() > Height(3) {
+            break tip.id();
+        }
+    };
+    writer.paced("manual".parse().expect("it is a pace"));
+    drop((writer, stage));
+    let resumed = kept.open(false).expect("it can be used").resumed.expect("it has begun");
+    assert_eq!(resumed.moment.tips().of(NodeId(0)).id(), seen);
+}
+
 /// Each of the checkpoints that are kept has the base that it names.
 #[test]
 fn the_older_checkpoint_has_its_base_too() {

@@ -227,7 +227,8 @@ fn a_finding_whose_file_shows_it_no_more_is_told_as_mended() {
     // What another build left: none of its runs counts, and one of its files shows nothing any more.
     let other = database(folder.path());
     let at = other.find("\"runs\":\"").expect("a build") + 8;
-    let other = format!("{}{}{}", &other[..at], "0".repeat(16), &other[at + 16..]);
+    let other_build = "0".repeat(16);
+    let other = format!("{}{other_build}{}", &other[..at], &other[at + 16..]);
     fs::write(folder.path().join("findings.json"), other).expect("it can be written");
     let file = Path::new(text(mended, "file"));
     let healthy = "version = 1\nrounds = 2\n[network]\ndelegates = 4\n[[assert]]\nfinally = \"height >= 1\"\n";
@@ -243,18 +244,47 @@ fn a_finding_whose_file_shows_it_no_more_is_told_as_mended() {
     for one in found(&before).iter().filter(|one| signature(one) != signature(mended)) {
         let now = found(&after).iter().find(|now| signature(now) == signature(one));
         let now = now.unwrap_or_else(|| panic!("its file shows {one}"));
-        let builds = 1 + now["runs"].as_u64().expect("a count");
-        assert_eq!((&now["file"], &now["builds"]), (&one["file"], &Value::from(builds)), "{now}");
+        assert_eq!((&now["file"], &now["new"]), (&one["file"], &Value::from(false)), "{now}");
+        let earlier =
+            serde_json::json!([{ "version": after["version"], "build": other_build, "runs": [one["runs"], 30] }]);
+        assert_eq!(now["earlier"], earlier, "{now}");
     }
     let command = dposlab().args(["check", "--out"]).arg(folder.path()).args(arguments).output();
     let said = String::from_utf8_lossy(&command.expect("the binary was built for this test").stdout).into_owned();
     let runs = &mended["runs"];
     let wanted = format!(
-        "mended: {}\n  {} shows it no more; {runs} of 30 runs of another build\n",
+        "mended: {}\n  {} shows it no more; {runs} of 30 runs of dposlab {}, build {other_build}\n",
         signature(mended),
-        file.display()
+        file.display(),
+        text(&after, "version"),
     );
     assert!(said.contains(&wanted), "{said}");
+}
+
+#[test]
+fn a_finding_that_no_earlier_search_has_is_told_as_new() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let (_, first) = search(folder.path(), &[&SMALL[..], &["--runs", "30"]].concat());
+    assert!(!found(&first).is_empty() && found(&first).iter().all(|one| one["new"].is_null()), "nothing was before it");
+    // As if the first search had not seen one of its findings.
+    let new = &found(&first)[0]["invariant"];
+    let mut database: Value = serde_json::from_str(&database(folder.path())).expect("it is JSON");
+    let lacks_it =
+        |all: &mut Value| all.as_array_mut().expect("a list").retain(|one| &one["finding"]["invariant"] != new);
+    for frame in database["frames"].as_array_mut().expect("a list") {
+        lacks_it(&mut frame["files"]);
+        frame["searches"].as_array_mut().expect("a list").iter_mut().for_each(|one| lacks_it(&mut one["found"]));
+    }
+    fs::write(folder.path().join("findings.json"), database.to_string()).expect("it can be written");
+    let seed = found(&first)[0]["seed"].to_string();
+    let command = dposlab()
+        .args(["check", "--out"])
+        .arg(folder.path())
+        .args(SMALL)
+        .args(["--seed", &seed, "--runs", "1"])
+        .output();
+    let said = String::from_utf8_lossy(&command.expect("the binary was built for this test").stdout).into_owned();
+    assert!(said.contains(&format!("new: {}", text(&found(&first)[0], "invariant"))), "{said}");
 }
 
 /// The files of a folder's database, with their sizes.

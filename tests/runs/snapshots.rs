@@ -9,6 +9,7 @@ use dposlab::{
     scenario::{Scenario, StageKind, Testnet, run::among_actors},
     sim::{
         Intervention, NetworkEvent, Observer, Outcome, Plan, SeedTree, Stage,
+        intervention::{Asked, ReorgError, Returned},
         line::Line,
         snapshots::{MOMENTS_MAX, SnapshotId, SnapshotInfo},
     },
@@ -377,4 +378,45 @@ fn counts_of_clients_go_back() {
             assert_eq!(counts(), then);
         });
     }
+}
+
+/// Where a rule says which blocks are final, a requested reorganisation leaves none of them, whichever node it begins at.
+#[test]
+fn no_reorganisation_leaves_a_final_block() {
+    let text = "version = 1\nrounds = 30\ncrypto = 'modelled'\n[network]\ndelegates = 7\n[rules]\nbase = 'lisk'\n\
+                [[fault]]\nkind = 'partition'\ngroups = [[0, 1]]\nfrom = { seconds = 240 }\nuntil = { seconds = 320 }\n";
+    let (scenario, seeds) = (Scenario::parse(text, Path::new("a test")).expect("it is one"), SeedTree::new(1));
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    among_actors(async {
+        let mut stage = Stage::inline(&plan, Vec::new());
+        let final_of = |stage: &Stage, node: u32| {
+            plan.tree.applied(stage.world().tips().of(NodeId(node))).state.finality().height()
+        };
+        for (seconds, observed) in [(200, 0), (300, 3), (300, 0), (420, 0)] {
+            stage.play_to(plan.start + std::time::Duration::from_secs(seconds), u64::MAX).await.expect("nobody dies");
+            let asked = |depth| {
+                let asked = Asked { node: NodeId(observed), depth, transactions: Returned::All };
+                Intervention::Reorganise(asked.into())
+            };
+            let finals: Vec<_> = (0..7).map(|node| final_of(&stage, node)).collect();
+            let Outcome::Reorganised(refused) = stage.intervene(asked(1_000)).await.expect("nobody dies") else {
+                panic!()
+            };
+            let Err(why) = *refused else { panic!("it left final blocks: {finals:?}") };
+            let ReorgError::Depth { deepest, last_final, .. } = why else { panic!("{why}") };
+            assert!(
+                last_final >= finals[observed as usize]
+                    && last_final > finals[observed as usize].min(finals[6]).min(plan.tip.height())
+            );
+            assert!(why.to_string().contains(&format!("above the final block at height {last_final}")), "{why}");
+            let Outcome::Reorganised(done) = stage.intervene(asked(deepest)).await.expect("nobody dies") else {
+                panic!()
+            };
+            assert_eq!(done.map(|done| done.common.height()).ok(), Some(last_final));
+            for node in 0..7 {
+                let (now, was) = (stage.world().tips().of(NodeId(node)), finals[node as usize]);
+                assert!(now.height() >= was, "{node} went below its final block at {was}");
+            }
+        }
+    });
 }

@@ -124,7 +124,7 @@ class Lab(Asked):
         return status
 
     def advance(self, slots: int | None = None, *, until: Mapping[str, Any] | None = None, limit: int | None = None) -> Any:
-        """Plays ``slots`` slots of eight seconds, or ``until`` a condition holds, such as ``{"height": 100}``, within ``limit``
+        """Plays ``slots`` slots, or ``until`` a condition holds, such as ``{"height": 100}``, within ``limit``
         slots. Returns ``slots``, ``height`` and ``now`` [s]."""
         body: dict[str, Any] = {"slots": slots} if until is None else {"until": dict(until)}
         if limit is not None:

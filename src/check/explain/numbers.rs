@@ -3,7 +3,7 @@
 use crate::{
     actors::{Event, NodeId, SimTime},
     check::explain::record::Quorum,
-    ledger::{BlockRejected, BlockTree},
+    ledger::{BlockRejected, BlockTree, rules::ForkChoiceRule},
 };
 use serde::Serialize;
 
@@ -89,10 +89,9 @@ pub(super) fn numbers(
         }
     };
     match event {
-        // Their numbers decide under the reference's choice only.
-        Event::HealthChecked { .. } | Event::ForgingSuspended { .. } | Event::BlockForged(_)
-            if !rules.is_of_the_reference() =>
-        {
+        // Under other choices these numbers decide nothing.
+        Event::HealthChecked { .. } if rules.node.fork_choice != ForkChoiceRule::Reference => Vec::new(),
+        Event::ForgingSuspended { .. } | Event::BlockForged(_) if !rules.node.fork_choice.asks_for_reach() => {
             Vec::new()
         }
         Event::HealthChecked { peers, forked } => {

@@ -414,6 +414,19 @@ fn counts_are_those_of_the_runs(scenario: &Scenario, beside: &SideBySide) {
     }
 }
 
+/// Where no number of the rules decides, a row says what the node found.
+#[test]
+fn a_row_under_other_rules_says_what_the_node_found() {
+    for (rules, text) in [("solar", "does not forge: 2 of 4 peers = 50 % on the chain"), ("ark-4432", "66 % needed")] {
+        let mut cut = scenario(CUT);
+        cut.rules.insert("base".to_owned(), rules.into());
+        let explanation = explained(&cut, &Options { repeats: Some(0), ..OPTIONS });
+        let rows: Vec<&str> = explanation.chain.rows.iter().map(|row| row.text.as_str()).collect();
+        assert!(rows.iter().all(|row| !row.trim_end().ends_with(':')), "{rules}: {rows:#?}");
+        assert!(rows.iter().any(|row| row.contains(text)), "{rules}: {rows:#?}");
+    }
+}
+
 /// A record that forgets the beginning of a run holds the same of the rest as one of the whole run, by indices of its own.
 #[test]
 fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {

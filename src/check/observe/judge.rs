@@ -329,7 +329,7 @@ impl<'a> Judge<'a> {
             }
         };
         let Some(round) = &verdict.round else {
-            let why = "the delegates of the round are known neither from the chain below nor from a list";
+            let why = "the delegates of the round, and for a lottery their vote weights, are known neither from the chain below nor from a list";
             verdict.leaves(&[ChainRule::Turn], why);
             return Ok(());
         };

@@ -93,7 +93,8 @@ impl Seats {
             return Ok(Some(known.clone()));
         }
         let keys = self.by_round.get(&round).unwrap_or(&self.of_all);
-        if keys.is_empty() {
+        // The owners of a lottery also depend on vote weights, which no list has.
+        if keys.is_empty() || matches!(shuffle, Shuffle::Lottery(_)) {
             return Ok(None);
         }
         if keys.len() != position.delegates as usize {

@@ -130,20 +130,27 @@ impl Story {
                 continue;
             }
             let position = tree.schedule().at(pair[1].header.height);
-            let missed = |slot: Slot| {
-                let owner = pair[1].round.and_then(|round| round.owner(slot)).map(|owner| owner.public_key);
-                let elsewhere = owner.and_then(|owner| of_slot.get(&(slot, owner))?.first());
-                MissedSlot {
+            // A slot has one owner, or under a lottery none or several.
+            let missed = |slot: Slot| -> Vec<MissedSlot> {
+                let of = |owner: Option<PublicKey>| MissedSlot {
                     slot,
                     delegate: owner.map(|owner| named(names, &owner)),
-                    block_elsewhere: elsewhere.map(ToString::to_string),
+                    block_elsewhere: owner
+                        .and_then(|owner| of_slot.get(&(slot, owner))?.first())
+                        .map(ToString::to_string),
+                };
+                match pair[1].round {
+                    None => vec![of(None)],
+                    Some(round) => {
+                        round.owners(slot).iter().map(|place| of(Some(round.members[*place].public_key))).collect()
+                    }
                 }
             };
             gaps.push(SlotGap {
                 height: pair[1].header.height,
                 from: Slot(before.0 + 1),
                 slots: empty,
-                missed: (1..=empty.min(position.blocks())).map(|step| missed(Slot(before.0 + step))).collect(),
+                missed: (1..=empty.min(position.blocks())).flat_map(|step| missed(Slot(before.0 + step))).collect(),
                 next: named(names, &pair[1].header.generator),
                 next_slot: after,
             });

@@ -347,7 +347,7 @@ fn explored_as_text(search: &Exhaustive<'_>, explored: &Exploration, told: &[Fin
     let part = if explored.interrupted { "not yet played to the end: " } else { "" };
     text + &format!(
         "summary: {part}{} delegates, {rules}, every schedule in which at most {deviations} messages ({}) of the first {slots} slots are \
-         {}{late}: {holds}; of more, later and other messages, other mishaps and other seeds this says nothing",
+         {}{late}: {holds}; of more, later and other messages, lost questions, other mishaps, wrong clocks and other seeds this says nothing",
         search.scenario.network.delegates,
         listed(kinds),
         mishaps.iter().map(|mishap| said(*mishap)).collect::<Vec<_>>().join(" or "),

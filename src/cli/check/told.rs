@@ -5,6 +5,7 @@ use crate::{
     check::{
         INTERESTING, Signature,
         conduct::is_modelled,
+        database::Build,
         known::{ALARM, Known, Rate},
         search::{Search, Summary},
         seeds::SeedSet,
@@ -147,7 +148,8 @@ impl Check {
             }
             return text;
         }
-        let mut text = format!("broken: {} ({})\n", signature.invariant, found.finding.origin);
+        let word = if searched.is_new(signature) == Some(true) { "new" } else { "broken" };
+        let mut text = format!("{word}: {} ({})\n", signature.invariant, found.finding.origin);
         if !signature.cause.is_empty() {
             text += &format!("  cause: {}\n", signature.cause);
         }
@@ -212,7 +214,12 @@ impl Check {
                     "runs": found.seeds.count(),
                     "share": (!self.guided).then_some([low, high]),
                     "seed": found.seeds.first(),
-                    "builds": searched.builds_with(&told.signature),
+                    "new": searched.is_new(&told.signature),
+                    "earlier": searched.played_by_others(&told.signature).map(|(build, Count { so, of })| json!({
+                        "version": build.version,
+                        "build": build.runs,
+                        "runs": [so, of],
+                    })).collect::<Vec<_>>(),
                     "finding": found.finding,
                     "file": told.file.as_ref().map(|file| file.display().to_string()),
                     "minimal": told.minimal.as_ref().map(|minimal| json!({
@@ -274,26 +281,29 @@ impl Searched {
         self.replayed.iter().filter(is_gone)
     }
 
-    /// The counts of each other build whose runs showed a finding.
-    fn played_by_others<'s>(&'s self, signature: &'s Signature) -> impl Iterator<Item = Count> + 's {
+    /// Returns whether earlier searches of this frame lack a finding. `None` if there was none.
+    fn is_new(&self, signature: &Signature) -> Option<bool> {
+        self.earlier.as_ref().map(|earlier| !earlier.contains(signature))
+    }
+
+    /// The other builds whose runs showed a finding, with their counts.
+    fn played_by_others<'s>(&'s self, signature: &'s Signature) -> impl Iterator<Item = (&'s Build, Count)> + 's {
         let (database, place) = self.kept.as_ref().map(|(database, place)| (database, place)).unzip();
         let frame = place.and_then(|place| database?.frames.get(&place.frame));
         let played = frame.into_iter().flat_map(|frame| &frame.played);
-        played.filter(move |(build, _)| place.is_some_and(|place| place.build != **build)).filter_map(|(_, played)| {
-            let so = played.found.get(signature).map_or(0, SeedSet::count);
-            (so > 0).then(|| Count { so, of: played.seeds.count() })
-        })
-    }
-
-    /// The number of builds whose runs showed a finding.
-    fn builds_with(&self, signature: &Signature) -> usize {
-        usize::from(self.summary.found.contains_key(signature)) + self.played_by_others(signature).count()
+        played.filter(move |(build, _)| place.is_some_and(|place| place.build != **build)).filter_map(
+            |(build, played)| {
+                let so = played.found.get(signature).map_or(0, SeedSet::count);
+                (so > 0).then(|| (build, Count { so, of: played.seeds.count() }))
+            },
+        )
     }
 
     /// The counts of the other builds that showed a finding, in words.
     fn earlier_in_words(&self, signature: &Signature) -> String {
-        let counts =
-            self.played_by_others(signature).map(|Count { so, of }| format!("; {so} of {of} runs of another build"));
+        let counts = self.played_by_others(signature).map(|(Build { version, runs }, Count { so, of })| {
+            format!("; {so} of {of} runs of dposlab {version}, build {runs}")
+        });
         counts.collect()
     }
 }

@@ -37,14 +37,25 @@ pub(super) fn block(height: Height, generator: PublicKey, forged_before: Height)
 /// drawn anew from `seed`, with `active` active delegates and `standby` others, which forge too. A slot is missed with probability
 /// `missed`.
 pub fn lisk(active: usize, standby: usize, rounds: u32, missed: f64, seed: u64) -> Vec<(Height, u32)> {
+    lisk_in_order((active, standby), rounds, missed, seed, |_, order, random| order.shuffle(random))
+}
+
+/// As [`lisk`], with the order of each round from `put_in_order`, which is given the number of the round and the order of the one before.
+pub(super) fn lisk_in_order(
+    (active, standby): (usize, usize),
+    rounds: u32,
+    missed: f64,
+    seed: u64,
+    put_in_order: impl Fn(u32, &mut Vec<PublicKey>, &mut ChaCha8Rng),
+) -> Vec<(Height, u32)> {
     let batch = (active + standby) as u32;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut known, mut forged) = (LiskBft::default(), BTreeMap::new());
     let (mut height, mut slot) = (Height::GENESIS, 0);
     let (mut slots, mut delays) = (BTreeMap::new(), Vec::new());
     let mut order: Vec<PublicKey> = (0..active + standby).map(key).collect();
-    for _ in 0..rounds {
-        order.shuffle(&mut random);
+    for round in 0..rounds {
+        put_in_order(round, &mut order, &mut random);
         let (first, last) = (height.next(), Height(height.0 + batch));
         while height < last {
             let owner = order[slot % order.len()];

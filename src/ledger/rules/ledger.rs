@@ -61,6 +61,16 @@ pub enum Shuffle {
     Lottery(u32),
 }
 
+impl Shuffle {
+    /// The mean number of slots for each slot with an owner, rounded up: 1 where there is an order.
+    pub fn slots_an_owned_one(self) -> u32 {
+        match self {
+            Self::Lottery(active_per_million) => 1_000_000_u32.div_ceil(active_per_million.max(1)),
+            _ => 1,
+        }
+    }
+}
+
 /// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

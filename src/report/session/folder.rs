@@ -462,10 +462,11 @@ async fn resume(
                     .push((AcceptedBlock::read(&record).ok_or_else(|| place.wrong("found no node and block"))?, place));
                 continue;
             }
-            _ => ahead.clear(),
+            _ => {}
         }
         match told(&record).map_err(|why| place.wrong(why))? {
             JsonRecord::Came(entry) => {
+                ahead.clear();
                 let goes_back = matches!(entry.came, Came::Revert { .. });
                 place.comes_in(&mut stage, entry, inputs::place(spot), plan, desk).await?;
                 if goes_back {
@@ -474,6 +475,7 @@ async fn resume(
                 }
             }
             JsonRecord::Stood(stood) => {
+                ahead.clear();
                 place.stands(&mut stage, &stood).await?;
                 if settling.is_due(stage.world().tips())
                     && let Some(lowest) = settling.settle(stage.world().tips(), &mut ReadOnlyLog)?
@@ -482,6 +484,7 @@ async fn resume(
                     stage.let_go_of_inputs(usize::MAX);
                 }
             }
+            // It has no instant, so it plays nothing of what clients have seen.
             JsonRecord::Pace(text) => {
                 text.parse::<Pace>().map_err(|why| place.wrong(why))?;
                 known.pace = Some(text);

@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{
     actors::NodeId,
-    ledger::Link,
+    ledger::{Link, rules::Shuffle},
     protocol::{Height, PublicKey, Slot},
     scenario::assertion::{Condition, MemberKind, Metric, Operand, Quantifier},
     sim::{Plan, tips::path},
@@ -27,6 +27,9 @@ pub(super) struct Shares {
     /// The end of the chain.
     tip: Arc<Link>,
     of: BTreeMap<PublicKey, Share>,
+    /// Under a lottery, the missed slots before the tip, and those after it up to a slot.
+    missed: i64,
+    after: (Slot, i64),
 }
 
 /// A delegate's part of the blocks that were forged in the run.
@@ -224,25 +227,50 @@ impl Case {
     /// Updates the shares of the delegates to the blocks of the winning chain.
     fn share_out(&mut self) {
         let tip = self.tips.winning().clone();
-        let Shares { tip: from, mut of } =
-            self.shares.take().unwrap_or_else(|| Shares { tip: self.first.clone(), of: BTreeMap::new() });
+        let none = || Shares { tip: self.first.clone(), of: BTreeMap::new(), missed: 0, after: (self.start, 0) };
+        let Shares { tip: from, mut of, mut missed, mut after } = self.shares.take().unwrap_or_else(none);
         let (left, taken) = self.moved(&from, &tip);
+        if !left.is_empty() || !taken.is_empty() {
+            after = (self.slot_after(&tip), 0);
+        }
+        let is_lottery = matches!(self.tree.rules().ledger.shuffle, Shuffle::Lottery(_));
         for (links, sign) in [(left, -1), (taken, 1)] {
             for link in links {
+                if let Some(parent) = link.parent().filter(|_| is_lottery) {
+                    let slot = self.tree.slots().slot(link.block().header.timestamp);
+                    missed += i64::from(sign) * self.owned_after(&parent, self.slot_after(&parent), slot);
+                }
                 of.entry(link.block().header.generator).or_default().blocks += sign;
                 for key in link.missing() {
                     of.entry(*key).or_default().missed += sign;
                 }
             }
         }
-        self.shares = Some(Shares { tip, of });
+        self.shares = Some(Shares { tip, of, missed, after });
     }
 
-    /// The number of missed slots of all delegates on the winning chain, once for each owner of a slot. A slot without an owner is not
-    /// missed.
-    pub(super) fn missed_in_lottery(&mut self) -> i32 {
+    /// The slots without a block on the winning chain that some delegate owns, from the first slot of the run up to `end`.
+    pub(super) fn missed_in_lottery(&mut self, end: Slot) -> i64 {
         self.share_out();
-        self.shares.iter().flat_map(|shares| shares.of.values()).map(|share| share.missed).sum()
+        let mut shares = self.shares.take().expect("they were shared out");
+        let (from, count) = shares.after;
+        shares.after = (end.max(from), count + self.owned_after(&shares.tip, from, end));
+        let missed = shares.missed + shares.after.1;
+        self.shares = Some(shares);
+        missed
+    }
+
+    /// The first slot of the run after a block.
+    fn slot_after(&self, link: &Link) -> Slot {
+        let slot = self.tree.slots().slot(link.block().header.timestamp);
+        Slot(slot.0 + 1).max(self.start)
+    }
+
+    /// The slots from one to before another that have an owner, by the round of the block after `link`.
+    fn owned_after(&self, link: &Arc<Link>, from: Slot, to: Slot) -> i64 {
+        let applied = self.tree.applied(link);
+        let round = applied.state.round();
+        (from.0..to.0).filter(|slot| !round.owners(Slot(*slot)).is_empty()).count() as i64
     }
 
     /// A metric of a member.

@@ -14,7 +14,10 @@ use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
     ledger::{BlockRejected, Link, saved::saved},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot, Timestamp, TransactionId},
-    sim::intervention::{Asked, ReorgError, ReorgResult, Returned, RevertedFate},
+    sim::{
+        intervention::{Asked, ReorgError, ReorgResult, Returned, RevertedFate},
+        tips::common_height,
+    },
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -121,13 +124,27 @@ impl World {
         // Each reorganisation makes a chain shorter. Blocks deeper than the largest rollback below the highest block so far may have
         // settled.
         let (height, highest) = (from.height(), self.nodes.highest());
-        let lowest = highest.0.saturating_sub(limit).max(Height::GENESIS.0);
-        let deepest = height.0.saturating_sub(lowest);
+        let last_final = self.last_final_below(node, &from);
+        let deepest = height.0.saturating_sub(highest.0.saturating_sub(limit).max(last_final.0));
         if found == 0 || found > deepest {
-            return Err(ReorgError::Depth { found, deepest, limit, height, highest });
+            return Err(ReorgError::Depth { found, deepest, limit, height, highest, last_final });
         }
         let common = from.ancestor(Height(height.0 - found)).expect("it is no lower than genesis");
         Ok((from.clone(), common.clone()))
+    }
+
+    /// The lowest block of a node's chain that the reorganisation may go back to: no node that goes along leaves a block that is final
+    /// for it.
+    fn last_final_below(&self, of: NodeId, from: &Arc<Link>) -> Height {
+        let nodes = (0..self.plan.nodes.len() as u32).map(NodeId).filter(|node| self.is_within_reach(of, *node));
+        let lowest = nodes.map(|node| {
+            let tip = self.nodes.tip(node);
+            let (shared, last_final) =
+                (common_height(from, tip), self.plan.tree.applied(tip).state.finality().height());
+            // A block of its own branch that is final keeps a node there.
+            if last_final > shared { shared.next().min(from.height()) } else { last_final }
+        });
+        lowest.max().unwrap_or(Height::GENESIS)
     }
 
     /// Returns true if a node is live and neither of two nodes is cut off from the other.

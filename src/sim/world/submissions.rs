@@ -26,7 +26,7 @@ impl World {
         }
         let verdict = seen.into_iter().filter(|(at, _)| *at == node).find_map(|(_, event)| match event {
             Event::BlockApplied(link) if link.id() == block.id => Some(PushVerdict::Accepted),
-            Event::BlockRefused(why) => Some(PushVerdict::Refused(why)),
+            Event::BlockRefused(why) if why.id() == block.id => Some(PushVerdict::Refused(why)),
             Event::BlockDisregarded(one) if one.id == block.id => Some(PushVerdict::Disregarded),
             _ => None,
         });

@@ -13,6 +13,11 @@ impl Teller<'_> {
     pub(super) fn event(&mut self, step: &RecordedStep, event: &Event, changed: Option<Change>, found: Vec<Number>) {
         let (node, at) = (step.actor.node, step.at);
         let words = || event_in_words(event, &self.record.tree);
+        // The numbers that decided, or the event alone where no number of the rules decides.
+        let decided = |what: &str| match &found[..] {
+            [] => words(),
+            found => format!("{what}: {}", texts(found)),
+        };
         let concerns = |ids: &[TransactionId]| ids.iter().any(|id| self.ground.concerned.contains(id));
         let (kind, weight, text, key, block) = match event {
             Event::BlockForged(block) => {
@@ -58,17 +63,17 @@ impl Teller<'_> {
                 ("chain.rolled-back", 5, text, None, None)
             }
             Event::HealthChecked { forked, .. } => {
-                let is_new = self.told.insert((node, texts(&found)));
+                let text = decided("checks its health");
+                let is_new = self.told.insert((node, text.clone()));
                 let weight = match (found.iter().any(|one| one.met), *forked > 0 && is_new) {
                     (true, _) => 5,
                     (false, true) => 3,
                     (false, false) => 1,
                 };
-                let text = format!("checks its health: {}", texts(&found));
                 ("health.checked", weight, text.clone(), Some(text), None)
             }
             Event::ForgingSuspended { .. } => {
-                let text = format!("does not forge: {}", texts(&found));
+                let text = decided("does not forge");
                 let weight = if self.told.insert((node, text.clone())) { 2 } else { 1 };
                 ("forger.suspended", weight, text.clone(), Some(text), None)
             }
