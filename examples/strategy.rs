@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 struct EmptyBlocks {
     delegates: Nodes,
-    /// Of a hundred blocks, so many on average.
+    /// The mean share of empty blocks, in percent.
     percent: u32,
 }
 

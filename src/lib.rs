@@ -50,7 +50,7 @@
 //! assert_eq!(transfer.bytes()[..3], [0xff, 2, 23]);
 //! ```
 //!
-//! # What is stable
+//! # Stability
 //!
 //! The names on this page, and those of [`agents`], [`fault`], [`strategy`] and `strategies`, are for users: a change that breaks one raises the
 //! version. The modules below are public because the program, its tests and its benches name them. They are not in this documentation,

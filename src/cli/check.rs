@@ -52,9 +52,9 @@ const RUNS: u64 = 200;
 
 /// Search for runs that break an invariant: each run draws a network, a workload and faults from a seed of its own.
 ///
-/// While things go wrong only safety is asked for; when the last fault is over, all nodes must come to one chain within
-/// half an hour of virtual time, and the chain must grow. What a given scenario asserts must hold in the runs drawn around
-/// it, too. What breaks is told apart by its cause, made as small as it goes and written to a scenario file that `dposlab
+/// While faults last, only safety must hold. When the last fault is over, all nodes must come to one chain within half an
+/// hour of virtual time, and the chain must grow. The assertions of a given scenario must hold in the runs drawn around it,
+/// too. The search distinguishes findings by their causes, minimises them and writes each to a scenario file that `dposlab
 /// run` plays. Exit code 0: nothing was found; 1: something was; 2: it could not be searched.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -32,11 +32,10 @@ const LINES: usize = 60;
 ///
 /// FILE is a scenario, a finding that `check` has written, or a session that `up --record` has.
 /// It explains the first of these that it finds: an assertion that does not hold, a run that halts or stalls, an
-/// invariant that breaks though nobody asserts it; and where nothing failed, the deepest fork or the slots
-/// that were missed.
+/// invariant that breaks without being asserted. If nothing failed, it explains the deepest fork or the missed slots.
 ///
-/// 1. The steps and messages that led to it, as a diagram: a lane for each node, a letter for the branch it stands on. What
-///    does not matter is folded; --full unfolds it.
+/// 1. The steps and messages that led to it, as a diagram: a lane for each node, a letter for the branch it stands on. Steps
+///    that do not matter are folded; --full unfolds them.
 /// 2. The numbers of the rules that decided, beside their thresholds.
 /// 3. How probable it is when the run is repeated from an instant with other random numbers. Where that rises, it was decided.
 /// 4. Single changes of the scenario with which it does not fail, the least first.
@@ -76,11 +75,11 @@ pub struct Explain {
     /// Play the same run under other rules as well, and show the slots in which they differ side by side.
     #[arg(long, value_delimiter = ',', num_args = 1, value_parser = NAMED.map(|named| named.name), value_name = "RULES,...")]
     beside: Vec<String>,
-    /// Runs at a time; one for each core, if not given. It changes nothing of what is told.
+    /// Runs at a time; one for each core, if not given. The explanation does not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Of a recorded session that went back to snapshots, the line to explain, from 1 on: each ends where the session went back,
-    /// the last with it. The last that fails, or the last, if not given.
+    /// The line of a recorded session to explain, from 1 on. A session that went back to snapshots has several: each line ends
+    /// where the session went back, the last one with the session. If not given, the last that fails, or the last.
     #[arg(long, value_name = "N")]
     line: Option<usize>,
     #[command(flatten)]

@@ -29,10 +29,10 @@ use std::{
 pub struct Export {
     /// The folder of the testnet.
     dir: PathBuf,
-    /// The lowest block; the genesis block, 1, if nothing is said.
+    /// The lowest block; the genesis block, 1, if not given.
     #[arg(long, value_name = "HEIGHT", default_value_t = 1)]
     from: u32,
-    /// The highest block; the last one, if nothing is said.
+    /// The highest block; the last one, if not given.
     #[arg(long, value_name = "HEIGHT")]
     to: Option<u32>,
     /// Write to this file, which must not be there yet, in place of standard output.

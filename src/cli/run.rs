@@ -33,10 +33,10 @@ use std::{
 /// Play a scenario file and print who owned, forged and missed which slot.
 ///
 /// The run is a function of the file and the seed: the same two give the same chain and the same digest, always. Ctrl-C ends
-/// it after the slot that is being played, and what was played is told and written. Where no block comes for as long as the
-/// scenario's `stall` says, or a limit of time or events is reached, the run is ended: it is censored, and what its end was to
-/// decide is undecided. Exit code 0: the last round was reached, and all that is asserted holds; 1: something does not, or
-/// the run ended before its last round, be it halted, censored or interrupted, which is said; 2: it could not be played.
+/// it after the running slot, and the slots until then are printed and written. If no block comes for the time of the
+/// scenario's `stall`, or a limit of time or events is reached, the run ends there: it is censored, and assertions about its
+/// end are undecided. Exit code 0: the last round was reached, and all assertions hold; 1: one does not, or the run ended
+/// before its last round, and the summary says whether it halted, was censored or interrupted; 2: it could not be played.
 ///
 /// With a folder that --out has left it plays that run again, from what the folder holds alone, and compares every file. Exit code
 /// 0: all of it came out the same; 1: something did not, and the first difference is named.

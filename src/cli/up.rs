@@ -57,8 +57,8 @@ use tokio::{runtime::Builder, sync::watch};
 /// Keys, accounts and genesis follow from the seed. SDKs set to their `testnet` preset work with it: docs/sdk.md.
 ///
 /// With a scenario file its network, rules, faults and clients run live, at any pace; while nothing comes in from outside,
-/// event for event as in `dposlab run`. Where its last round ends, it goes on as a testnet. What it asserts, and when it is
-/// to be ended, is for `dposlab run`. Clients sign really, so everybody does: `crypto = "modelled"` is taken for "real".
+/// event for event as in `dposlab run`. Where its last round ends, it goes on as a testnet. Its assertions, and the rules by
+/// which it ends, are for `dposlab run`. Clients sign really, so all do: `crypto = "modelled"` counts as "real".
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Up {
@@ -69,7 +69,7 @@ pub struct Up {
     /// Port of the API.
     #[arg(long, default_value_t = 4003)]
     port: u16,
-    /// Address the API listens on. Whoever can reach it can submit transactions; /lab stays on loopback.
+    /// Address the API listens on. Every client that reaches it can submit transactions; /lab stays on loopback.
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
     /// The seed all keys, latencies and choices are drawn from.

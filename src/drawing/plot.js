@@ -330,7 +330,7 @@ class Plot {
     return this.stops;
   }
 
-  /** What every series tells at a place: lines what they last were, all others what stands exactly there. */
+  /** The read-out at a place: for lines, bands and heat the last value at or before it, for other marks the values exactly there. */
   at(x) {
     return this.shown().flatMap(([series, panel]) => {
       if (series.silent || !series.x.length) return [];

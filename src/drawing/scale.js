@@ -1,12 +1,12 @@
 "use strict";
 // Scales: from values to pixels, with ticks at round values and labels in a unit of the right size.
 //
-// An axis is what a plot is told:
-//   label, short   its name, and that in read-outs
-//   unit           "seconds", "percent" or nothing: what data are in; what is shown chooses a unit by its size
+// The members of an axis:
+//   label, short   its name, and its name in read-outs
+//   unit           the unit of the data: "seconds", "percent" or nothing; ticks choose a unit of time by its size
 //   log            logarithmic
 //   categories     names instead of numbers; a value is an index into them
-//   values         those that ticks stand at, as far as their labels fit
+//   values         the values with a tick, as far as their labels fit
 //   range, tight   both ends fixed; or where the first and last value are, `inset` pixels from the edges
 //   zero, whole    begins at 0; has ticks at whole numbers only
 //   room           pixels that a tick needs
@@ -24,13 +24,13 @@ const UNITS = [
 ];
 const unitOf = (seconds, times = 1) => UNITS.findLast(([, size]) => Math.abs(seconds) >= times * size * (1 - 1e-9)) || UNITS[0];
 
-/** A number for people: so many digits after the point at most, thousands apart, millions in short. */
+/** A number for people: at most `digits` digits after the point, groups of thousands, tens of millions and more in short form. */
 function number(value, digits = 2) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Math.abs(value) >= 1e7) return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: Math.max(1, digits) });
   return value.toLocaleString("en", { maximumFractionDigits: digits }).replace(/^-0$/, "0").replace(/^-/, "−");
 }
-/** A number with so many digits that count. */
+/** A number with `digits` significant digits. */
 const significant = (value, digits = 4) =>
   number(value, value === 0 ? 0 : Math.min(12, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value))))));
 const percent = (value) => (value === null || value === undefined ? "–" : `${number(value * 100, 2)}\u00a0%`);
@@ -127,7 +127,7 @@ function domainOf(axis, low, high) {
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
 
-/** Whether positive values are spread over so many powers of ten that only a logarithmic axis shows them. */
+/** True if all values are positive and one is more than `times` the smallest: only a logarithmic axis shows both. */
 function spread(values, times = 100) {
   const known = values.filter((value) => value !== null && value !== undefined);
   const low = known.reduce((one, other) => Math.min(one, other), Infinity);

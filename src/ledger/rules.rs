@@ -54,7 +54,7 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gossip {
-    /// The forger's relay sends the block to each of its peers, nobody repeats it: on a full mesh everyone gets it once.
+    /// The forger's relay sends the block to each of its peers, and no peer repeats it: on a full mesh each gets it once.
     Once,
     /// The reference's: 100 %, 75 %, 50 %, 25 % of the peers by the number of times the block was seen, each after
     /// half a second. Source: consensus.md 6.

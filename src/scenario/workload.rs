@@ -45,10 +45,10 @@ pub(super) const WALLETS_LIMIT: u32 = 10_000;
 pub struct Workload {
     #[serde(flatten)]
     pub kind: WorkloadKind,
-    /// The beginning; the start of the run if nothing is said.
+    /// The beginning; the start of the run, if absent.
     #[serde(default)]
     pub from: Trigger,
-    /// The end; none if nothing is said.
+    /// The end; none, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Trigger>,
 }
@@ -63,7 +63,7 @@ pub enum WorkloadKind {
     Trace(Trace),
     /// As listed, in this order.
     List(List),
-    /// Those of a chain in a file, each at the time of its block.
+    /// The transactions of a chain in a file, each at the time of its block.
     Chain(Chain),
 }
 

@@ -39,10 +39,10 @@ use std::{fmt, sync::Arc};
 pub struct Fault {
     #[serde(flatten)]
     pub kind: FaultKind,
-    /// The beginning; the start of the run if nothing is said.
+    /// The beginning; the start of the run, if absent.
     #[serde(default)]
     pub from: Trigger,
-    /// The end; none if nothing is said.
+    /// The end; none, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Trigger>,
 }

@@ -83,13 +83,15 @@ impl Scratch {
     }
 }
 
-/// Commands that CI runs itself, this test being part of them. `pip` and `npm` are the suites of the two packages, and
-/// `release/check.sh` packs a release from a program.
-const KNOWN_ELSEWHERE: [&str; 7] = [
+/// Commands that CI runs itself, this test being part of them. The suites of the two packages run `pip` and `npm`. The suite for
+/// Python makes an environment and names the programs in it by their paths, without `activate`. `release/check.sh` packs a release
+/// from a program.
+const KNOWN_ELSEWHERE: [&str; 8] = [
     "cargo test",
     "bash .ci/run",
     "cargo bench",
     "cargo install --path . --locked",
+    "python3 -m venv .venv && . .venv/bin/activate",
     "pip install ./python",
     "release/build.sh --binary ~/.cargo/bin/dposlab",
     "npm install --save-dev vitest ./target/release-artefacts/dposlab-*.tgz",

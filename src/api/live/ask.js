@@ -18,7 +18,7 @@ export function setToken(text) {
   sessionStorage.setItem(KEY, token);
 }
 
-/** What stands before all paths: that of a view of the past, while one is shown. `anew` opens it again where it was closed. */
+/** The prefix of all paths: that of a view of the past while the page shows one, else empty. `anew` reopens a view that was closed. */
 let base = "";
 let again = null;
 export function setBase(path, anew) {
@@ -59,9 +59,9 @@ async function answer(method, path, body, { live = false, isLast = false } = {})
 
 /** The whole answer, with `meta` where it is a page of a list. */
 export const askWhole = (path) => answer("GET", path);
-/** What is asked for. */
+/** The `data` of an answer. */
 export const ask = async (path, how) => (await answer("GET", path, undefined, how)).data;
-/** The same, or null where there is no such thing. */
+/** The `data` of an answer, or null after a 404 or 422. */
 export async function askSome(path) {
   try {
     return await ask(path);

@@ -1,5 +1,5 @@
-// What a test of a wallet or an explorer needs beside the network itself: accounts with passphrases, answers that go wrong, and
-// isolated chains. Each card is a form and a list of what there is.
+// The page "Lab", for tests of wallets and explorers: accounts with passphrases, rules by which answers go wrong, and isolated
+// chains. Each card has a form and a list.
 import { ask, drop, post } from "./ask.js";
 import { CHAIN, instantOf } from "./origin.js";
 import { arktoshi, card, clock, coins, copier, element, link, network as named, number, plural } from "./show.js";
@@ -86,7 +86,7 @@ class Accounts {
   }
 }
 
-/** What a rule may do: its member of the API, what it is called, what its value is called, with an example, and what it counts. */
+/** The effects of rules: member of the API, name, label of its value, an example of the value, and its unit. */
 const EFFECTS = [
   ["delay_ms", "Answer later", "Milliseconds", "500", "ms"],
   ["status", "Answer with an error", "Status, 429 or 500 to 599", "503", ""],
@@ -98,7 +98,7 @@ const EFFECTS = [
   ["reorder", "Post webhooks out of order"],
   ["lost", "Never post a webhook"],
 ];
-/** Those that happen to posts of webhooks, and not to answers of the API. */
+/** The effects on posts of webhooks. All others concern answers of the API. */
 const OF_POSTS = new Set(["late_ms", "twice", "reorder", "lost"]);
 
 class Chaos {

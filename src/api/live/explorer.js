@@ -34,7 +34,7 @@ export const timeOf = (stamp) =>
     ? element("time", { datetime: stamp.human, title: stamp.human.replace("T", " ").slice(0, 19) }, clock(stamp.unix - network.epoch))
     : "pending";
 
-/** What each table shows of its rows: columns of [name, cell, numeric]; numbers of coins are "coin". */
+/** The columns of each table: [name, cell, numeric]. `numeric` is "coin" for amounts. */
 export const COLUMNS = {
   blocks: [
     ["Height", (block) => link("blocks", String(block.height), number(block.height))],
@@ -217,7 +217,7 @@ export class Fresh {
       if (!document.hidden) await Promise.all(this.loads.map((load) => load()));
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
-      // Who asked too often is shown what there is, and asks later.
+      // Above the rate limit the page leaves its rows as they are and asks later.
       if (why.status === 429) wait = Math.max(AGAIN, why.wait * 1000);
       else if (!this.over) this.failed(why);
     }

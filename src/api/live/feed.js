@@ -1,4 +1,4 @@
-// Events as they come: the newest first, so many as fit a list that nobody has to wait for.
+// The newest events, newest first. The list is short enough to be drawn at once.
 import { svg } from "./drawing.js";
 import { clock, coins, element, plural, short } from "./show.js";
 import { lookOf, marker } from "./tree.js";

@@ -78,7 +78,7 @@ export class Flow {
 
   draw(network) {
     const now = performance.now();
-    // Nobody likes a plot that changes while it is read.
+    // A plot does not change while a reader points at it, has the focus on it or has zoomed in.
     if (now - this.drawn < EACH || this.where.querySelector(".area:hover, .area:focus") || this.plot.zoom) return;
     const { samples, spans } = network.shown;
     const key = `${samples.length} ${samples.at(-1)?.now} ${samples.at(-1)?.pool} ${JSON.stringify(spans)}`;

@@ -1,4 +1,4 @@
-// What a visitor of a shared testnet sees first: the newest blocks and transactions, and the faucet if everybody may use it.
+// The first page of a shared testnet: the newest blocks and transactions, and the faucet if it is open to everybody.
 import { post } from "./ask.js";
 import { COLUMNS, List, LISTS } from "./explorer.js";
 import { card, coins, element, facts, link, number, plural, span } from "./show.js";

@@ -26,7 +26,7 @@ const go = (address) => {
   location.hash = address;
 };
 
-/** A place for a drawing: beneath it what is read by eye, and what is said aloud. */
+/** A place for a drawing, with two texts below it: one to read, and one for screen readers. */
 const canvas = (kind) =>
   element("div", { class: kind }, element("p", { class: "read soft" }), element("p", { class: "told unseen", role: "status" }));
 const picture = (parts) => svg("svg", { width: 16, height: 12, viewBox: "0 0 16 12", "aria-hidden": "true" }, parts);
@@ -69,7 +69,7 @@ class Live {
       card("Throughput and pool", "half flowing", null, flow),
       card("Events", "half eventful", this.feed.bar, feedBox),
     );
-    // Who only watches has nothing that steers.
+    // A client that may only watch gets no controls.
     for (const part of [this.clock.form, this.clock.group, this.faults.form]) part.hidden = Boolean(network.shared);
     this.steered = [this.clock.form, this.clock.group, this.tools.node, this.faults.form];
     this.ring = new Ring(ring, show);
@@ -102,7 +102,7 @@ class Live {
     if (this.seen !== network.lab) {
       this.seen = network.lab;
       this.node.classList.remove("empty");
-      // Nobody steers the past.
+      // The past has no controls.
       for (const part of this.steered) part.toggleAttribute("inert", Boolean(network.isPast));
       const ordered = this.branches.assign(network.tree);
       network.reach(this.branches.branches);
@@ -190,7 +190,7 @@ function guard(why) {
   );
 }
 
-/** What stands in place of the tools where one may only watch; with a form for the token where there is one. */
+/** The card in place of the tools for a client that may only watch. It has a form for the token if `/lab` needs one. */
 function watching() {
   const told = place();
   const field = element("input", { type: "password", "aria-label": "Token of --lab-token", placeholder: "token", autocomplete: "off" });
@@ -314,12 +314,12 @@ document.getElementById("theme").addEventListener("click", () => {
 dark.addEventListener("change", paint);
 paint();
 
-// Textures by which colours are told apart.
+// Textures that distinguish colours.
 document.body.append(svg("svg", { width: 0, height: 0, class: "unseen", "aria-hidden": "true" }, textures()));
 addEventListener("hashchange", route);
 tellOrigin(document.getElementById("origin"));
 
-/** Begins, or begins anew: whoever may steer now sees what steers. */
+/** Begins, or begins anew after a token was given: a client that may steer then gets the controls. */
 async function begin() {
   await Promise.all([network.greet(), known]);
   document.querySelector('#foot [href="metrics"]').hidden = Boolean(network.shared);

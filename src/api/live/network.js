@@ -1,4 +1,5 @@
-// The network as it is now: what /lab answers, asked again when something happens, and what the page remembers of it.
+// The network as it is now: the answers of /lab, requested again when something happens, and the samples and events that the page
+// retains.
 import { Refused, ask, follow } from "./ask.js";
 import { network as named } from "./show.js";
 
@@ -7,7 +8,7 @@ const EVENTS = 500;
 const SAMPLES = 600;
 const HEIGHTS = 60;
 const HEIGHTS_MAX = 960;
-/** Of more nodes nobody could see the links. */
+/** The largest number of nodes whose links are drawn. With more, links are too dense to see. */
 const LINKED = 110;
 /** The least time between two looks at a network that runs, and the most at one that rests [ms]. */
 const EACH = 250;
@@ -29,13 +30,13 @@ const KINDS = [
 export class Network {
   constructor() {
     Object.assign(this, { lab: null, tree: null, round: null, faults: [], refused: null, events: [], told: 0 });
-    // Who may steer: `null` as long as whoever looks may, else why not. What is seen then is what everybody may see.
+    // `shared` is null if this client may steer, else the reason why not. The picture is then the one that everybody may see.
     Object.assign(this, { shared: null, faucet: null, then: [] });
     Object.assign(this, { samples: [], spans: [], listeners: new Set(), running: false, asking: false, again: false, depth: HEIGHTS });
     document.addEventListener("visibilitychange", () => (document.hidden ? this.pause() : this.resume()));
   }
 
-  /** Asks who may steer here. Whoever may not sees the same picture, without what steers. */
+  /** Asks whether this client may steer. A client that may not sees the same picture, without controls. */
   async greet() {
     try {
       const { lab, faucet } = await ask("watch", { live: true });
@@ -47,7 +48,7 @@ export class Network {
     }
   }
 
-  /** True if whoever looks may steer what is shown. */
+  /** True if this client may steer, and the page shows the present. */
   get isSteered() {
     return !this.shared && !this.isPast;
   }
@@ -88,7 +89,7 @@ export class Network {
     this.ended?.abort();
   }
 
-  /** Looks now: something was done. What was asked of another instant before is of no interest then. */
+  /** Looks now, after an action. With `isOther` the page shows another instant, and the answers for the earlier one are discarded. */
   async look(isOther = false) {
     clearTimeout(this.timer);
     if (this.asking && !isOther) {
@@ -107,7 +108,7 @@ export class Network {
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
       if (turn !== this.turn) return;
-      // Who looks too often looks later.
+      // Above the rate limit the page looks later.
       if (why.status === 429 && this.lab) later = why.wait * 1000;
       else this.refused = why;
     } finally {
@@ -130,7 +131,7 @@ export class Network {
     this.due = performance.now() + wait;
   }
 
-  /** All that the page draws of the network. Events of the past are asked for; those of the present are told. */
+  /** All that the page draws of the network. It requests the events of the past; those of the present arrive on a stream. */
   async askLab() {
     const lab = await this.askNodes();
     const [tree, round, faults, then] = await Promise.all([
@@ -142,7 +143,7 @@ export class Network {
     return { lab, tree, round, faults, then: then ? gathered(then) : [] };
   }
 
-  /** The same, as everybody may see it. */
+  /** The picture that everybody may see: the same parts, in one answer. */
   async askPicture() {
     const seen = await ask(this.lab ? `watch?from=${this.from(this.lab)}` : "watch");
     const { network: lab, tree, round, faults, faucet, events } = seen;
@@ -155,7 +156,7 @@ export class Network {
     return Math.max(1, nodes.reduce((most, node) => Math.max(most, node.height), 1) - this.depth);
   }
 
-  /** Asks for the links, too, where they can be drawn and are told. */
+  /** Asks for the nodes, with their links if these can be drawn and the server returns them. */
   async askNodes() {
     if (this.unlinked || this.lab?.nodes.length > LINKED) return ask("lab");
     try {
@@ -167,7 +168,7 @@ export class Network {
     }
   }
 
-  /** Looks as far down as branches go that somebody stands on. */
+  /** Looks down to the lowest branch that a node stands on. */
   reach(branches) {
     const base = branches.filter(({ nodes }) => nodes).reduce((least, { from }) => Math.min(least, from), Infinity);
     const deep = base - this.tree.from < 2 && this.tree.from > 1;
@@ -193,11 +194,11 @@ export class Network {
   async listen(signal) {
     while (!signal.aborted) {
       try {
-        // What happened before is asked for once nothing more can be missed.
+        // The stream is open before the earlier events are requested, so none between them is missed.
         const before = async () => this.recall(await ask("lab/happened", { live: true }));
         await follow(`lab/events?kind=${KINDS.join(",")}`, signal, before, (told) => this.hear(told));
       } catch {
-        // Where it was refused or ended: looking says why, and later is another time.
+        // The stream was refused or ended: looking shows the reason, and the loop tries again later.
       }
       if (!signal.aborted) await new Promise((wake) => setTimeout(wake, REST));
     }
@@ -206,7 +207,7 @@ export class Network {
   hear({ event, data }) {
     if (!data) return;
     const line = JSON.parse(data);
-    // It was in what happened before, too.
+    // It was among the earlier events, too.
     if (this.recalled.delete(JSON.stringify(line))) return;
     this.told += 1;
     if (event === "gap") push(this.events, { kind: "gap", at: this.events.at(-1)?.at ?? 0, node: null, missed: line.missed });
@@ -223,7 +224,7 @@ export class Network {
     for (const listener of this.listeners) listener(this, "event");
   }
 
-  /** What is shown of all that is kept: no more than there was then. What the page has not seen itself is read off the blocks. */
+  /** The samples, faults and events until the instant that the page shows. Samples from before the page opened follow from the blocks. */
   get shown() {
     if (!this.isPast) return { samples: this.samples, spans: this.spans, events: this.events };
     const now = this.lab.nowMicros / 1e6;
@@ -241,13 +242,13 @@ export class Network {
     };
   }
 
-  /** What the blocks tell of the time before an instant. */
+  /** Samples of the time before an instant, computed from the blocks. */
   sampled(until) {
     const before = this.tree.blocks.filter((block) => block.winning && block.time < until);
     return before.map((block) => ({ now: block.time, confirmed: block.confirmed, pool: null }));
   }
 
-  /** What is looked at, as a sample. */
+  /** A sample of the network as it was last seen. */
   sample(now) {
     const { lab, tree } = this;
     const live = lab.nodes.filter((node) => node.live);
@@ -311,7 +312,7 @@ export function nodesOf(named, nodes) {
   return null;
 }
 
-/** For each node the number of the part that faults in force have cut it off into; those that nobody reaches are each alone. */
+/** For each node the number of its part of the network, as faults in force divide it. An isolated node is a part of its own. */
 export function partsOf(faults, nodes) {
   const keys = nodes.map(() => "");
   for (const { state, fault } of faults) {

@@ -130,9 +130,9 @@ export class Nodes {
   }
 
   /**
-   * Links: those that nodes say they have, and those that are cut. A node soon forgets a peer that it does not reach, so a link
-   * that is cut is one that was told of before, or any where the nodes of a part have links to almost all others of it. Where
-   * nobody ever told of links, the pairs of nodes are counted that do not reach each other.
+   * Draws the links that nodes report, and the cut ones. A node soon forgets a peer that it does not reach. So a cut link is one
+   * that was reported before. If nodes have links to nine tenths of the others of their part, any pair across parts is a cut link. If
+   * nodes never reported links, the method counts the pairs of nodes that do not reach each other.
    */
   joined(many) {
     const d = { fine: "", cut: "" };
@@ -154,7 +154,7 @@ export class Nodes {
         near += 1;
         if (has) linked += 1;
       });
-    // Nodes that stand alone have nobody to have a link to.
+    // Without two live nodes in one part this counts as a mesh.
     if (told) this.mesh = linked >= 0.9 * near;
     const knows = this.mesh !== undefined;
     pairs((one, other) => {
@@ -233,7 +233,7 @@ export class Nodes {
     this.tell(aloud);
   }
 
-  /** What is known of the chosen node, with what can be done to it; the text changes in place, so that a button keeps its focus. */
+  /** Shows the facts about the chosen node and its button. The text changes in place, so that the button keeps its focus. */
   tell(aloud = false) {
     const node = this.at === null ? null : this.lab.nodes[this.at];
     if (!node) {

@@ -17,7 +17,7 @@ export async function tellOrigin(where) {
   const links = element("span", { class: "links-back" }, element("a", { href: `${PARENT}#/` }, "Back to the testnet"));
   where.replaceChildren(element("div", { class: "origin" }, element("p", {}, words), links));
   where.hidden = false;
-  // Who may not ask the lab learns no more than that it is one.
+  // A client that may not use the lab sees the number of the chain only.
   const chain = await ask(`${PARENT}lab/chains/${CHAIN}`).catch(() => null);
   if (!chain) return;
   if (chain.from) {

@@ -44,7 +44,7 @@ export function clock(seconds) {
 /** Unix seconds as date and time. */
 export const dated = (unix) => new Date(unix * 1000).toISOString().replace("T", " ").slice(0, 19);
 
-/** A long id with its middle left out; the whole of it is told by a title. */
+/** A long id without its middle. Its element shows the whole id as its title. */
 export const short = (id, kept = 8) => (id.length > 2 * kept + 1 ? `${id.slice(0, kept)}…${id.slice(-kept)}` : id);
 export const link = (view, id, text = id) =>
   element("a", { href: `#/${view}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text);

@@ -42,13 +42,13 @@ const row = (name, act, told, ...parts) =>
 /** Where the answer to a button stands: beside it. */
 export const place = () => element("p", { class: "outcome", role: "status" });
 
-/** Carries out what a button asks for. What came of it is said at a place beside the button, and at no other. */
+/** Carries out the requests of buttons. Each outcome appears at one place, beside its button. */
 export class Deeds {
   constructor(network) {
     this.network = network;
   }
 
-  /** `done` says what came of it; `names` are those that the form has for the keys of the API. */
+  /** Carries out `act`. `done` puts its outcome into words, and `names` are the form's names for the keys of the API. */
   async do(told, what, act, done, names) {
     this.say(told, "doing", `${what} …`);
     try {
@@ -70,7 +70,7 @@ export class Deeds {
     this.last = told;
     told.className = `outcome ${how}`;
     told.replaceChildren(...[what].flat());
-    // Whoever presses a button at the edge of a small screen sees what it says.
+    // On a small screen the place may be outside of the window.
     if (how !== "done") told.scrollIntoView({ block: "nearest" });
   }
 }

@@ -238,7 +238,7 @@ async function found(text) {
   return { exact: [], more: [named ?? [], noted ?? []] };
 }
 
-/** What a search found. One thing is shown at once. */
+/** The page of a search. A single exact match leads to its own page at once. */
 export async function search(text) {
   const { exact, more } = await found(text);
   if (exact.length === 1) return { to: `#/${exact[0][0]}/${encodeURIComponent(exact[0][1])}` };
@@ -287,7 +287,7 @@ export async function search(text) {
   return { title: text, nodes, loads: [] };
 }
 
-/** What the network is called, for amounts and times. */
+/** Reads the network's token, epoch and constants, for amounts and times. */
 export async function about(network) {
   const found = await ask("api/node/configuration");
   network.token = found.token;

@@ -1,5 +1,5 @@
-// Time travel: a slider over virtual time, and steps. What the whole page then shows is a view of the past, which the server makes
-// by playing the network again from a moment that it kept; the live network goes on meanwhile.
+// Time travel: a slider over virtual time, and steps. The whole page then shows a view of the past. The server makes it by playing the
+// network again from a retained moment. The live network goes on meanwhile.
 import { Refused, drop, ask, post, setBase } from "./ask.js";
 import { clock, element, number, plural, setText } from "./show.js";
 import { inWords } from "./words.js";
@@ -192,7 +192,7 @@ export class Travel {
     this.view = view;
     if (view) this.seen.value = view.node;
     setBase(view ? `views/${view.id}/` : "", async () => {
-      // So many others were opened since that it was closed.
+      // The server closed it, because other views were opened since.
       if (!this.view) return "";
       const { at, delivered, inputs, node } = this.view;
       this.view = await post("lab/views", { at, delivered, inputs, node }, { live: true });

@@ -1,7 +1,7 @@
-// What the server refuses, in the words of the page: the names of its fields, coins, and times as people read them.
+// Refusals of the server in the words of the page: names of its fields, amounts in coins, and times as people read them.
 import { clock, coins, duration, number } from "./show.js";
 
-/** What an answer quotes, as it was given. */
+/** The value that an answer quotes, without its quotation marks. */
 const bare = (text) => text.replace(/^["'](.*)["']$/s, "$1");
 const given = (text) => (bare(text) === "" ? "nothing" : `“${bare(text)}”`);
 
@@ -36,7 +36,7 @@ const FORMS = [
   [/^f(32|64)$/, "a number"],
   [/^a string$/, "a text"],
 ];
-/** What a validator's sentence asks for: a number, or a bound of it. */
+/** The bounds in a validator's sentence. */
 const ASKED = [
   [/^must be (?:larger|greater) than or equal to (\S+)$/, (bound) => `must be ${number(Number(bound))} or more`],
   [/^must be less than or equal to (\S+)$/, (bound) => `must be ${number(Number(bound))} or less`],

@@ -52,7 +52,7 @@ pub struct Asked {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000),
           requires = "exhaustive", help_heading = "Exhaustive search")]
     slots: u32,
-    /// What may befall a message: it is lost, it comes late, or it comes once more, late.
+    /// The mishaps of a message: it is lost, it comes late, or it comes once more, late.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "lost", value_parser = word::<Mishap>,
           requires = "exhaustive", help_heading = "Exhaustive search")]
     mishaps: Vec<Mishap>,

@@ -47,18 +47,18 @@ pub struct ApiOptions {
     /// everybody.
     #[arg(long, default_value_t, value_name = "PATTERNS", hide_default_value = true)]
     whitelist: Whitelist,
-    /// Answer each address so many requests a minute, or in SECONDS, and 429 after that. 100 where none is given. Off by
-    /// default.
+    /// Answer at most REQUESTS requests of each address in a minute, or in SECONDS, and 429 beyond that. 100 if no number is
+    /// given. Off by default.
     #[arg(long, value_name = "REQUESTS[/SECONDS]", num_args = 0..=1, default_missing_value = "100")]
     rate_limit: Option<RateLimit>,
-    /// Open /lab to nobody ('off'), programs on this machine ('loopback'), or from anywhere who shows the token of
-    /// --lab-token ('token').
+    /// Open /lab to no client ('off'), to programs on this machine ('loopback'), or to clients from anywhere that show the
+    /// token of --lab-token ('token').
     #[arg(long, value_enum, value_name = "WHO", default_value_t)]
     lab: LabMode,
     /// A file that holds the token for --lab token. It is sent as 'Authorization: Bearer TOKEN'.
     #[arg(long, value_name = "FILE")]
     lab_token: Option<PathBuf>,
-    /// Let everybody have so many coins at a time, at POST /faucet and on the page, whoever may use /lab. Without it nobody has any.
+    /// Pay this number of coins at a time to every client, by POST /faucet and the page, also where /lab is closed. Off by default.
     #[arg(long, value_name = "COINS", value_parser = parse_coins)]
     public_faucet: Option<Arktoshi>,
     /// Payments of --public-faucet for each client: payments/seconds.
@@ -78,15 +78,15 @@ pub struct ApiOptions {
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
-    /// Close a connection that waits so many seconds for the head of its next request.
+    /// Close a connection that waits longer than this for the head of its next request.
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().idle.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     idle_timeout: u64,
-    /// Give the body of a request so many seconds to arrive. Then it is answered with 408.
+    /// Answer a request with 408 if its body takes longer than this to arrive.
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     body_timeout: u64,
-    /// Close a connection whose client reads nothing of what is sent to it for so many seconds.
+    /// Close a connection whose client reads nothing of what is sent to it for this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().write.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     write_timeout: u64,
@@ -107,7 +107,7 @@ pub struct ApiOptions {
     /// where --host is loopback, else none.
     #[arg(long, value_name = "RANGES", help_heading = "Webhooks")]
     webhook_targets: Option<Targets>,
-    /// Give a webhook's receiver so many milliseconds to answer.
+    /// The time that a webhook's receiver has to answer.
     #[arg(long, value_name = "MS", default_value_t = TIMEOUT.as_millis() as u32, help_heading = "Webhooks",
           value_parser = clap::value_parser!(u32).range(1..=60_000))]
     webhook_timeout: u32,

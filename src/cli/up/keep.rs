@@ -29,13 +29,13 @@ pub struct Keep {
     /// all is gone with the process.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     data_dir: Option<PathBuf>,
-    /// Sync what was written to the disk: 'always', before a client is answered; so many milliseconds later at most;
-    /// or 'never', when the system likes to. Killing the process loses nothing that was written, only a crash of
-    /// the machine can.
+    /// Sync written records to the disk: 'always', before a client is answered; at most this number of milliseconds later;
+    /// or 'never', when the system does it by itself. Killing the process loses no written record. Only a crash of the machine
+    /// can.
     #[arg(long, value_name = "WHEN", default_value = "1000", requires = "data_dir")]
     sync: Sync,
-    /// Write a checkpoint at the start, after so many blocks, and every five seconds in which something happens. A start
-    /// plays what came after the last one.
+    /// Write a checkpoint at the start, after this number of blocks, and every five seconds in which something happens. A start
+    /// plays only the events after the last one.
     #[arg(long, value_name = "BLOCKS", default_value_t = checkpoint::EVERY, requires = "data_dir",
           value_parser = clap::value_parser!(u32).range(1..))]
     checkpoint_every: u32,

@@ -47,10 +47,10 @@ function card(size, title, explanation, ...more) {
     element("div", { class: "top" }, element("h2", {}, title)), explanation ? element("p", { class: "soft" }, explanation) : null, more);
 }
 
-/** Every drawing of the page in its order: what it shows, and how it is saved. */
+/** Every drawing of the page, in order: its title, and a function that draws it for a file. */
 const drawings = [];
 
-/** What stands above a plot: its numbers as a table, the file they are from, and the drawing to save. */
+/** The buttons above a plot: `more`, and two that save the drawing as SVG and PNG. */
 function tools(title, drawing, more = [], shows = () => title) {
   drawings.push({ shows, drawing });
   const save = (kind, how) => element("button", { type: "button", class: "tool", "aria-label": `Save “${title}” as ${kind}`, onclick: () => how(slug(`${stem()} ${title}`), drawing()) }, kind);

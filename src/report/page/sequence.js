@@ -12,7 +12,7 @@ const MARK_OF = { "block.forged": "square", "block.applied": "circle", "chain.ro
 const WIDEST_LANES = 24;
 const SIDE_BY_SIDE = 760;
 
-/** Nodes by number; of more than eight, those that follow on each other are told as spans, as the text does. */
+/** Nodes by number. From nine nodes on, three or more consecutive numbers become a span, as in the text. */
 function nodeList(nodes) {
   if (nodes.length <= 8) return nodes.join(" ");
   const spans = [];

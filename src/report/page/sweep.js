@@ -127,7 +127,7 @@ function against(path, figure) {
 
 if (figures.length) {
   const first = figures.find(varies) || figures[0];
-  // What draws a figure, and its plot.
+  // The function that describes the plot of a figure, and the plot's card.
   const drawn = (title, text, of, file, size = "half") => [of, plotCard(size, title, text, of(first), file)];
   const plots = scattered.length
     ? scattered.map((path) => drawn(`By ${path}`, "The mean at each point, with its interval at 95 % confidence (Student).", (figure) => against(path, figure), "summary.json"))
@@ -165,7 +165,7 @@ if (until) {
 
 const failed = summary.failures.length;
 const decided = cells.some((cell) => cell.ok);
-// Runs that say nothing of how they would have ended are left out, and it is said how many these are.
+// Censored runs and runs that died are not in the shares. The text counts them.
 const [censored, died] = [summary.censored, summary.died].map((count) => count || 0);
 const left = [censored && `${number(censored)} that ${censored === 1 ? "was" : "were"} ended before their end (censored)`, died && `${number(died)} that died`].filter(Boolean);
 const well = left.length ? ` Left out of all ${number(summary.runs)}: ${left.join(" and ")}.` : failed ? "" : " No run failed.";

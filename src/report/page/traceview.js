@@ -161,7 +161,7 @@ class TraceView {
     const { trace } = this;
     const [from, to] = this.window;
     const x = (at) => VIEW.left + ((at - from) / (to - from)) * this.width;
-    // At so many events of the window, spread evenly: all of them where they are few.
+    // At most SAMPLES events of the window, spread evenly.
     const first = Math.max(0, trace.firstAt(from) - 1);
     const last = Math.min(trace.count - 1, trace.firstAt(to));
     const samples = Math.min(SAMPLES, last - first + 1);

@@ -20,7 +20,7 @@ pub struct Action {
     pub by: String,
     /// The deed.
     pub does: Deed,
-    /// Whom it is for: an account, a delegate, or `shared_NAME`.
+    /// The recipient: an account, a delegate, or `shared_NAME`; the sender, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// The amount, in arktoshi; a coin, if absent.
@@ -282,7 +282,7 @@ pub enum Wrong {
     NonceUsed,
     /// It sends more than its sender has.
     Overspent,
-    /// It is signed by somebody else.
+    /// Another key than the sender's signs it.
     Forged,
     /// The second signature is missing.
     NoSecondSignature,

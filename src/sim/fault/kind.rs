@@ -134,7 +134,7 @@ kinds! {
     "partition" => Partition(Partition), Facts::NETWORK, "groups = [[0, 1], ['genesis_3', 3, 4]]";
     /// Ends every partition, isolation and eclipse in force.
     "heal" => Heal(Heal), Facts { lasting: Lasting::Mending, ..Facts::NETWORK.at_once() }, "";
-    /// Nodes that can reach nobody and cannot be reached.
+    /// Nodes that can reach no other node and cannot be reached.
     "isolate" => Isolate(SomeNodes), Facts::NETWORK, "nodes = [4]";
     /// Nodes that are connected to chosen others only.
     "eclipse" => Eclipse(Eclipse), Facts::NETWORK, "victims = [1]\nattackers = [2]";

@@ -231,7 +231,7 @@ pub struct Messages {
     /// The part of them concerned, from 0 to 1; all, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
-    /// Of all these, from the beginning of the fault on, only the one of this number, counted from 1 as they leave.
+    /// The number of the only message concerned, among all these that leave since the fault began, from 1 on; no limit, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
 }

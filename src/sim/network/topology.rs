@@ -27,10 +27,10 @@ pub enum Topology {
     /// Everybody with everybody.
     #[default]
     Mesh,
-    /// Everybody with exactly so many others, chosen at random from the seed: from 2 to the number of the others, and
+    /// Each node with exactly this number of others, chosen at random from the seed: from 2 to the number of the others, and
     /// even where the number of nodes is odd.
     Regular(u32),
-    /// Everybody with so many neighbours on either side: up to half of the nodes.
+    /// Each node with this number of neighbours on either side: up to half of the nodes.
     Ring(u32),
     /// Everybody with node 0 only.
     Star,

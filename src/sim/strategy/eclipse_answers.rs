@@ -16,9 +16,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EclipseAnswers {
-    /// Those who answer so.
+    /// The nodes that answer selectively.
     pub nodes: Nodes,
-    /// Those who are answered so.
+    /// The nodes that get these answers.
     pub victims: Nodes,
 }
 

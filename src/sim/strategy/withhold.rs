@@ -16,7 +16,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 pub struct Withhold {
     pub delegates: Nodes,
-    /// Sent after so many milliseconds; never, if absent.
+    /// The time after which the block is sent, in milliseconds; never, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_ms: Option<u32>,
 }
