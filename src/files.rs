@@ -9,7 +9,7 @@ mod lines;
 #[cfg(feature = "cli")]
 pub mod segments;
 
-pub use input::{Identity, check_own_folder, create, open, open_own, read, read_text};
+pub use input::{Identity, check_own_folder, create, is_missing_or, open, open_own, read, read_text};
 pub use lines::{LINE_LIMIT, Lines, read_line};
 
 /// The largest size in bytes of a file that a person writes: scenarios, secrets, lists, parts of a network.

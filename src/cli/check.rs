@@ -65,7 +65,7 @@ pub struct Check {
     #[arg(long, value_name = "PATH=VALUE", requires = "scenario")]
     set: Vec<Override>,
     /// Runs to play; 200, if neither this nor --for is given.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Play until this time is over, such as 90s, 10m or 2h, or forever; with --runs, until whichever comes first.
     ///

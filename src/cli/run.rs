@@ -10,7 +10,7 @@ use crate::{
         Metrics,
         bundle::{About, Bundle, Output, command, shown},
         metrics::{Figures, Totals},
-        provenance::{KeptStudy, Provenance, RunStudy, metadata},
+        provenance::{KeptStudy, PROVENANCE, Provenance, RunStudy, metadata},
         rounds::totals,
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
@@ -246,7 +246,14 @@ impl Run {
     }
 
     /// Writes everything that repeats the run into the folder.
+    ///
+    /// # Errors
+    /// The folder holds files that no run has left, or cannot be written to.
     fn keep(&self, scenario: &Scenario, files: &ScenarioFiles, folder: &Path) -> Result<Provenance, Failure> {
+        if !folder.join(PROVENANCE).exists() && fs::read_dir(folder).is_ok_and(|mut held| held.next().is_some()) {
+            let why = "holds files that no run has left; choose a new or an empty folder";
+            return Err(Failure::usage(format!("--out {}: {why}", folder.display())));
+        }
         let study = RunStudy {
             scenario: shown(&self.scenario),
             seed: self.seed(),
@@ -332,6 +339,14 @@ impl Run {
             && !self.without.contains(&Output::Events)
         {
             files.push((folder.join("events.jsonl"), TraceFormat::Jsonl));
+        }
+        if let Some(file) = &self.trace
+            && !crate::files::is_missing_or(file, |head| {
+                head.first() == Some(&b'{') && String::from_utf8_lossy(head).contains("\"dposlab\"")
+            })
+        {
+            let why = "holds something that is no trace; choose another file, or delete it";
+            return Err(Failure::usage(format!("--trace {}: {why}", file.display())));
         }
         let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, plan);
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)

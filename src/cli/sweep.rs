@@ -443,7 +443,17 @@ fn text(summary: &Summary, folder: &Path) -> String {
     let mut lines = vec![head, String::new()];
     let mut table = comfy_table::Table::new();
     table.load_preset(comfy_table::presets::NOTHING);
-    table.set_header(["", "runs", "ended well", "slots missed", "orphaned", "rollbacks", "agreement", "propagation"]);
+    table.set_header([
+        "",
+        "runs",
+        "cut short",
+        "ended well",
+        "slots missed",
+        "orphaned",
+        "rollbacks",
+        "agreement",
+        "propagation",
+    ]);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Right);
     }
@@ -460,11 +470,13 @@ fn text(summary: &Summary, folder: &Path) -> String {
         let ok = cell.ok.map_or("-".to_owned(), |ok| {
             let percent = |share: f64| share * 100.0;
             let (low, high) = (percent(ok.confidence.low), percent(ok.confidence.high));
-            format!("{:.1} % ({low:.1}-{high:.1})", percent(ok.share))
+            let of = ok.of;
+            format!("{:.1} % of {of} ({low:.1}-{high:.1})", percent(ok.share))
         });
         table.add_row([
             if varied.is_empty() { "all".to_owned() } else { varied.join(" ") },
             cell.runs.to_string(),
+            cell.cut_short.to_string(),
             ok,
             mean("missed_slots"),
             mean("orphaned"),
@@ -488,6 +500,13 @@ fn text(summary: &Summary, folder: &Path) -> String {
          none and of all with the exact one; propagation is the median, in milliseconds"
             .to_owned(),
     );
+    if summary.cells.iter().any(|cell| cell.cut_short > 0) {
+        lines.push(
+            "runs that are cut short ended before their last round: their figures cover less time, and those with status \
+             'censored' are neither successes nor failures"
+                .to_owned(),
+        );
+    }
     for failed in summary.failures.iter().take(FAILURES_SHOWN) {
         let why = if failed.broken.is_empty() { String::new() } else { format!(" ({})", failed.broken.join("; ")) };
         let by = failed.ended.as_deref().filter(|_| failed.status == "died").map(|by| format!(": {by}"));

@@ -257,7 +257,10 @@ impl Up {
             StageKind::Ractor => "ractor",
         };
         let board = LabBoard::new(&plan).of_run(session.seed, hosted);
-        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data, &heard)?;
+        // The digest does not count the beginnings of rounds.
+        let stood = arrived.as_ref().map_or(plan.tip.height(), |arrived| arrived.moment.tips().winning().height());
+        let events = digest.events() + u64::from(plan.tree.schedule().at(stood.next()).round.0);
+        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data, (&heard, events))?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
         let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);

@@ -86,6 +86,16 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Returns true if there is no such file, if it is empty or no regular file, or if its first bytes are as wanted.
+pub fn is_missing_or(path: &Path, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
+    let Ok(found) = fs::metadata(path) else { return true };
+    if !found.is_file() || found.len() == 0 {
+        return true;
+    }
+    let mut head = [0; 4_096];
+    File::open(path).and_then(|mut file| file.read(&mut head)).is_ok_and(|length| is_wanted(&head[..length]))
+}
+
 /// Creates a file to write to, or empties the existing one. Accepts devices, and pipes that have a reader.
 ///
 /// # Errors

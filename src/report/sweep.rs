@@ -208,6 +208,8 @@ pub enum SweepError {
     Assertion { file: String, why: String },
     #[error("--vary {0}")]
     Vary(OverrideError),
+    #[error("--vary {0}: the value is there twice")]
+    SameValue(String),
     #[error("{0}: a path is varied once, and neither it nor a part of it is varied or set beside it")]
     Twice(String),
     #[error("--points {0}")]
@@ -298,6 +300,12 @@ impl Sweep {
             let hides_set = set.iter().any(|set| is_within(&set.path(), path));
             if hides_set || paths[..index].iter().any(|other| is_within(path, other) || is_within(other, path)) {
                 return Err(SweepError::Twice(path.clone()));
+            }
+        }
+        for one in &vary {
+            if let Some(index) = (1..one.values.len()).find(|index| one.values[..*index].contains(&one.values[*index]))
+            {
+                return Err(SweepError::SameValue(one.values[index].to_string()));
             }
         }
         let (cells, seeds_each) =

@@ -397,7 +397,7 @@ impl Case {
                 let (tip, tree, name) = (self.tips.winning().clone(), self.tree.clone(), name.as_deref());
                 let now = SimTime::from_seconds(tree.slots().start(end));
                 let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(now, &tree, &tip, name));
-                (Some(result.is_ok()), result.err().unwrap_or_else(|| "all hold".to_owned()))
+                (Some(result.is_ok()), result.err().unwrap_or_else(|| "all that judge a chain hold".to_owned()))
             }
             Condition::Compare { figure, comparison, value } => {
                 let name = figure.to_string();

@@ -59,6 +59,15 @@ pub async fn restart(call: Call<'_>) -> Outcome {
 
 /// Adds a fault and returns its status.
 async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiError> {
+    if let Intervention::AddFault(added) = &what
+        && let Some((_, rounds)) = added.fault.kind.by_rounds()
+    {
+        let now = call.context.view.tree().schedule().at(call.head.height().next()).round;
+        if let Some(last) = rounds.spans().iter().map(|span| *span.end()).max().filter(|last| *last < now) {
+            let message = format!("key 'rounds': round {last} is over, allowed are rounds from {now} on");
+            return Err(ApiError::Unprocessable(message));
+        }
+    }
     let fits = |stage: &Stage| match stage.world().count_faults() {
         count @ FAULTS_LIMIT.. => {
             let message = format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}");

@@ -37,7 +37,10 @@ pub enum ApiError {
     Conflict(String),
     #[error("Rate limit exceeded")]
     TooMany,
-    /// An internal failure, such as a run that has ended. The cause goes to the log, never to the client.
+    /// The run has ended.
+    #[error("the testnet, or this chain of it, has ended")]
+    Stopped,
+    /// An internal failure. The cause goes to the log, never to the client.
     #[error("An internal server error occurred")]
     Internal(String),
 }
@@ -68,7 +71,7 @@ impl ApiError {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::Stopped => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Conflict(_) => StatusCode::CONFLICT,
@@ -87,8 +90,8 @@ impl ApiError {
 }
 
 impl From<crate::sim::live::StoppedError> for ApiError {
-    fn from(stopped: crate::sim::live::StoppedError) -> Self {
-        Self::Internal(stopped.to_string())
+    fn from(_: crate::sim::live::StoppedError) -> Self {
+        Self::Stopped
     }
 }
 

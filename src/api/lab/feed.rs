@@ -108,6 +108,12 @@ impl EventFeed {
         }))
     }
 
+    /// The feed of a run that goes on after so many events.
+    pub fn after(self, events: u64) -> Self {
+        self.0.last.store(events.max(1), SeqCst);
+        self
+    }
+
     /// The observer that sends the run's events to the feed, one for each run. It never waits for a reader.
     pub fn observer(&self) -> FeedObserver {
         FeedObserver { feed: self.clone(), last: self.last(), ends: BTreeSet::from([self.0.first]) }

@@ -327,7 +327,10 @@ fn diagram(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         0 => String::new(),
         count => format!(" behind the first {count}, which are not recorded"),
     };
+    let target = &explanation.target;
+    let began = target.at.micros() as f64 / 1e6 - target.after_seconds;
     writeln!(f, "\nwhat happened before, {within} of {all} steps{forgotten} (a letter: the branch a node stands on)")?;
+    writeln!(f, "  seconds since the run began, at {began:.3} s of a trace's clock")?;
     let drawn = drawn(&chain.rows, &explanation.target, explanation.nodes as usize);
     drawn.iter().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
 }

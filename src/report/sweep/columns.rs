@@ -76,6 +76,11 @@ pub fn number_of_end(ended: Ended) -> u64 {
     ENDS.iter().position(|word| *word == ended.word()).unwrap_or(0) as u64
 }
 
+/// Returns true if a row's run came to its last round.
+pub fn is_complete(ended: u64) -> bool {
+    ended == number_of_end(Ended::Complete)
+}
+
 /// Converts the number in a row to the end of the run or the cause of its death. `None` if it died by a panic.
 pub fn end_of_number(number: u64) -> Option<String> {
     let word = usize::try_from(number).ok().and_then(|number| ENDS.get(number)).map(|word| (*word).to_owned());

@@ -246,6 +246,7 @@ struct CellFigures {
     cell: usize,
     runs: u64,
     censored: u64,
+    cut_short: u64,
     died: u64,
     ok: Share,
     assertions: Vec<AssertionTally>,
@@ -264,13 +265,14 @@ impl CellFigures {
         let assertions = vec![AssertionTally::default(); sweep.cells[cell].scenario.assertions.len()];
         let figures = vec![Distribution::new(); FIGURES.len()];
         let (ok, converged) = (Share::default(), Survival::default());
-        Self { cell, runs: 0, censored: 0, died: 0, ok, assertions, converged, figures }
+        Self { cell, runs: 0, censored: 0, cut_short: 0, died: 0, ok, assertions, converged, figures }
     }
 
     fn add(&mut self, row: &super::rows::Row) {
         self.runs += 1;
         self.censored += u64::from(row.status == Status::Censored);
         self.died += u64::from(row.status == Status::Died);
+        self.cut_short += u64::from(row.status != Status::Died && !columns::is_complete(row.ended));
         if row.status.is_decided() {
             self.ok.add(row.status == Status::Ok);
         }
@@ -303,6 +305,7 @@ impl CellFigures {
             notes: sweep.cells[self.cell].scenario.notes(None),
             runs: self.runs,
             censored: self.censored,
+            cut_short: self.cut_short,
             died: self.died,
             slot_s: sweep.cells[self.cell].scenario.network.block_time_s,
             ok: self.ok.report(),

@@ -58,6 +58,8 @@ pub struct CellSummary {
     pub runs: u64,
     /// The number of runs that were ended before their last round.
     pub censored: u64,
+    /// The number of runs that ended before their last round, whatever their status, without those that died.
+    pub cut_short: u64,
     /// The number of runs whose program or process ended before they did.
     pub died: u64,
     /// The length of a slot, in seconds.
