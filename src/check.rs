@@ -53,4 +53,4 @@ pub use minimal::{Minimal, Minimiser};
 pub use rebuilt::check_rebuilt;
 pub use simulation::Simulation;
 pub use step::{STEP_INVARIANTS, StepInvariant, check_step};
-pub use watch::{Seen, Watch};
+pub use watch::{Observations, Watch};

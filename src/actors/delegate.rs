@@ -15,7 +15,7 @@ mod waits;
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    ahead::{self, Ahead},
+    ahead::{self, Prefetch},
     fork_choice,
     message::{NetworkState, RoundView, Transactions},
 };
@@ -78,7 +78,7 @@ struct Work {
     network: Option<NetworkState>,
 }
 
-impl Ahead<()> for Delegate {
+impl Prefetch<()> for Delegate {
     /// Fetches the keys, which show whether it forges at all. On a large network most of these actors have none.
     fn fetch(&self, _: ()) {
         ahead::ends(&self.keys);

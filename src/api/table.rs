@@ -18,11 +18,11 @@ pub mod shape;
 pub mod version;
 
 // For modules outside this folder. The modules in it import each other directly, so that no import is circular.
-pub use dialect::{Dialect, Spoken};
+pub use dialect::{Dialect, DialectSet};
 pub use frame::Frame;
 pub use page::{Estimate, Listing};
 pub use parameter::{Parameter, both};
 pub use route::{Call, Outcome};
 pub use row::Member;
-pub use rule::{Bound, Check, Given, Rule};
+pub use rule::{Bound, Check, ParameterValue, Rule};
 pub use shape::Shape;

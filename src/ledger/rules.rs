@@ -23,7 +23,7 @@ pub use crate::ledger::{
     votes::{VoteRule, VoteShare},
 };
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use named::{FAULTY, NAMED, Named, REPAIRED, all};
+pub use named::{FAULTY, NAMED, NamedRules, REPAIRED, all};
 pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, ForkChoiceRule, NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};

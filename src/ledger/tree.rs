@@ -32,7 +32,7 @@ mod again;
 mod link;
 mod settling;
 
-pub use again::NotAgain;
+pub use again::ReapplyError;
 pub use link::Link;
 
 use self::link::{Below, is_seam};
@@ -41,7 +41,7 @@ use super::{
     base::Base,
     round::RoundSchedule,
     rules::Rules,
-    settled::{Settled, read},
+    settled::{SettledChain, read},
     state::{Applied, BlockRejected, Notable, State},
 };
 use crate::protocol::{
@@ -79,7 +79,7 @@ pub struct BlockTree {
     /// The distance between seams, in blocks.
     span: u32,
     /// The blocks that have settled, if any ever do. They are in neither of the maps.
-    settled: ArcSwapOption<Arc<dyn Settled>>,
+    settled: ArcSwapOption<Arc<dyn SettledChain>>,
     cut: AtomicU32,
     /// The state after the block at the cut; `None` where nothing has settled, or the run went back.
     base: ArcSwapOption<Base>,

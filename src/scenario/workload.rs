@@ -210,16 +210,16 @@ macro_rules! goes_on {
     ($($changes:ident),* $(; $($stays:ident),*)?) => {
         fn save(&self, out: &mut $crate::ledger::saved::Saver) {
             let Self { network, $($changes,)* $($($stays: _,)*)? } = self;
-            $crate::ledger::saved::Saved::save(&network.nodes, out);
-            $($crate::ledger::saved::Saved::save($changes, out);)*
+            $crate::ledger::saved::Save::save(&network.nodes, out);
+            $($crate::ledger::saved::Save::save($changes, out);)*
         }
 
         fn go_on(
             &mut self,
             from: &mut $crate::ledger::saved::Loader,
         ) -> Result<(), $crate::ledger::saved::LoadError> {
-            self.network.nodes = $crate::ledger::saved::Saved::load(from)?;
-            $(self.$changes = $crate::ledger::saved::Saved::load(from)?;)*
+            self.network.nodes = $crate::ledger::saved::Save::load(from)?;
+            $(self.$changes = $crate::ledger::saved::Save::load(from)?;)*
             Ok(())
         }
     };

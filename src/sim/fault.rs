@@ -20,11 +20,11 @@ pub(crate) use kind::{kind_of, schema_of, unknown_kind};
 pub(crate) use parameters::is_zero;
 pub use parameters::{
     Boundary, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood,
-    MessageKind, Messages, NodeChurn, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, Told,
-    VoteSwing, milliseconds,
+    MessageKind, Messages, NodeChurn, NoticeTime, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes,
+    SpamPool, VoteSwing, milliseconds,
 };
 pub use rounds::{Rounds, Span};
-pub use said::Said;
+pub use said::BoundedValue;
 pub use trigger::{EventKind, EventTrigger, Trigger};
 pub use who::{NodeRef, NodeSpan, Nodes, Share, ShareOf};
 

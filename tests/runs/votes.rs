@@ -11,7 +11,7 @@ use dposlab::{
     ledger::{
         BlockRejected, BlockTree, Link, State,
         rules::{VoteRule, VoteShare},
-        saved::{Loader, Saved, Saver},
+        saved::{Loader, Save, Saver},
     },
     protocol::{Asset, PublicKey, Transaction, Vote},
     sim::LiveHandle,

@@ -10,7 +10,7 @@
 use super::{
     About, Peer,
     inquiry::{ANSWER_TIME, Purpose},
-    neighbours::{Neighbour, Verified},
+    neighbours::{Neighbour, VerificationResult},
     observe,
     ping::PingFor,
 };
@@ -269,7 +269,7 @@ impl Peer {
         &mut self,
         now: SimTime,
         node: NodeId,
-        verified: Verified,
+        verified: VerificationResult,
         effects: &mut Vec<Effect>,
     ) {
         if self.newcomers.remove(&node).is_some() {

@@ -16,7 +16,7 @@ pub const TOLD_MAX: usize = 500;
 
 /// The events, the newest last. A copy costs nothing.
 #[derive(Clone, Default)]
-pub struct Told {
+pub struct RecentEvents {
     /// The number of the last one.
     last: u64,
     events: Vector<Arc<Record>>,
@@ -24,7 +24,7 @@ pub struct Told {
     ends: OrdSet<BlockId>,
 }
 
-impl Told {
+impl RecentEvents {
     /// The retained events, the newest last.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.events.iter()
@@ -97,7 +97,7 @@ mod tests {
         let tree =
             Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
         let slots = tree.slots();
-        let mut told = Told::default();
+        let mut told = RecentEvents::default();
         told.hear(at(8), NodeId(2), &Event::BlockForged(tree.genesis().block().clone()));
         told.hear(at(8), NodeId(2), &Event::BlockReceived(tree.genesis().block().clone()));
         told.hear_network(at(9), &NetworkEvent::PoolLost { node: NodeId(1) });
@@ -106,7 +106,7 @@ mod tests {
         for second in 0..TOLD_MAX as u64 {
             told.hear_network(at(10 + second), &NetworkEvent::NodeUp { node: NodeId(1) });
         }
-        let kinds = |told: &Told| told.events().map(|record| record.kind()).collect::<Vec<_>>();
+        let kinds = |told: &RecentEvents| told.events().map(|record| record.kind()).collect::<Vec<_>>();
         assert_eq!(kinds(&then), ["block.forged", "node.down"]);
         assert_eq!(kinds(&told), ["node.up"; TOLD_MAX]);
         let down = then.events().last().expect("there are two").json(&slots);
@@ -125,7 +125,7 @@ mod tests {
         let chain: Vec<_> = std::iter::successors(Some(tip), |link| link.parent()).collect();
         let ends: Vec<_> = chain.iter().rev().filter(|link| link.round_end().is_some()).collect();
         assert!(ends.len() >= 2, "or nothing is shown");
-        let mut told = Told::default();
+        let mut told = RecentEvents::default();
         for (second, node) in (0..).zip([0, 1, 2, 0]) {
             for link in chain.iter().rev() {
                 told.hear(at(second), NodeId(node), &Event::BlockApplied(link.clone()));

@@ -13,7 +13,7 @@ use crate::{
     sim::{
         Intervention, Observer, SeedTree, TraceDigest,
         fault::MessageKind,
-        intervention::{Asked, Returned},
+        intervention::{ReorgRequest, ReturnedTransactions},
         named,
         snapshots::{CameIn, SnapshotId},
         stage::inline::InlineStage,
@@ -289,7 +289,7 @@ fn came_in(random: &mut Xoshiro256PlusPlus, desk: &FaultDesk) -> Intervention {
             Intervention::AddFault(desk.read(fault).unwrap_or_else(|why| panic!("{fault}: {why}")).into())
         }
         3 => Intervention::EndFault { id: random.random_range(0..5) },
-        4 => Intervention::Reorganise(Asked { node, depth, transactions: Returned::All }.into()),
+        4 => Intervention::Reorganise(ReorgRequest { node, depth, transactions: ReturnedTransactions::All }.into()),
         5 => Intervention::TakeSnapshot { name: None },
         6 => Intervention::Revert { to: SnapshotId(random.random_range(0..4)) },
         _ => Intervention::DeleteSnapshot { id: SnapshotId(random.random_range(0..4)) },
@@ -426,7 +426,9 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
     let reorganised = |seconds| CameIn {
         at: plan.start + Duration::from_secs(seconds),
         delivered: 0,
-        what: Intervention::Reorganise(Asked { node: NodeId(0), depth: 3, transactions: Returned::All }.into()),
+        what: Intervention::Reorganise(
+            ReorgRequest { node: NodeId(0), depth: 3, transactions: ReturnedTransactions::All }.into(),
+        ),
     };
     let course = Course { inputs: (2..30).map(|count| reorganised(40 * count)).collect(), ..Course::of(&scenario) };
     let played = |recorder: &Recorder| {

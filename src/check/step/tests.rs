@@ -8,7 +8,7 @@ use super::{BlockStep, check_step, whole};
 use crate::{
     ledger::{
         Balance, BlockTree, Link, State, Wallet,
-        saved::{Loader, Saved, Saver},
+        saved::{Loader, Save, Saver},
         wallet::{Bridgechain, Business, DelegateAttributes, Lock},
     },
     protocol::{Arktoshi, Height, PublicKey, Timestamp, transaction::Expiration},

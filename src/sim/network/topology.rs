@@ -6,7 +6,7 @@ use super::ListOrFile;
 use crate::{
     actors::{
         NodeId,
-        ahead::{self, Ahead},
+        ahead::{self, Prefetch},
     },
     sim::SeedTree,
 };
@@ -292,7 +292,7 @@ impl Lists {
     }
 }
 
-impl Ahead<NodeId> for Links {
+impl Prefetch<NodeId> for Links {
     /// The neighbours of a node.
     fn fetch(&self, node: NodeId) {
         if let Self::Lists(lists) = self {

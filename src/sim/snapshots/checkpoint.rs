@@ -1,6 +1,8 @@
 //! Snapshots in a checkpoint: their descriptions, and where in the log their inputs lie.
 
-use super::{InputLog, Inputs, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, StoredSnapshot, inputs::Named};
+use super::{
+    InputLog, Inputs, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, StoredSnapshot, inputs::InputReference,
+};
 use crate::{
     ledger::{saved::saved, settled::SettledError},
     sim::Plan,
@@ -12,13 +14,13 @@ pub struct NamedSnapshots {
     all: Vec<NamedSnapshot>,
     next: u64,
     last: SnapshotId,
-    since: Vec<Named>,
+    since: Vec<InputReference>,
 }
 
 struct NamedSnapshot {
     info: SnapshotInfo,
     before: SnapshotId,
-    inputs: Vec<Named>,
+    inputs: Vec<InputReference>,
     is_deleted: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::{
     },
     ledger::saved::saved,
     protocol::Slot,
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,8 @@ impl Strategy for ForgeOutOfTurn {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("every", Said::Number(self.every, 1..=1_000_000))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("every", BoundedValue::Number(self.every, 1..=1_000_000))]
     }
 
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, OutOfTurn)> {

@@ -6,7 +6,7 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, Members, checked, describe, optional_uri, texts, whole},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, TransactionType, own,
     published::{self, reference},
@@ -116,7 +116,7 @@ impl TransactionType for Type {
         .into())
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BridgechainRegistration(registration));
         let BridgechainRegistration { name, seed_nodes, repository, asset_repository, ports, .. } = &**registration;
         schema::name(&format!("{PATH}.name"), name)?;
@@ -145,7 +145,7 @@ pub(super) fn check_members(
     repository: Option<&String>,
     asset_repository: Option<&String>,
     ports: Option<&IndexMap<String, u16>>,
-) -> Checked {
+) -> SchemaResult {
     seed_nodes.map_or(Ok(()), |nodes| schema::seed_nodes(&format!("{path}.seedNodes"), nodes))?;
     repository.map_or(Ok(()), |uri| schema::uri(&format!("{path}.bridgechainRepository"), uri))?;
     asset_repository.map_or(Ok(()), |uri| schema::uri(&format!("{path}.bridgechainAssetRepository"), uri))?;

@@ -6,7 +6,7 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, optional_uri, texts},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, TransactionType,
     bridgechain_registration::{check_members, ports, ports_to_json, published_members, read_ports, seed_nodes},
@@ -113,7 +113,7 @@ impl TransactionType for Type {
         Ok(BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository }.into())
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BridgechainUpdate(update));
         let BridgechainUpdate { seed_nodes, ports, repository, asset_repository, .. } = &**update;
         let any = seed_nodes.is_some() || ports.is_some() || repository.is_some() || asset_repository.is_some();

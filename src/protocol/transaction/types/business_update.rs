@@ -6,7 +6,7 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, texts},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType,
     business_registration::{check_members, members, published_members},
@@ -72,7 +72,7 @@ impl TransactionType for Type {
         Ok(Asset::BusinessUpdate { name, website, vat, repository })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BusinessUpdate { name, website, vat, repository });
         let members = [name.as_ref(), website.as_ref(), vat.as_ref(), repository.as_ref()];
         schema::at_least_one(PATH, members.iter().any(|member| member.is_some()), MEMBERS)?;

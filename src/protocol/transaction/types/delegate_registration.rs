@@ -6,7 +6,7 @@ use super::{
         decode::WireReader,
         encode,
         read::JsonReader,
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
     published::{self, reference},
@@ -60,7 +60,7 @@ impl TransactionType for Type {
         Ok(Asset::DelegateRegistration { username: username.to_owned() })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::DelegateRegistration { username });
         schema::username("asset.delegate.username", username)
     }

@@ -5,7 +5,7 @@ use super::{
         BytesError, Rule, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::{JsonReader, Members, describe, whole},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Expiration, TENTH, TransactionType, own,
     published::{self, from_zero},
@@ -74,7 +74,7 @@ impl TransactionType for Type {
         Ok(Asset::HtlcLock { amount, secret_hash, expiration, recipient })
     }
 
-    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::HtlcLock { recipient, .. });
         schema::recipient(*recipient, context)
     }

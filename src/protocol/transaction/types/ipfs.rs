@@ -5,7 +5,7 @@ use super::{
         BytesError, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::JsonReader,
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, TransactionType, own, published,
 };
@@ -54,7 +54,7 @@ impl TransactionType for Type {
         Ok(Asset::Ipfs { multihash })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::Ipfs { multihash });
         schema::multihash_text(&Asset::ipfs_text(multihash))
     }

@@ -5,7 +5,7 @@ use super::{
         BytesError, Rule, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::{JsonReader, amount, describe},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Payment, TENTH, TransactionType, own,
     published::{self, reference},
@@ -69,7 +69,7 @@ impl TransactionType for Type {
         Ok(Asset::MultiPayment { payments: payments.collect::<Result<_, _>>()? })
     }
 
-    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::MultiPayment { payments });
         schema::payments(payments.len(), context.milestone.multi_payment_limit)?;
         match payments.iter().position(|payment| payment.amount == Arktoshi::ZERO) {

@@ -6,7 +6,7 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, Members, text_of},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
     published::{self, reference},
@@ -78,7 +78,7 @@ impl TransactionType for Type {
         if version == 1 { legacy(json.asset("multiSignatureLegacy")?) } else { current(json.asset("multiSignature")?) }
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         match asset {
             Asset::MultiSignature { min, public_keys } => schema::multi_signature_min(u64::from(*min), public_keys),
             _ => Ok(()),

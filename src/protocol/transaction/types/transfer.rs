@@ -5,7 +5,7 @@ use super::{
         BytesError, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::JsonReader,
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, TENTH, TransactionType, own, published,
 };
@@ -52,7 +52,7 @@ impl TransactionType for Type {
         Ok(Asset::Transfer { amount, expiration, recipient })
     }
 
-    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::Transfer { recipient, .. });
         schema::recipient(*recipient, context)
     }
