@@ -9,7 +9,7 @@
 
 use super::{Actor, ActorId, Effect, Input, Message, NodeId, Role, SimTime, Wake};
 use crate::{
-    ledger::saved::{LoadError, Loader, Save, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::{Block, PublicKey, crypto::sha256_of},
 };
 use serde::{Serialize, de::DeserializeOwned};

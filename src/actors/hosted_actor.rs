@@ -2,11 +2,11 @@
 
 use super::{
     Actor, ActorId, Behaviour, Choices, Delegate, Effect, Input, NodeId, Peer, SimTime, TransactionPool, Wake,
-    ahead::{Prefetch, UpcomingInput},
     behaviour::{Layer, Step},
+    prefetch::{Prefetch, UpcomingInput},
 };
 use crate::{
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{PublicKey, RoundNumber},
 };
 use std::{fmt, mem, ops::RangeInclusive, sync::Arc};

@@ -21,10 +21,10 @@ mod endpoint;
 mod fork;
 mod gossip;
 mod inquiry;
-#[cfg(test)]
-mod left_out;
 mod limits;
 mod neighbours;
+#[cfg(test)]
+mod omissions;
 mod ping;
 mod relay;
 mod sync;
@@ -33,11 +33,11 @@ mod waits;
 
 use super::{
     ActorId, Choices, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    ahead::{self, Prefetch},
     message::{AddTransactions, RequestId, Transactions},
+    prefetch::{self, Prefetch},
 };
 use crate::{
-    ledger::{BlockTree, Link, Rules, rules::NodeRules, saved::saved},
+    ledger::{BlockTree, Link, Rules, codec::saved, rules::NodeRules},
     protocol::{SignedTransaction, Slot},
 };
 use announcing::AnnouncedBlock;
@@ -350,21 +350,21 @@ fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
 }
 
-impl Prefetch<ahead::UpcomingInput> for Peer {
+impl Prefetch<prefetch::UpcomingInput> for Peer {
     /// Fetches first the cache lines with the fields that messages, or wake-ups, are compared with. Then it fetches the record of the
     /// node that sends the message.
-    fn fetch(&self, what: ahead::UpcomingInput) {
+    fn fetch(&self, what: prefetch::UpcomingInput) {
         match what {
-            ahead::UpcomingInput::Near { is_wake } => {
-                ahead::value(&self.node);
-                ahead::value(&self.neighbours);
-                ahead::value(&self.discoveries);
+            prefetch::UpcomingInput::Near { is_wake } => {
+                prefetch::value(&self.node);
+                prefetch::value(&self.neighbours);
+                prefetch::value(&self.discoveries);
                 if is_wake {
-                    ahead::value(&self.pushed);
-                    ahead::ends(&self.random);
+                    prefetch::value(&self.pushed);
+                    prefetch::ends(&self.random);
                 }
             }
-            ahead::UpcomingInput::Next { from } => self.neighbours.fetch(from),
+            prefetch::UpcomingInput::Next { from } => self.neighbours.fetch(from),
         }
     }
 }

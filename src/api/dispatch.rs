@@ -28,7 +28,7 @@ use super::{
         route::{Answer, AnswerShape, Handle, Match, Query, Route, Verb},
     },
 };
-use crate::ledger::settled::SettledError;
+use crate::ledger::settled_chain::SettledError;
 use serde_json::{Map, Value};
 use std::{
     any::Any,

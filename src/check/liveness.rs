@@ -6,7 +6,7 @@ use crate::{
     actors::{NodeId, SimTime},
     ledger::{
         Link,
-        saved::{Save, Saver},
+        codec::{Save, Saver},
     },
     protocol::Height,
     scenario::Scenario,

@@ -5,7 +5,7 @@
 //! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found no fault in
 //! forks.
 
-mod forged;
+mod forging;
 mod losses;
 mod marks;
 mod pools;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     actors::SimTime,
-    ledger::saved::Saver,
+    ledger::codec::Saver,
     protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
     sim::{Observer, Plan, stage::inline::InlineStage},

@@ -1,7 +1,7 @@
 //! `dposlab check`: searches for runs that break an invariant or an assertion, and minimises them.
 
 mod exhaustive;
-mod told;
+mod report;
 
 use super::{
     Failure,
@@ -17,7 +17,7 @@ use crate::{
         Finding, Minimal, Minimiser, Signature,
         database::{Database, DatabaseError, Place, ScenarioFile, Size},
         judge,
-        known::{KnownCauses, Rate},
+        known_causes::{KnownCauses, Rate},
         minimal::{self, file_name},
         search::{Found, Networks, RUN_SEED, Search, Summary},
         seeds::SeedSet,

@@ -17,7 +17,7 @@ use crate::{
     },
     scenario::{
         Ended, Judge, Outcome, Override, Scenario, ScenarioFiles, StageKind, Verdict,
-        twice::{RepetitionResult, play_twice},
+        repetition::{RepetitionResult, play_twice},
     },
     sim::{Observer, Plan, SeedTree},
 };

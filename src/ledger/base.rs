@@ -8,7 +8,7 @@
 
 use super::{
     BlockTree, Link,
-    saved::{LoadError, Loader, Save, Saver, saved},
+    codec::{LoadError, Loader, Save, Saver, saved},
     state::{Applied, Notable, State},
 };
 use crate::protocol::{BlockId, Height, hashing::IdHash};

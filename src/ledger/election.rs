@@ -6,8 +6,8 @@
 //! Where a milestone changes the number of members, the first of the old list stay, and the newest ranking fills what is left.
 
 use super::{
+    codec::{LoadError, Loader, Save, Saver, saved, shared},
     round::Member,
-    saved::{LoadError, Loader, Save, Saver, saved, shared},
 };
 use crate::protocol::{Height, PublicKey, Timestamp};
 use serde::{Deserialize, Serialize};

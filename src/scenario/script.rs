@@ -22,7 +22,7 @@ use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{
         BlockTree, Link, State,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction, TransactionId, Vote,

@@ -3,7 +3,7 @@
 use super::fault::AddedFault;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{BlockRejected, Link, saved::saved},
+    ledger::{BlockRejected, Link, codec::saved},
     protocol::{Block, BlockId, Height, TransactionId},
 };
 use serde::{Deserialize, Serialize};

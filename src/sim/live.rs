@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     actors::SimTime,
-    ledger::{Link, settled::SettledError},
+    ledger::{Link, settled_chain::SettledError},
     protocol::{Height, slots::Slots},
 };
 use advance::{AdvanceRequest, Goal, Lookout};

@@ -31,7 +31,7 @@ pub use topology::{Links, Topology};
 use super::{SeedTree, fault::MessageKind};
 use crate::{
     actors::{BodyPart, Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Save, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::{Block, Milestones, NetworkConfig},
 };
 use access::{AccessLinks, Departure};

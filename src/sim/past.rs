@@ -19,7 +19,7 @@ use super::{
     snapshots::{CameIn, Inputs, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
-use crate::{actors::SimTime, ledger::settled::SettledError, protocol::Height};
+use crate::{actors::SimTime, ledger::settled_chain::SettledError, protocol::Height};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

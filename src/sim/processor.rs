@@ -7,7 +7,7 @@ use crate::{
     actors::{Message, NodeId, SimTime},
     ledger::{
         RoundSchedule,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{Block, BlockId, SignedTransaction},
     sim::network::{ByClass, PerClass},

@@ -1,6 +1,6 @@
 //! One seed, many named streams of random numbers.
 
-use crate::{actors::Choices, ledger::saved::saved, protocol::crypto::sha256};
+use crate::{actors::Choices, ledger::codec::saved, protocol::crypto::sha256};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use std::{cell::RefCell, panic::Location};
 

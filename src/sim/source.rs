@@ -5,7 +5,7 @@ use crate::{
     actors::{Choices, NodeId, PoolError, SimTime, Submission, message::Transactions},
     ledger::{
         Link,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
 };
 use dyn_clone::DynClone;

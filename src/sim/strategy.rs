@@ -39,7 +39,7 @@ use super::{
 };
 use crate::{
     actors::{ActorId, Behaviour, NodeId, Role, behaviour},
-    ledger::{BlockTree, Link, saved::Save},
+    ledger::{BlockTree, Link, codec::Save},
     protocol::{Address, KeyPair},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};

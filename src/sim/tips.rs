@@ -8,11 +8,11 @@ use super::NetworkEvent;
 use crate::{
     actors::{
         Event, NodeId,
-        ahead::{self, Prefetch},
+        prefetch::{self, Prefetch},
     },
     ledger::{
         Link,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{BlockId, Height},
 };
@@ -54,7 +54,7 @@ pub struct Branches {
 impl Prefetch<NodeId> for Tips {
     /// The place of the block of a node.
     fn fetch(&self, node: NodeId) {
-        ahead::line(&self.at, node.0 as usize);
+        prefetch::line(&self.at, node.0 as usize);
     }
 }
 

@@ -6,7 +6,7 @@ use super::Observer;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{
-        saved::{LoadError, Loader, Save, Saver, saved},
+        codec::{LoadError, Loader, Save, Saver, saved},
         state::Notable,
     },
     protocol::{BlockId, PublicKey, SignedTransaction, TransactionId},

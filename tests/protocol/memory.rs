@@ -5,7 +5,7 @@ use dposlab::{
     actors::SimTime,
     ledger::{
         BlockTree, Link,
-        settled::{SettledChain, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{BlockId, Height, TransactionId},
     scenario::Scenario,

@@ -4,7 +4,7 @@ use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
         Minimiser,
-        known::KnownCauses,
+        known_causes::KnownCauses,
         search::{Networks, Search, play},
         swarm::{Frame, draw, is_whole},
     },

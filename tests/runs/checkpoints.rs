@@ -5,7 +5,7 @@ use crate::{by_name, support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
-    ledger::{BlockTree, Link, State, Wallet, saved::Saver, settled::SettledError},
+    ledger::{BlockTree, Link, State, Wallet, codec::Saver, settled_chain::SettledError},
     protocol::{Arktoshi, Block, BlockId, Height, Nonce, Transaction},
     report::session::{
         Entry, Session,

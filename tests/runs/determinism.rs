@@ -7,7 +7,7 @@ use dposlab::{
     protocol::crypto::sha256,
     scenario::{
         Scenario, StageKind,
-        twice::{RepetitionResult, play_twice},
+        repetition::{RepetitionResult, play_twice},
     },
     sim::{Digest, SeedTree},
 };

@@ -2,7 +2,7 @@
 
 use dposlab::{
     actors::{NodeId, SimTime},
-    ledger::{BlockTree, Link, settled::SettledChain},
+    ledger::{BlockTree, Link, settled_chain::SettledChain},
     protocol::{Arktoshi, BlockId, Height, Nonce, SignedTransaction, Transaction, TransactionId, transaction::Payment},
     report::session::{
         Session,

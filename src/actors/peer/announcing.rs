@@ -17,7 +17,7 @@ use crate::{
         Effect, Message, NodeId, SimTime,
         message::{BodyPart, Inquiry},
     },
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{Block, BlockId},
 };
 use std::{sync::Arc, time::Duration};

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
-    ledger::saved::saved,
+    ledger::codec::saved,
 };
 use rand::Rng;
 use std::{

@@ -4,7 +4,7 @@ use crate::{
     actors::{Choices, SimTime},
     ledger::{
         BlockTree,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::Slot,
 };

@@ -4,8 +4,8 @@ use super::{About, Peer};
 use crate::{
     actors::{Effect, Message, NodeId, Role, SimTime, Wake, message::Transactions},
     ledger::{
+        codec::{LoadError, Loader, Save, Saver},
         rules::Gossip,
-        saved::{LoadError, Loader, Save, Saver},
     },
     protocol::{Block, BlockId, TransactionId},
 };

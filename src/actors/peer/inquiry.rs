@@ -5,7 +5,7 @@
 use super::Peer;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
-    ledger::saved::{LoadError, Loader, Save, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::{Block, BlockId},
 };
 use std::{sync::Arc, time::Duration};

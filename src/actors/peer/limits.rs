@@ -7,7 +7,7 @@
 use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
-    ledger::saved::{LoadError, Loader, Save, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::{Block, hashing::IdHash},
 };
 use indexmap::IndexMap;

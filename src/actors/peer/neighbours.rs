@@ -5,9 +5,9 @@ use super::{TABLED, endpoint::Endpoint, limits};
 use crate::{
     actors::{
         NodeId, SimTime,
-        ahead::{self, Prefetch},
+        prefetch::{self, Prefetch},
     },
-    ledger::saved::{LoadError, Loader, Save, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::Height,
 };
 use smallvec::SmallVec;
@@ -113,9 +113,9 @@ impl Prefetch<NodeId> for Neighbours {
     fn fetch(&self, node: NodeId) {
         let guess = self.guess(node);
         if guess < self.all.len() {
-            ahead::line(&self.all, guess);
+            prefetch::line(&self.all, guess);
         } else if let Ok(place) = self.numbers.binary_search(&node) {
-            ahead::line(&self.all, place);
+            prefetch::line(&self.all, place);
         }
     }
 }

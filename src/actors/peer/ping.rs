@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::Block,
 };
 use std::{sync::Arc, time::Duration};

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     actors::{Effect, Message, NodeId, SimTime},
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::{Block, BlockError, BlockId, Height},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     actors::{Effect, message::Transactions},
-    ledger::{rules::Gossip, saved::saved, state::Applied},
+    ledger::{codec::saved, rules::Gossip, state::Applied},
     protocol::{Address, Height, SignedTransaction, TransactionId},
 };
 use std::{

@@ -4,7 +4,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::block::{self, BlockRow},
-        table::{Call, Estimate, Listing, Outcome, least::SmallestKeys, select},
+        table::{Call, Estimate, Listing, Outcome, select, smallest_keys::SmallestKeys},
         view::{Block, ConfirmedBlock, List},
     },
     protocol::{Height, PublicKey},

@@ -1,8 +1,8 @@
 //! The table of routes: each with its handler, its parameters and the shape of its answer. Source: api.md 4.
 
 use super::{
-    blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, handed, home,
-    lab::{self, money, until},
+    blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home, interventions,
+    lab::{self, goal, money},
     locks, metrics, node, peers, public, recording, reorg, snapshots, submissions, submit, transactions, types, views,
     votes, wallets, watch, webhooks,
 };
@@ -158,7 +158,7 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, |call| Box::pin(webhooks::counts(call))).shows("How often each webhook was posted, and what came of it.", AnswerShape::Data(Shape::Table(&webhooks::COUNTS))).or_missing().on_loopback(),
     Route::later(Verb::Get, "/lab/recording", Query::Ignored, |call| Box::pin(recording::recording(call))).shows("All that came into the network so far, as a file for `dposlab replay`.", AnswerShape::Bytes).or_missing().or_conflicting().on_loopback(),
     Route::get("/lab/submissions", Query::Ignored, submissions::list).shows("The newest transactions that clients handed in, and what the nodes answered about each.", AnswerShape::Data(submissions::SHAPE)).on_loopback(),
-    Route::later(Verb::Post, "/lab/advance", Query::Ignored, |call| Box::pin(lab::advance(call))).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", AnswerShape::Data(Shape::Table(&lab::ADVANCE))).written(Shape::Own(until::schema)).or_conflicting().on_loopback(),
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, |call| Box::pin(lab::advance(call))).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", AnswerShape::Data(Shape::Table(&lab::ADVANCE))).written(Shape::Own(goal::schema)).or_conflicting().on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, |call| Box::pin(lab::set_pace(call))).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", AnswerShape::Data(Shape::Table(&lab::PACE))).written(Shape::Own(lab::pace_schema)).on_loopback(),
     Route::later(Verb::Post, "/lab/faucet", Query::Ignored, |call| Box::pin(money::faucet(call))).shows("Pays whom it is told to, by transactions that the funded accounts sign.", AnswerShape::Data(Shape::Table(&money::PAID))).written(Shape::Own(money::faucet_schema)).or_conflicting().on_loopback(),
     Route::later(Verb::Post, "/lab/accounts", Query::Ignored, |call| Box::pin(money::accounts(call))).shows("Makes new accounts, and has the funded ones pay them.", AnswerShape::Data(Shape::Table(&money::OPENED))).written(Shape::Own(money::accounts_schema)).or_conflicting().on_loopback(),
@@ -169,8 +169,8 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Post, "/lab/nodes/{node}/crash", Query::Ignored, |call| Box::pin(faults::crash(call))).shows("Crashes a node, which is down until it is restarted.", AnswerShape::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
     Route::later(Verb::Post, "/lab/nodes/{node}/restart", Query::Ignored, |call| Box::pin(faults::restart(call))).shows("Restarts a node, whatever crash kept it down.", AnswerShape::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
     Route::later(Verb::Post, "/lab/reorg", Query::Ignored, |call| Box::pin(reorg::reorganise(call))).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", AnswerShape::Data(Shape::Table(&reorg::DONE))).written(Shape::Own(reorg::body_schema)).on_loopback(),
-    Route::later(Verb::Post, "/lab/blocks", Query::Ignored, |call| Box::pin(handed::push_block(call))).shows("Hands in a block that the client has made, as a peer pushes one, and answers once the node has taken it.", AnswerShape::Data(Shape::Table(&handed::TAKEN))).written(Shape::Own(handed::block_schema)).or_conflicting().on_loopback(),
-    Route::later(Verb::Delete, "/lab/pool/{id}", Query::Ignored, |call| Box::pin(handed::drop_pending(call))).shows("Takes a pending transaction out of all pools, and out of what is under way to them.", AnswerShape::Data(Shape::Table(&handed::DROPPED))).of(transaction::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/blocks", Query::Ignored, |call| Box::pin(interventions::push_block(call))).shows("Hands in a block that the client has made, as a peer pushes one, and answers once the node has taken it.", AnswerShape::Data(Shape::Table(&interventions::TAKEN))).written(Shape::Own(interventions::block_schema)).or_conflicting().on_loopback(),
+    Route::later(Verb::Delete, "/lab/pool/{id}", Query::Ignored, |call| Box::pin(interventions::drop_pending(call))).shows("Takes a pending transaction out of all pools, and out of what is under way to them.", AnswerShape::Data(Shape::Table(&interventions::DROPPED))).of(transaction::PATH_ID).on_loopback(),
     Route::later(Verb::Post, "/lab/chains", Query::Ignored, |call| Box::pin(chains::make(call))).shows("Makes an isolated chain in this process: its API is below `/chains/{id}/api`, and `/chains/{id}/lab` steers it.", AnswerShape::Created(chains::SHAPE)).with_body(&[chains::NEW]).or_missing().on_loopback(),
     Route::get("/lab/chains", Query::Ignored, chains::list).shows("The isolated chains of this process.", AnswerShape::Data(chains::LIST_SHAPE)).or_missing().on_loopback(),
     Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", AnswerShape::Data(chains::SHAPE)).of(BY_NUMBER).on_loopback(),

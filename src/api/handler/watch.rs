@@ -7,8 +7,8 @@ use crate::{
         http::{ApiError, Reply},
         lab::{
             board::{BoardState, FaultInForce, LabBoard},
+            recent_events::RecentEvents,
             stream::{Filter, Subscription},
-            told::RecentEvents,
         },
         table::{
             Bound, Call, Frame, Member, Outcome, Parameter, Rule, Shape, both, json,

@@ -1,6 +1,6 @@
 //! The tip of every node of the network, and the faults in force: a table that an observer keeps and requests read.
 
-use super::told::RecentEvents;
+use super::recent_events::RecentEvents;
 use crate::{
     actors::{Event, NodeId, SimTime},
     api::view::View,

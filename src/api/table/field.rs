@@ -1,6 +1,6 @@
 //! The values of members, and how they are written, filtered and ordered. Source: api.md 3, 4.2.
 
-use super::{json::MemberWriter, like::Pattern, rule::ParameterValue, shape::Shape};
+use super::{json::MemberWriter, like_pattern::Pattern, rule::ParameterValue, shape::Shape};
 use crate::{
     ledger::Balance,
     protocol::{Address, Arktoshi, BlockId, Height, Nonce, PublicKey, Timestamp, TransactionId},

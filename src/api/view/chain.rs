@@ -6,7 +6,7 @@
 //! Settled blocks may be on disk (`older.rs`). Memory then holds the blocks above a base, and the rows of each list above it. A
 //! reader sees one list.
 
-mod listed;
+mod list;
 
 use super::older::{List, Older, Summary, present, readable};
 use crate::{
@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
 };
 
-pub use listed::ChainList;
+pub use list::ChainList;
 
 /// The places of the transactions of a wallet, oldest first.
 #[derive(Clone, Debug, Default)]

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     ledger::{
         Link,
-        settled::{SettledChain, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{Asset, Height, TransactionId, transaction::Version},
 };

@@ -3,10 +3,10 @@
 use super::{
     Course, Explanation, Line, LineDeparture, Lines, Options, Phase, TargetKind, explained,
     play::Playing,
+    removal::{AlteredInputs, InputRemoval},
     target::{Target, asks_for_conduct},
     text,
     trials::Trials,
-    without::{AlteredInputs, InputRemoval},
 };
 use crate::{
     scenario::Scenario,

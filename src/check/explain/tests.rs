@@ -11,10 +11,9 @@ use crate::{
     protocol::{Height, Slot, crypto::sha256},
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
-        Intervention, Observer, SeedTree, TraceDigest,
+        Intervention, Observer, SeedTree, TraceDigest, entry_names,
         fault::MessageKind,
         intervention::{ReorgRequest, ReturnedTransactions},
-        named,
         snapshots::{CameIn, SnapshotId},
         stage::inline::InlineStage,
     },
@@ -80,7 +79,7 @@ fn the_curve_counts_what_each_copy_draws() {
     let plan = likely.plan(&likely.testnet(seeds), seeds);
     let in_slot = plan.tree.slots().slot((plan.start + Duration::from_secs(u64::from(8 * slot))).seconds());
     let (block, fault) = (2 * MessageKind::Block as u64, 6);
-    let name = sha256(named::name(&likely.faults[0], &[]).as_bytes());
+    let name = sha256(entry_names::name(&likely.faults[0], &[]).as_bytes());
     let name = u64::from_le_bytes(name[..8].try_into().expect("8 of 32 bytes"));
     let recount = |at: u64| {
         let fails = |copy: u64| {

@@ -4,10 +4,10 @@
 use super::{Node, Observations};
 use crate::{
     actors::{NodeId, SimTime},
-    check::chosen::ChosenTransactions,
+    check::selection::ChosenTransactions,
     ledger::{
         Link,
-        saved::{Save, Saver},
+        codec::{Save, Saver},
     },
     protocol::{Address, Arktoshi, Block, BlockId, SignedTransaction, Slot, TransactionId},
 };

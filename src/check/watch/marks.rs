@@ -4,7 +4,7 @@
 use super::{Finding, Node, Observations};
 use crate::{
     actors::SimTime,
-    ledger::saved::{Save, Saver},
+    ledger::codec::{Save, Saver},
 };
 use std::time::Duration;
 

@@ -5,8 +5,8 @@ use crate::{
     actors::{NodeId, RollbackCause, SimTime},
     ledger::{
         ApplyError, BlockRejected, BlockTree, Link,
+        codec::{Save, Saver},
         rules::RollbackTarget,
-        saved::{Save, Saver},
     },
     protocol::{Arktoshi, Asset, Block, BlockError, BlockId, Height, Kind, hashing::IdHash},
     sim::Tips,

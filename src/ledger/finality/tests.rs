@@ -3,7 +3,7 @@
 
 use super::{
     FinalityRule,
-    drawn::{block, key, lisk},
+    sample_chains::{block, key, lisk},
 };
 use crate::{
     ledger::{

@@ -5,7 +5,7 @@
 
 use crate::{
     ledger::{
-        settled::{SettledChain, SettledError, missing, read},
+        settled_chain::{SettledChain, SettledError, missing, read},
         state::{Applied, Notable, RoundEnd},
     },
     protocol::{Block, BlockExcerpt, BlockId, Height, PublicKey},

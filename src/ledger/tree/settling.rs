@@ -8,7 +8,7 @@ use crate::{
     ledger::{
         base::Base,
         round::Round,
-        settled::{SettledChain, read},
+        settled_chain::{SettledChain, read},
         state::Applied,
     },
     protocol::{Block, Height, TransactionId},

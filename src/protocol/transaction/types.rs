@@ -24,7 +24,7 @@ mod ipfs;
 mod members;
 mod multi_payment;
 mod multi_signature;
-mod published;
+mod schema_parts;
 mod second_signature;
 mod transfer;
 mod vote;

@@ -14,7 +14,7 @@ use crate::{
     actors::{Choices, NodeId, SimTime, message::Transactions},
     ledger::{
         BlockTree, Link, State, Wallet,
-        saved::{LoadError, Loader, Save, Saver, saved},
+        codec::{LoadError, Loader, Save, Saver, saved},
     },
     protocol::{
         Address, Arktoshi, Height, KeyPair, Kind, Nonce, PublicKey, SignedTransaction, Slot, Transaction, Vote,

@@ -6,7 +6,7 @@ use crate::{
     files::{self, CHAIN_LIMIT},
     ledger::{
         Link,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{Height, SignedTransaction, Timestamp, transaction::TransactionError},
     sim::source::{Poll, Source},

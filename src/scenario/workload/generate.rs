@@ -10,7 +10,7 @@ use crate::{
     actors::{Choices, NodeId, SimTime, Submission, message::Transactions},
     ledger::{
         Link, State,
-        saved::{LoadError, Loader, Save, Saver, saved},
+        codec::{LoadError, Loader, Save, Saver, saved},
     },
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PrivateKey, SignedTransaction, Transaction, TransactionId,

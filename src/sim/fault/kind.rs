@@ -6,14 +6,14 @@
 //! API and the error messages follow from the row, and for a strategy from its registration.
 
 use super::{
+    bounded_value::BoundedValue,
     facts::{Facts, Lasting, Timing},
+    nodes::Nodes,
     parameters::{
         ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood, NodeChurn,
         Offline, Parameters, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing,
     },
     rounds::Rounds,
-    said::BoundedValue,
-    who::Nodes,
 };
 use crate::sim::strategy::{self, PlannedStrategy, Strategy, Table};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -3,12 +3,12 @@
 use super::{
     BoundedValue,
     durations::Durations,
+    nodes::{Nodes, Share},
     rounds::Rounds,
-    who::{Nodes, Share},
 };
 use crate::{
     actors::{Spells, delegate::ALL_ROUNDS},
-    ledger::saved::saved,
+    ledger::codec::saved,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use crate::{
     actors::{Event, SimTime},
     ledger::{
         BlockTree,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{Height, Slot},
     sim::{Plan, Tips},

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Save, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

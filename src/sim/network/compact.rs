@@ -6,7 +6,7 @@
 
 use crate::{
     actors::{Choices, NodeId},
-    ledger::saved::{LoadError, Loader, Save, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::Block,
     sim::SeedTree,
 };

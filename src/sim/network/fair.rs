@@ -5,7 +5,7 @@
 
 use crate::{
     actors::{ActorId, Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Save, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
 };
 use std::{collections::BTreeMap, mem, time::Duration};
 

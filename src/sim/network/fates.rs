@@ -3,7 +3,7 @@
 use super::kind_of;
 use crate::{
     actors::{Choices, Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Save, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::{Slot, Slots, hashing::IdHash},
     sim::SeedTree,
 };

@@ -4,7 +4,7 @@ use super::{
     InputLog, Inputs, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, StoredSnapshot, inputs::InputReference,
 };
 use crate::{
-    ledger::{saved::saved, settled::SettledError},
+    ledger::{codec::saved, settled_chain::SettledError},
     sim::Plan,
 };
 use std::{collections::BTreeMap, sync::Arc};

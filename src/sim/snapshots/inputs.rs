@@ -8,7 +8,7 @@
 
 use crate::{
     actors::SimTime,
-    ledger::{saved::saved, settled::SettledError},
+    ledger::{codec::saved, settled_chain::SettledError},
     sim::Intervention,
 };
 use std::{collections::VecDeque, fmt, iter, sync::Arc};

@@ -3,7 +3,7 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step, message::Transactions},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::Address,
     sim::fault::{BoundedValue, Facts, Nodes},
 };

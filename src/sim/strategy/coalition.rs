@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Event, Input, Message, NodeId, Peer, Role, behaviour::Step},
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::{BlockId, PublicKey},
     sim::fault::{BoundedValue, Facts, Nodes},
 };

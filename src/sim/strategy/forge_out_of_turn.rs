@@ -6,7 +6,7 @@ use crate::{
         Actor, ActorId, Behaviour, Delegate, Effect, Event, Input, Message, Role, SimTime, behaviour::Step,
         message::RoundView,
     },
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::Slot,
     sim::fault::{BoundedValue, Facts, Nodes},
 };

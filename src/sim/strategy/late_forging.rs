@@ -6,7 +6,7 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, Wake, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     sim::fault::{BoundedValue, Facts, Nodes, milliseconds},
 };
 use schemars::JsonSchema;

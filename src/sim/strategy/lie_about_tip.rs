@@ -3,7 +3,7 @@
 use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{Block, BlockId, KeyPair},
     sim::fault::{BoundedValue, Facts, Nodes},
 };

@@ -3,7 +3,7 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::BlockId,
     sim::fault::{BoundedValue, Facts, Nodes, milliseconds},
 };

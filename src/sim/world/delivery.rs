@@ -7,7 +7,7 @@ use super::{
     sending::ANSWER_TIME,
 };
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Prefetch},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, prefetch::Prefetch},
     sim::{plan, queue::Soon},
 };
 

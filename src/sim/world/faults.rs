@@ -3,11 +3,11 @@
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, Choices, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{RoundNumber, crypto::sha256},
     sim::{
+        entry_names,
         fault::{FaultKind, Messages, Nodes, NoticeTime, Partition},
-        named,
         network::interference::{Action, Cut, MessageRule, NodeSet},
         strategy::{PlannedStrategy, Setting},
     },
@@ -271,7 +271,7 @@ impl World {
 
     /// The name by which a fault draws.
     pub(super) fn draw_name(&self, index: usize) -> u64 {
-        let name = named::name(&self.plan.faults[index], &self.plan.faults[..index]);
+        let name = entry_names::name(&self.plan.faults[index], &self.plan.faults[..index]);
         u64::from_le_bytes(sha256(name.as_bytes())[..8].try_into().expect("8 of 32 bytes"))
     }
 

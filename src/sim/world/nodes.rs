@@ -3,9 +3,9 @@
 use crate::{
     actors::{
         ActorId, Event, Input, NodeId, SimTime,
-        ahead::{self, Prefetch},
+        prefetch::{self, Prefetch},
     },
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::{Height, TransactionId},
     sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
@@ -123,7 +123,7 @@ impl NodeState {
 impl Prefetch<NodeId> for Nodes {
     /// The record of a node that a message to it looks at.
     fn fetch(&self, node: NodeId) {
-        ahead::line(&self.brief, node.0 as usize);
+        prefetch::line(&self.brief, node.0 as usize);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::{Item, places::Places};
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, ahead},
-    ledger::saved::{LoadError, Loader, Save, Saver},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, prefetch},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::{TransactionId, hashing::IdHash},
     sim::{
         plan::ROLES,
@@ -236,13 +236,13 @@ impl PendingEvents {
             move |due: &Due, how| match due.event() {
                 Event::Copy { place, from, to, .. } => {
                     if how == Soon::Near {
-                        ahead::element(messages, place as usize);
+                        prefetch::element(messages, place as usize);
                     }
                     soon(peer(to), Some(from), how);
                 }
                 Event::Wake { place, to, .. } => {
                     if how == Soon::Near {
-                        ahead::element(wakes, place as usize);
+                        prefetch::element(wakes, place as usize);
                     }
                     soon(to, None, how);
                 }

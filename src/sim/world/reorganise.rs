@@ -12,7 +12,7 @@
 use super::{Item, World};
 use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
-    ledger::{BlockRejected, Link, saved::saved},
+    ledger::{BlockRejected, Link, codec::saved},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot, Timestamp, TransactionId},
     sim::intervention::{ReorgError, ReorgRequest, ReorgResult, ReturnedTransactions, RevertedFate},
 };

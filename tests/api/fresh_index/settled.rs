@@ -4,7 +4,7 @@ use dposlab::{
     api::Shelf,
     ledger::{
         BlockTree, Link,
-        settled::{SettledChain, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{BlockId, Height, TransactionId},
 };

@@ -14,10 +14,10 @@ use crate::{
         resource::transaction::{self, TransactionRow},
         table::{
             Call, Dialect, Estimate, Listing, ParameterValue,
-            least::{self, SmallestKeys},
-            like::Pattern,
+            like_pattern::Pattern,
             page::Page,
             select,
+            smallest_keys::{self, SmallestKeys},
         },
         view::{Block, Chain, ChainList, ConfirmedTransaction, Entry, Facts, List, Spot, VisitedTransaction},
     },
@@ -363,7 +363,7 @@ impl<'s> Search<'s> {
             total += 1;
             rows.extend(seen.place(chain).map(TransactionRow::confirmed));
             // Drops the rows behind the page each time the buffer is full.
-            if rows.len() == least::room(keep) {
+            if rows.len() == smallest_keys::room(keep) {
                 cut(&mut rows);
             }
         });

@@ -9,7 +9,7 @@ use super::{
         schema::{self, SchemaResult},
     },
     Asset, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use indexmap::IndexMap;
@@ -132,9 +132,9 @@ impl TransactionType for Type {
         members["name"] = reference("genericName");
         members["genesisHash"] = reference("transactionId");
         let required = ["name", "seedNodes", "genesisHash", "bridgechainRepository", "ports"];
-        let mut registration = published::object(&required, members);
+        let mut registration = schema_parts::object(&required, members);
         registration["additionalProperties"] = json!(false);
-        vec![published::closed_asset("bridgechainRegistration", registration)]
+        vec![schema_parts::closed_asset("bridgechainRegistration", registration)]
     }
 }
 

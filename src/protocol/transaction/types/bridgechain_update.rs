@@ -11,7 +11,7 @@ use super::{
     Asset, TransactionType,
     bridgechain_registration::{check_members, ports, ports_to_json, published_members, read_ports, seed_nodes},
     own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use indexmap::IndexMap;
@@ -128,10 +128,10 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let mut members = published_members();
-        let one_of = published::one_of(&members);
+        let one_of = schema_parts::one_of(&members);
         members["bridgechainId"] = reference("transactionId");
-        let mut update = published::object(&["bridgechainId"], members);
+        let mut update = schema_parts::object(&["bridgechainId"], members);
         update["anyOf"] = one_of;
-        vec![published::asset("bridgechainUpdate", update)]
+        vec![schema_parts::asset("bridgechainUpdate", update)]
     }
 }

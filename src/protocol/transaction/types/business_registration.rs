@@ -9,7 +9,7 @@ use super::{
         schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -82,8 +82,8 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        let registration = published::object(&["name", "website"], published_members());
-        vec![published::asset("businessRegistration", registration)]
+        let registration = schema_parts::object(&["name", "website"], published_members());
+        vec![schema_parts::asset("businessRegistration", registration)]
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     },
     Asset, Pending, TransactionType,
     business_registration::{check_members, members, published_members},
-    own, published,
+    own, schema_parts,
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -85,8 +85,8 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let members = published_members();
-        let one_of = published::one_of(&members);
+        let one_of = schema_parts::one_of(&members);
         let update = json!({"type": "object", "anyOf": one_of, "properties": members});
-        vec![published::closed_asset("businessUpdate", update)]
+        vec![schema_parts::closed_asset("businessUpdate", update)]
     }
 }

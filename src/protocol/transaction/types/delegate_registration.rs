@@ -9,7 +9,7 @@ use super::{
         schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -71,6 +71,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let username = json!({"username": reference("delegateUsername")});
-        vec![published::asset("delegate", published::object(&["username"], username))]
+        vec![schema_parts::asset("delegate", schema_parts::object(&["username"], username))]
     }
 }

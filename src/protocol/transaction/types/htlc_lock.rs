@@ -8,7 +8,7 @@ use super::{
         schema::{self, SchemaResult},
     },
     Asset, Expiration, TENTH, TransactionType, own,
-    published::{self, from_zero},
+    schema_parts::{self, from_zero},
 };
 use crate::protocol::{Address, Arktoshi};
 use serde_json::{Value, json};
@@ -85,10 +85,10 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let members = json!({"type": {"enum": [1, 2]}, "value": from_zero()});
-        let expiration = published::object(&["type", "value"], members);
-        let members = json!({"secretHash": published::hash(), "expiration": expiration});
-        let lock = published::object(&["secretHash", "expiration"], members);
-        vec![published::recipient(), published::vendor_field(), published::asset("lock", lock)]
+        let expiration = schema_parts::object(&["type", "value"], members);
+        let members = json!({"secretHash": schema_parts::hash(), "expiration": expiration});
+        let lock = schema_parts::object(&["secretHash", "expiration"], members);
+        vec![schema_parts::recipient(), schema_parts::vendor_field(), schema_parts::asset("lock", lock)]
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
         read::JsonReader,
         schema::{self, SchemaResult},
     },
-    Asset, TransactionType, own, published,
+    Asset, TransactionType, own, schema_parts,
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -65,6 +65,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let text = json!({"allOf": [{"minLength": 2, "maxLength": 90}, {"$ref": "base58"}]});
-        vec![published::asset("ipfs", text)]
+        vec![schema_parts::asset("ipfs", text)]
     }
 }

@@ -8,7 +8,7 @@ use super::{
         schema::{self, SchemaResult},
     },
     Asset, Payment, TENTH, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -85,11 +85,11 @@ impl TransactionType for Type {
     fn published(&self) -> Vec<(&'static str, Value)> {
         let amount = json!({"bignumber": {"minimum": 1}});
         let payment = json!({"amount": amount, "recipientId": reference("address")});
-        let payments = published::object(&["amount", "recipientId"], payment);
+        let payments = schema_parts::object(&["amount", "recipientId"], payment);
         let shape = json!({
             "type": "array", "minItems": 2, "additionalItems": false, "uniqueItems": false, "items": payments,
         });
-        vec![published::vendor_field(), published::asset("payments", shape)]
+        vec![schema_parts::vendor_field(), schema_parts::asset("payments", shape)]
     }
 }
 

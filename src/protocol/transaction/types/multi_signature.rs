@@ -9,7 +9,7 @@ use super::{
         schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
@@ -90,11 +90,11 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        let mut keys = published::list(1, 16, &reference("publicKey"));
+        let mut keys = schema_parts::list(1, 16, &reference("publicKey"));
         keys["uniqueItems"] = json!(true);
         let least = json!({"type": "integer", "minimum": 1, "maximum": {"$data": "1/publicKeys/length"}});
         let members = json!({"min": least, "publicKeys": keys});
-        vec![published::asset("multiSignature", published::object(&["min", "publicKeys"], members))]
+        vec![schema_parts::asset("multiSignature", schema_parts::object(&["min", "publicKeys"], members))]
     }
 }
 

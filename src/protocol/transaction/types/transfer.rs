@@ -7,7 +7,7 @@ use super::{
         read::JsonReader,
         schema::{self, SchemaResult},
     },
-    Asset, TENTH, TransactionType, own, published,
+    Asset, TENTH, TransactionType, own, schema_parts,
 };
 use crate::protocol::{Address, Arktoshi};
 use serde_json::Value;
@@ -58,6 +58,6 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        vec![published::vendor_field(), published::recipient(), ("expiration", published::from_zero())]
+        vec![schema_parts::vendor_field(), schema_parts::recipient(), ("expiration", schema_parts::from_zero())]
     }
 }

@@ -3,7 +3,7 @@
 use super::inputs;
 use crate::{
     files::segments::{LogError, Records, SEGMENT_HEAD, Spot, segment, segment_bytes},
-    ledger::saved::{LoadError, Loader, Save, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     sim::snapshots::LogPlace,
 };
 use std::{

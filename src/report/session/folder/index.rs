@@ -18,7 +18,7 @@ use crate::{
     files::segments::{LogError, Reader, Spot},
     ledger::{
         Link,
-        settled::{SettledChain, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{
         Block, BlockContext, BlockExcerpt, BlockId, Height, NetworkConfig, PublicKey, TransactionId,

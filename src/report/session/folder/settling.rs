@@ -14,7 +14,7 @@ use crate::{
     ledger::{
         BlockTree, Link,
         base::Base,
-        settled::{SettledChain, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{Block, BlockId, Height},
     sim::{Plan, tips::Tips},

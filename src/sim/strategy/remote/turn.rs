@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, NodeId, Role, behaviour::Step},
-    ledger::saved::{LoadError, Loader, Save, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::TransactionId,
     sim::strategy::{self, Source},
 };

@@ -9,7 +9,7 @@ use crate::{
     ledger::{
         BlockTree, Link,
         base::StartStates,
-        saved::{LoadError, Save},
+        codec::{LoadError, Save},
         tree::ReapplyError,
     },
     protocol::{Block, BlockId, Height, crypto::sha256},

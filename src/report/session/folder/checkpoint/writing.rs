@@ -9,8 +9,8 @@ use crate::{
     ledger::{
         BlockTree, Link,
         base::{Base, StartStates, StateAbove},
-        saved::{Save, Saver},
-        settled::SettledError,
+        codec::{Save, Saver},
+        settled_chain::SettledError,
     },
     protocol::{BlockId, Height, crypto::sha256},
     sim::{Plan, live::Keeper, snapshots::Snapshots, world::Moment},

@@ -7,7 +7,7 @@
 use super::{
     Finding, Minimiser,
     finding::Signature,
-    known::{KnownCauses, Rate},
+    known_causes::{KnownCauses, Rate},
     search::{Networks, Search},
 };
 use crate::{

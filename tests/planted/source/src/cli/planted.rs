@@ -3,7 +3,7 @@
 use super::{Failure, output};
 use crate::{
     check::{
-        known::KnownCauses,
+        known_causes::KnownCauses,
         power::{self, Measured, Small},
         search::Search,
     },

@@ -5,7 +5,7 @@ use crate::{
     check::{
         INTERESTING, Signature,
         conduct::is_modelled,
-        known::{ALARM, KnownCauses, Rate},
+        known_causes::{ALARM, KnownCauses, Rate},
         search::{Search, Summary},
         seeds::SeedSet,
         swarm::ModelledRuns,

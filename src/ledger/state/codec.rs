@@ -3,7 +3,7 @@
 use super::{Applied, State};
 use crate::{
     ledger::{
-        saved::{LoadError, Loader, Save, Saver, saved, shared},
+        codec::{LoadError, Loader, Save, Saver, saved, shared},
         votes::LaterVote,
         wallet::{
             Attributes, Bridgechain, Business, DelegateAttributes, Htlc, LastBlock, Lock, MultiSignature,

@@ -10,7 +10,7 @@ use crate::{
     actors::{NodeId, SimTime},
     ledger::{
         BlockTree, Rules,
-        saved::{Save, Saver},
+        codec::{Save, Saver},
     },
     protocol::{Height, NetworkConfig, crypto::CryptoMode},
 };

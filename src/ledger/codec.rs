@@ -254,31 +254,31 @@ impl Loader {
 macro_rules! saved {
     (struct $name:ident { $($field:ident),* $(,)? $(; $($skipped:ident = $value:expr),* $(,)?)? }) => {
         #[allow(unused_variables, reason = "some records have no fields")]
-        impl $crate::ledger::saved::Save for $name {
-            fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        impl $crate::ledger::codec::Save for $name {
+            fn save(&self, out: &mut $crate::ledger::codec::Saver) {
                 let Self { $($field,)* $($($skipped: _,)*)? } = self;
-                $($crate::ledger::saved::Save::save($field, out);)*
+                $($crate::ledger::codec::Save::save($field, out);)*
             }
 
             fn load(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<Self, $crate::ledger::saved::LoadError> {
-                $(let $field = $crate::ledger::saved::Save::load(from)?;)*
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<Self, $crate::ledger::codec::LoadError> {
+                $(let $field = $crate::ledger::codec::Save::load(from)?;)*
                 Ok(Self { $($field,)* $($($skipped: $value,)*)? })
             }
         }
     };
     (struct $name:ident ( $($field:ident),* $(,)? )) => {
-        impl $crate::ledger::saved::Save for $name {
-            fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        impl $crate::ledger::codec::Save for $name {
+            fn save(&self, out: &mut $crate::ledger::codec::Saver) {
                 let Self($($field,)*) = self;
-                $($crate::ledger::saved::Save::save($field, out);)*
+                $($crate::ledger::codec::Save::save($field, out);)*
             }
 
             fn load(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<Self, $crate::ledger::saved::LoadError> {
-                $(let $field = $crate::ledger::saved::Save::load(from)?;)*
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<Self, $crate::ledger::codec::LoadError> {
+                $(let $field = $crate::ledger::codec::Save::load(from)?;)*
                 Ok(Self($($field,)*))
             }
         }
@@ -286,24 +286,24 @@ macro_rules! saved {
     (enum $name:ident {
         $($number:literal $variant:ident $({ $($field:ident),* $(,)? })? $(( $($part:ident),* $(,)? ))?),* $(,)?
     }) => {
-        impl $crate::ledger::saved::Save for $name {
-            fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        impl $crate::ledger::codec::Save for $name {
+            fn save(&self, out: &mut $crate::ledger::codec::Saver) {
                 match self {
                     $(Self::$variant $({ $($field),* })? $(( $($part),* ))? => {
                         out.raw(&[$number]);
-                        $($($crate::ledger::saved::Save::save($field, out);)*)?
-                        $($($crate::ledger::saved::Save::save($part, out);)*)?
+                        $($($crate::ledger::codec::Save::save($field, out);)*)?
+                        $($($crate::ledger::codec::Save::save($part, out);)*)?
                     })*
                 }
             }
 
             fn load(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<Self, $crate::ledger::saved::LoadError> {
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<Self, $crate::ledger::codec::LoadError> {
                 match from.array::<1>()?[0] {
                     $($number => {
-                        $($(let $field = $crate::ledger::saved::Save::load(from)?;)*)?
-                        $($(let $part = $crate::ledger::saved::Save::load(from)?;)*)?
+                        $($(let $field = $crate::ledger::codec::Save::load(from)?;)*)?
+                        $($(let $part = $crate::ledger::codec::Save::load(from)?;)*)?
                         Ok(Self::$variant $({ $($field),* })? $(( $($part),* ))?)
                     })*
                     found => Err(from.wrong(stringify!($name), found)),
@@ -347,15 +347,15 @@ impl<T: SaveShared + ?Sized + 'static> Save for Arc<T> {
 /// Implements [`SaveShared`] for types that are written as themselves.
 macro_rules! shared {
     ($($name:ty),* $(,)?) => {$(
-        impl $crate::ledger::saved::SaveShared for $name {
-            fn save_shared(arc: &std::sync::Arc<Self>, out: &mut $crate::ledger::saved::Saver) {
-                $crate::ledger::saved::Save::save(&**arc, out);
+        impl $crate::ledger::codec::SaveShared for $name {
+            fn save_shared(arc: &std::sync::Arc<Self>, out: &mut $crate::ledger::codec::Saver) {
+                $crate::ledger::codec::Save::save(&**arc, out);
             }
 
             fn load_shared(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<std::sync::Arc<Self>, $crate::ledger::saved::LoadError> {
-                $crate::ledger::saved::Save::load(from).map(std::sync::Arc::new)
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<std::sync::Arc<Self>, $crate::ledger::codec::LoadError> {
+                $crate::ledger::codec::Save::load(from).map(std::sync::Arc::new)
             }
         }
     )*};

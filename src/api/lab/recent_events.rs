@@ -12,7 +12,7 @@ use imbl::{OrdSet, Vector};
 use std::sync::Arc;
 
 /// The number of retained events.
-pub const TOLD_MAX: usize = 500;
+pub const RECENT_EVENTS_MAX: usize = 500;
 
 /// The events, the newest last. A copy costs nothing.
 #[derive(Clone, Default)]
@@ -71,7 +71,7 @@ impl RecentEvents {
     fn keep(&mut self, record: Record) {
         self.last = record.number;
         self.events.push_back(Arc::new(record));
-        if self.events.len() > TOLD_MAX {
+        if self.events.len() > RECENT_EVENTS_MAX {
             self.events.pop_front();
         }
     }
@@ -103,12 +103,12 @@ mod tests {
         told.hear_network(at(9), &NetworkEvent::PoolLost { node: NodeId(1) });
         told.hear_network(at(9), &NetworkEvent::NodeDown { node: NodeId(1), cause: DownCause::Crash });
         let then = told.clone();
-        for second in 0..TOLD_MAX as u64 {
+        for second in 0..RECENT_EVENTS_MAX as u64 {
             told.hear_network(at(10 + second), &NetworkEvent::NodeUp { node: NodeId(1) });
         }
         let kinds = |told: &RecentEvents| told.events().map(|record| record.kind()).collect::<Vec<_>>();
         assert_eq!(kinds(&then), ["block.forged", "node.down"]);
-        assert_eq!(kinds(&told), ["node.up"; TOLD_MAX]);
+        assert_eq!(kinds(&told), ["node.up"; RECENT_EVENTS_MAX]);
         let down = then.events().last().expect("there are two").json(&slots);
         assert_eq!(down, r#"{"at":9000000,"node":1,"kind":"node.down","cause":"crash"}"#);
     }
@@ -137,7 +137,7 @@ mod tests {
         let is_first = |record: &Record| record.json(&plan.tree.slots()).starts_with("{\"at\":0,");
         assert!(told.events().all(|record| record.round_after().is_none() || is_first(record)), "when the first came");
         // A node that was isolated for long comes to them after their events have given way to others.
-        for second in 0..TOLD_MAX as u64 {
+        for second in 0..RECENT_EVENTS_MAX as u64 {
             told.hear_network(at(10 + second), &NetworkEvent::NodeUp { node: NodeId(1) });
         }
         for link in chain.iter().rev() {

@@ -61,7 +61,7 @@ struct Entries {
 ///
 /// # Errors
 /// On the ractor stage, an actor died.
-pub fn twice(
+pub fn play_twice(
     scenario: &Scenario,
     seeds: SeedTree,
     [first, second]: [StageKind; 2],
@@ -177,7 +177,7 @@ mod tests {
         let scenario = Scenario::parse(text, Path::new("twice")).expect("a scenario");
         let stopped = |run: u64, height: u32| {
             let wanted = |at, now| (at, now) < (run, Height(height));
-            twice(&scenario, SeedTree::new(1), [StageKind::Inline; 2], wanted).expect("no actor dies")
+            play_twice(&scenario, SeedTree::new(1), [StageKind::Inline; 2], wanted).expect("no actor dies")
         };
         let RepetitionResult::Same { events, .. } = stopped(2, 0) else { panic!("it is the same again") };
         assert_eq!(

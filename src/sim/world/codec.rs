@@ -5,7 +5,7 @@ use crate::{
     actors::HostedActor,
     ledger::{
         Link,
-        saved::{LoadError, Loader, Save, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     sim::{Plan, fault::AddedFault, source::Counts, strategy},
 };

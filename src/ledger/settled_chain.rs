@@ -51,9 +51,8 @@ pub trait SettledChain: Send + Sync {
     /// The store cannot be read, or is damaged.
     fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError>;
 
-    /// The id and header of the block at a height from genesis to [`SettledChain::top`], and its transactions at `indexes`, counted from 0. An
-    /// index without a transaction is skipped. A store that can read less than the whole block does so.
-    /// `None` above the top.
+    /// The id and header of the block at a height from genesis to [`SettledChain::top`], and its transactions at `indexes`, counted
+    /// from 0. An index without a transaction is skipped. A store that can read less than the whole block does so. `None` above the top.
     ///
     /// # Errors
     /// The store cannot be read, or is damaged.
