@@ -13,7 +13,7 @@ use dposlab::{
     protocol::Height,
     report::session::{
         Session,
-        folder::{Folder, FolderWriter, Opened, Sync},
+        folder::{Folder, FolderWriter, OpenFolder, Sync},
     },
     scenario::{FaultDesk, Scenario, run::among_actors},
     sim::{
@@ -89,7 +89,7 @@ impl Kept {
         let desk = FaultDesk::new(&plan, testnet);
         let session = Session::new(7, scenario, 1, plan.tree.config());
         let opened = among_actors(Folder::new(folder).open(&session, &plan, &desk, Vec::new())).unwrap();
-        let Opened { log, settling, inputs, .. } = opened;
+        let OpenFolder { log, settling, inputs, .. } = opened;
         let writer = FolderWriter::new(log, settling, inputs, Sync::Within(Duration::from_secs(1)), &plan, 1);
         let byte = plan.tree.config().network.pub_key_hash;
         let (shelf, _) = Shelf::open(&folder.join("index/lists"), plan.tree.settled().as_deref(), byte).unwrap();

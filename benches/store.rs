@@ -19,7 +19,7 @@ use dposlab::{
     report::session::{
         Session,
         folder::{
-            Folder, FolderWriter, Opened, Resumed, Sync,
+            Folder, FolderWriter, OpenFolder, ResumedTestnet, Sync,
             checkpoint::{Beside, Checkpoints, EVERY},
         },
     },
@@ -117,11 +117,11 @@ impl Run {
         let (beside_it, watching) = (beside(&digest), vec![Box::new(digest.clone()) as Box<dyn Observer>]);
         let by = by_checkpoint.then_some(&beside_it);
         let opened = among_actors(Folder::new(folder).open_with(&session, &plan, &desk, watching, by)).unwrap();
-        let Opened { log, settling, inputs, resumed, .. } = opened;
+        let OpenFolder { log, settling, inputs, resumed, .. } = opened;
         let writer = FolderWriter::new(log, settling, inputs, Sync::Within(Duration::from_secs(1)), &plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
         let (mut stage, writer, base) = match resumed {
-            Some(Resumed { moment, snapshots, known, base, .. }) => {
+            Some(ResumedTestnet { moment, snapshots, known, base, .. }) => {
                 (Stage::at(&moment, snapshots, observers), writer.after(known), base)
             }
             None => (Stage::inline(&plan, observers), writer, Height(0)),

@@ -1,6 +1,6 @@
 //! A policy of one's own for agents, in one file: voters that leave a delegate which forged no block of the last round. This program is
 //! dposlab with it: `cargo run --example policy -- schema` knows the kind `demanding`.
-use dposlab::agents::{self, Choice, Policy, Said, Sight};
+use dposlab::agents::{self, BoundedValue, Choice, Policy, Sight};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,8 @@ impl Policy for Demanding {
     const NAME: &'static str = "demanding";
     const EXAMPLE: &'static str = "chance = 0.5";
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("chance", Said::Part(self.chance))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("chance", BoundedValue::Part(self.chance))]
     }
 
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice> {

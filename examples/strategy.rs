@@ -2,7 +2,7 @@
 //! `cargo run --example strategy -- schema` knows the kind `empty-blocks`.
 use dposlab::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step},
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
     sim::strategy::{self, Setting, Strategy},
 };
 use schemars::JsonSchema;
@@ -29,8 +29,8 @@ impl Strategy for EmptyBlocks {
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
         vec![("delegates", &mut self.delegates)]
     }
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("percent", Said::Number(self.percent, 0..=100))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("percent", BoundedValue::Number(self.percent, 0..=100))]
     }
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Empty)> {
         setting.each(&self.delegates, Role::Pool, |_| Empty(self.percent))

@@ -9,7 +9,6 @@
 //! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only the random numbers it was
 //! given. `sim` decides which inputs it delivers, in which order and when. Source: consensus.md 2, 3, 5, 6.
 
-pub mod ahead;
 pub mod behaviour;
 pub mod delegate;
 pub mod fork_choice;
@@ -18,6 +17,7 @@ pub mod message;
 pub mod observation;
 pub mod peer;
 pub mod pool;
+pub mod prefetch;
 pub mod random;
 pub mod time;
 pub mod wait;
@@ -35,7 +35,7 @@ pub use time::SimTime;
 pub use wait::Wait;
 pub use webhook::{Webhook, WebhookDispatcher};
 
-use crate::ledger::saved::saved;
+use crate::ledger::codec::saved;
 
 /// Any of the actors, so that a stage can hold them in one list.
 #[derive(Clone)]

@@ -41,14 +41,14 @@ pub use lab::{
 };
 pub use server::{BindError, Listener, Server, answer_bytes};
 pub use table::dialect::Dialect;
-pub use view::{Older, Shelf, Shelved, View};
+pub use view::{Older, Shelf, ShelfOpening, View};
 pub use webhooks::{WebhookHosts, WebhookSettings, WebhookThread, Webhooks};
 
 /// Views of the past, each answered from a context of its own.
 pub mod views {
     pub use super::{
         context::Views,
-        lab::views::{Observed, VIEWS_MAX},
+        lab::views::{NetworkObservers, VIEWS_MAX},
     };
 }
 

@@ -8,14 +8,14 @@
 pub mod apply;
 pub mod balance;
 pub mod base;
+pub mod codec;
 pub mod election;
 pub mod finality;
 pub mod import;
 pub mod round;
 pub mod rules;
-pub mod saved;
 pub mod scratch;
-pub mod settled;
+pub mod settled_chain;
 pub mod state;
 pub mod tree;
 pub mod votes;

@@ -113,7 +113,7 @@ pub mod threads;
 pub use actors::{Event, NodeId, SimTime};
 pub use check::{
     Finding, Simulation, Sometimes, Violation, check_all,
-    simulation::{Broken, Builder, Counterexample, Played, SlotEnd},
+    simulation::{BrokenProperty, Builder, Counterexample, SimulationResult, SlotEnd},
 };
 pub use ledger::{BlockTree, Link, Rules, State, Wallet, rules::Gossip};
 pub use protocol::{
@@ -158,7 +158,7 @@ pub mod agents {
             },
             workload::Amounts,
         },
-        sim::fault::Said,
+        sim::fault::BoundedValue,
     };
 }
 
@@ -168,7 +168,7 @@ pub mod strategy {
     pub use crate::{
         actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, behaviour::Step},
         sim::{
-            fault::{Facts, Said},
+            fault::{BoundedValue, Facts},
             strategy::{
                 Censor, Coalition, DoubleForge, EclipseAnswers, FalseClaim, ForgeInvalid, ForgeOutOfTurn, InvalidBlock,
                 LateForging, LieAboutTip, RefuseTransactions, Setting, SpareForger, Strategy, Withhold, WithholdAhead,

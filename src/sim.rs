@@ -15,11 +15,11 @@
 
 pub mod active_set;
 pub mod clock;
+pub mod entry_names;
 pub mod fault;
 pub mod intervention;
 pub mod line;
 pub mod live;
-pub mod named;
 mod names;
 pub mod network;
 pub mod past;

@@ -19,10 +19,10 @@ mod words;
 
 use dposlab::{
     check::{
-        guided::{BATCH, Guide, Guided, StateNotes},
+        guided::{BATCH, Guide, GuidedRun, StateNotes},
         liveness::liveness,
         search::{Networks, RUN_SEED},
-        swarm::{self, Frame, Modelled},
+        swarm::{self, Frame, ModelledRuns},
     },
     protocol::crypto::CryptoMode,
     scenario::Scenario,
@@ -103,7 +103,7 @@ fn main() -> ExitCode {
         rules: toml::Table::from_iter([("base".to_owned(), "reference".into())]),
         crypto: Some(CryptoMode::Modelled),
         delegates: Some(4),
-        behaviour: Modelled::Never,
+        behaviour: ModelledRuns::Never,
         ..Frame::default()
     };
     let (networks, all, mut guide) = (Networks::default(), planted(), Guide::new(&frame));
@@ -112,10 +112,10 @@ fn main() -> ExitCode {
         let batch = first..runs.min(first + BATCH as u64);
         let draw = |run| match is_guided {
             true => guide.draw(seed + run),
-            false => Guided { scenario: Arc::new(swarm::draw(&frame, seed + run)), from: None },
+            false => GuidedRun { scenario: Arc::new(swarm::draw(&frame, seed + run)), from: None },
         };
-        let drawn: Vec<Guided> = batch.clone().map(draw).collect();
-        for (run, Guided { scenario, .. }) in batch.zip(drawn) {
+        let drawn: Vec<GuidedRun> = batch.clone().map(draw).collect();
+        for (run, GuidedRun { scenario, .. }) in batch.zip(drawn) {
             let states = is_guided.then(StateNotes::default);
             let reached = play(&scenario, &networks, &all, states.as_ref());
             states.iter().for_each(|states| guide.learn(seed + run, &scenario, states));

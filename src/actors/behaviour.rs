@@ -9,7 +9,7 @@
 
 use super::{Actor, ActorId, Effect, Input, Message, NodeId, Role, SimTime, Wake};
 use crate::{
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::{Block, PublicKey, crypto::sha256_of},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -74,7 +74,7 @@ pub trait BehaviourValue {
     fn save_into(&self, out: &mut Saver);
 }
 
-impl<T: Behaviour + Clone + Saved + 'static> BehaviourValue for T {
+impl<T: Behaviour + Clone + Save + 'static> BehaviourValue for T {
     fn boxed(&self) -> Box<dyn Behaviour> {
         Box::new(self.clone())
     }
@@ -217,12 +217,12 @@ type BehaviourLoader = fn(&mut Loader) -> Result<Box<dyn Behaviour>, LoadError>;
 static KINDS: LazyLock<RwLock<BTreeMap<&'static str, BehaviourLoader>>> = LazyLock::new(RwLock::default);
 
 /// Registers a kind of behaviour, so that saved ones can be loaded.
-pub fn learn<B: Behaviour + Saved + 'static>(kind: &'static str) {
+pub fn learn<B: Behaviour + Save + 'static>(kind: &'static str) {
     let read: BehaviourLoader = |from| Ok(Box::new(B::load(from)?));
     KINDS.write().expect("nobody panics while holding it").insert(kind, read);
 }
 
-impl Saved for Layer {
+impl Save for Layer {
     fn save(&self, out: &mut Saver) {
         let Self { id, kind, behaviour, seed, name, memory } = self;
         id.save(out);

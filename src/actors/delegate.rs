@@ -14,13 +14,12 @@
 mod waits;
 
 use super::{
-    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    ahead::{self, Ahead},
-    fork_choice,
+    ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake, fork_choice,
     message::{NetworkState, RoundView, Transactions},
+    prefetch::{self, Prefetch},
 };
 use crate::{
-    ledger::{BlockTree, saved::saved},
+    ledger::{BlockTree, codec::saved},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot},
 };
 use rand::Rng;
@@ -78,10 +77,10 @@ struct Work {
     network: Option<NetworkState>,
 }
 
-impl Ahead<()> for Delegate {
+impl Prefetch<()> for Delegate {
     /// Fetches the keys, which show whether it forges at all. On a large network most of these actors have none.
     fn fetch(&self, _: ()) {
-        ahead::ends(&self.keys);
+        prefetch::ends(&self.keys);
     }
 }
 

@@ -17,7 +17,7 @@ mod solar;
 #[cfg(test)]
 mod tests;
 
-use super::{message::NetworkState, peer::Verified};
+use super::{message::NetworkState, peer::VerificationResult};
 use crate::{
     ledger::{
         Link, Rules, State,
@@ -66,7 +66,7 @@ pub struct Look<'a> {
 /// Where a peer stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Stance {
-    pub verified: Verified,
+    pub verified: VerificationResult,
     /// The peer's chain, if the rule reads chains and it is not the own one.
     pub chain: Option<Chain>,
 }

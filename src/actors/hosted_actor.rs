@@ -2,11 +2,11 @@
 
 use super::{
     Actor, ActorId, Behaviour, Choices, Delegate, Effect, Input, NodeId, Peer, SimTime, TransactionPool, Wake,
-    ahead::{Ahead, Announced},
     behaviour::{Layer, Step},
+    prefetch::{Prefetch, UpcomingInput},
 };
 use crate::{
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{PublicKey, RoundNumber},
 };
 use std::{fmt, mem, ops::RangeInclusive, sync::Arc};
@@ -55,12 +55,12 @@ impl From<Actor> for HostedActor {
     }
 }
 
-impl Ahead<Announced> for HostedActor {
+impl Prefetch<UpcomingInput> for HostedActor {
     /// A pool has nothing to fetch: it receives little.
-    fn fetch(&self, what: Announced) {
+    fn fetch(&self, what: UpcomingInput) {
         match (&self.actor, what) {
             (Actor::Peer(peer), _) => peer.fetch(what),
-            (Actor::Delegate(delegate), Announced::Near { .. }) => delegate.fetch(()),
+            (Actor::Delegate(delegate), UpcomingInput::Near { .. }) => delegate.fetch(()),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use super::{Event, SimTime, Submission};
 use crate::{
     ledger::{
         Link, Round,
-        saved::{saved, shared},
+        codec::{saved, shared},
     },
     protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
 };

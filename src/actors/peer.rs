@@ -21,10 +21,10 @@ mod endpoint;
 mod fork;
 mod gossip;
 mod inquiry;
-#[cfg(test)]
-mod left_out;
 mod limits;
 mod neighbours;
+#[cfg(test)]
+mod omissions;
 mod ping;
 mod relay;
 mod sync;
@@ -33,14 +33,14 @@ mod waits;
 
 use super::{
     ActorId, Choices, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    ahead::{self, Ahead},
     message::{AddTransactions, RequestId, Transactions},
+    prefetch::{self, Prefetch},
 };
 use crate::{
-    ledger::{BlockTree, Link, Rules, rules::NodeRules, saved::saved},
+    ledger::{BlockTree, Link, Rules, codec::saved, rules::NodeRules},
     protocol::{SignedTransaction, Slot},
 };
-use announcing::Announced;
+use announcing::AnnouncedBlock;
 use discovery::{Discovery, Newcomers};
 use draws::{About, Decisions};
 use endpoint::Endpoint;
@@ -49,11 +49,11 @@ use gossip::Passing;
 use inquiry::Inquiries;
 use limits::Limits;
 use neighbours::Neighbours;
-pub use neighbours::Verified;
+pub use neighbours::VerificationResult;
 use ping::Pings;
 use std::sync::Arc;
 use sync::SyncState;
-use verification::{Asked, Probes};
+use verification::{AskedBlocks, Probes};
 
 /// Data of nodes below this number is kept in a table: most networks are no larger, and a table is the quickest.
 const TABLED: u32 = 128;
@@ -99,14 +99,14 @@ pub struct Peer {
     /// Transactions' messages in the running second.
     transactions_sent: (SimTime, u32),
     /// Blocks last asked for.
-    asked: Option<Asked>,
+    asked: Option<AskedBlocks>,
     inquiries: Inquiries,
     newcomers: Newcomers,
     discovery: Option<Discovery>,
     /// Transactions collected for one message; `None` where the next ones may go out at once.
     bundle: Option<Vec<Arc<SignedTransaction>>>,
     /// The last blocks that it has heard of by an announcement, or announced itself, the latest last.
-    announced: Vec<Announced>,
+    announced: Vec<AnnouncedBlock>,
 }
 
 impl Peer {
@@ -208,7 +208,7 @@ impl Peer {
     }
 
     /// Returns the connected nodes, each with the last verification of its tip.
-    pub fn records(&self) -> impl Iterator<Item = (NodeId, Verified)> {
+    pub fn records(&self) -> impl Iterator<Item = (NodeId, VerificationResult)> {
         self.neighbours.all().iter().map(|neighbour| (neighbour.node, neighbour.verified))
     }
 
@@ -350,21 +350,21 @@ fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
 }
 
-impl Ahead<ahead::Announced> for Peer {
+impl Prefetch<prefetch::UpcomingInput> for Peer {
     /// Fetches first the cache lines with the fields that messages, or wake-ups, are compared with. Then it fetches the record of the
     /// node that sends the message.
-    fn fetch(&self, what: ahead::Announced) {
+    fn fetch(&self, what: prefetch::UpcomingInput) {
         match what {
-            ahead::Announced::Near { is_wake } => {
-                ahead::value(&self.node);
-                ahead::value(&self.neighbours);
-                ahead::value(&self.discoveries);
+            prefetch::UpcomingInput::Near { is_wake } => {
+                prefetch::value(&self.node);
+                prefetch::value(&self.neighbours);
+                prefetch::value(&self.discoveries);
                 if is_wake {
-                    ahead::value(&self.pushed);
-                    ahead::ends(&self.random);
+                    prefetch::value(&self.pushed);
+                    prefetch::ends(&self.random);
                 }
             }
-            ahead::Announced::Next { from } => self.neighbours.fetch(from),
+            prefetch::UpcomingInput::Next { from } => self.neighbours.fetch(from),
         }
     }
 }

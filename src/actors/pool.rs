@@ -17,7 +17,7 @@ use self::{
 };
 use super::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, message::Transactions};
 use crate::{
-    ledger::{BlockTree, Link, Scratch, saved::saved},
+    ledger::{BlockTree, Link, Scratch, codec::saved},
     protocol::{SignedTransaction, transaction::Version},
 };
 use std::{collections::BTreeSet, sync::Arc};

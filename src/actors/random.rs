@@ -1,7 +1,7 @@
 //! Random numbers by the name of a decision. A decision draws the same numbers whatever was drawn before it, so two runs that
 //! differ in one thing share all other draws.
 
-use crate::ledger::saved::saved;
+use crate::ledger::codec::saved;
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 

@@ -1,6 +1,6 @@
 //! Simulated time, a value.
 
-use crate::{ledger::saved::saved, protocol::Timestamp};
+use crate::{ledger::codec::saved, protocol::Timestamp};
 use serde::Serialize;
 use std::{fmt, ops, time::Duration};
 

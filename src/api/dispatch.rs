@@ -25,10 +25,10 @@ use super::{
         Call, Dialect, Parameter,
         parameter::Parameters,
         query,
-        route::{Answer, Handle, Match, Query, Route, Shown, Verb},
+        route::{Answer, AnswerShape, Handle, Match, Query, Route, Verb},
     },
 };
-use crate::ledger::settled::SettledError;
+use crate::ledger::settled_chain::SettledError;
 use serde_json::{Map, Value};
 use std::{
     any::Any,
@@ -238,7 +238,7 @@ async fn handle(
 ) -> Result<Reply, ApiError> {
     let route = found.route;
     context.gate().check(request, route.access)?;
-    let is_page = matches!(route.shown, Shown::Site | Shown::Html)
+    let is_page = matches!(route.shown, AnswerShape::Site | AnswerShape::Html)
         || home::wanted(request, route, context.settings.dialect).is_some();
     let quota = if route.access == Access::Loopback || is_page { None } else { quota(context, request) };
     let outcome = match quota {

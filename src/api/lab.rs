@@ -15,9 +15,9 @@ pub mod cut;
 pub mod faucet;
 pub mod feed;
 pub mod funds;
+pub mod recent_events;
 pub mod stream;
 pub mod submissions;
-pub mod told;
 pub mod views;
 
 pub use board::{BoardState, Counts, FaultInForce, LabBoard};

@@ -14,12 +14,12 @@ mod older;
 mod pending;
 mod shelf;
 
-pub use chain::{Block, Chain, Listed, Seen, stored_recipient};
+pub use chain::{Block, Chain, ChainList, VisitedTransaction, stored_recipient};
 pub use entry::{ConfirmedBlock, ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
 pub use neighbours::{Neighbours, VERSION, latency_ms};
 pub use older::{List, Older, Summary};
 pub use pending::Pending;
-pub use shelf::{Shelf, Shelved};
+pub use shelf::{Shelf, ShelfOpening};
 
 use self::{lists::Lists, memo::Memo, older::readable};
 use crate::{
@@ -36,9 +36,9 @@ use std::sync::{
 
 /// The observed node as its API shows it. Cheap to clone; clones share everything.
 #[derive(Clone)]
-pub struct View(Arc<Shared>);
+pub struct View(Arc<ObservedNode>);
 
-struct Shared {
+struct ObservedNode {
     node: NodeId,
     tree: Arc<BlockTree>,
     head: ArcSwap<Head>,
@@ -81,7 +81,7 @@ impl View {
         let chain = Chain::new(&tip, applied.state.network_byte(), older);
         let (lists, memo, pending) = (Arc::default(), Arc::default(), Pending::default());
         let head = Head { tip, applied, chain, modified, lists, memo, pending };
-        Self(Arc::new(Shared {
+        Self(Arc::new(ObservedNode {
             node,
             tree,
             head: ArcSwap::from_pointee(head),
@@ -110,7 +110,7 @@ impl View {
     #[must_use]
     pub fn apart(&self) -> Self {
         let head = Head { lists: Arc::default(), memo: Arc::default(), ..Head::clone(&self.head()) };
-        Self(Arc::new(Shared {
+        Self(Arc::new(ObservedNode {
             node: self.0.node,
             tree: self.0.tree.clone(),
             head: ArcSwap::from_pointee(head),

@@ -24,7 +24,7 @@ mod targets;
 pub use super::http::log::Report;
 pub use error::WebhookError;
 pub use lane::{Counts, QUEUE_BYTES_MAX, QUEUE_MAX};
-pub use numbers::{EventNumbers, Fired, Rehearing};
+pub use numbers::{EventDeliveries, EventNumbers, Rehearing};
 pub use post::PostError;
 pub use store::{DataDir, KeptWebhooks, Store, StoreError};
 pub use targets::Targets;
@@ -78,7 +78,7 @@ pub struct WebhookSettings {
     /// The numbers of its node's events.
     pub numbers: EventNumbers,
     /// The deliveries of events that no webhook had received when the process was killed.
-    pub unheard: Vec<Fired>,
+    pub unheard: Vec<EventDeliveries>,
 }
 
 /// The outcomes of all posts, those of deleted webhooks included.

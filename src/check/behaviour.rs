@@ -38,7 +38,7 @@ mod sync;
 mod tests;
 mod verification;
 
-use super::{CONDUCT, Conduct, Seen, Sometimes};
+use super::{CONDUCT, Conduct, Observations, Sometimes};
 use crate::{
     actors::{ActorId, Event, NodeId, Role, SimTime},
     ledger::{BlockTree, Link, Rules},
@@ -215,7 +215,7 @@ impl Behaviour {
     }
 
     /// Reports the breaches to the watch of the run.
-    pub fn tell(&self, seen: &mut Seen) {
+    pub fn tell(&self, seen: &mut Observations) {
         for breach in &self.model().report.breaches {
             seen.find(breach.conduct, breach.at, Some(breach.node), None, breach.what.clone());
         }

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime},
-    ledger::saved::Saver,
+    ledger::codec::Saver,
     protocol::Slot,
     scenario::{Scenario, Testnet},
     sim::{

@@ -18,12 +18,12 @@ mod numbers;
 mod play;
 mod record;
 mod recording;
+mod removal;
 mod target;
 #[cfg(test)]
 mod tests;
 mod text;
 mod trials;
-mod without;
 
 pub use beside::{RunBeside, SideBySide, SlotBeside};
 pub use chain::{Arrow, BlockRef, Chain, Change, FoldCounts, Rival, Row};

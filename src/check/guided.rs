@@ -48,7 +48,7 @@ pub struct Guide {
 }
 
 /// A run that a guided search draws.
-pub struct Guided {
+pub struct GuidedRun {
     pub scenario: Arc<Scenario>,
     /// The earlier run that it begins as, and the seconds for which it does.
     pub from: Option<(Arc<Scenario>, f64)>,
@@ -66,7 +66,7 @@ impl Guide {
     }
 
     /// Draws the run of a seed: a branch, or one as a search without a guide draws it.
-    pub fn draw(&mut self, seed: u64) -> Guided {
+    pub fn draw(&mut self, seed: u64) -> GuidedRun {
         let mut random = SeedTree::new(seed).stream("guided");
         if !self.reached.is_empty() && random.random_bool(BRANCHED) {
             let some = (0..PICKED).map(|_| random.random_range(0..self.reached.len()));
@@ -77,10 +77,10 @@ impl Guide {
             // A branch without a fault of its own would be its run again.
             if let Some(scenario) = branch.draw(&self.frame, seed) {
                 let from = Some((branch.scenario.clone(), branch.place.at));
-                return Guided { scenario: scenario.into(), from };
+                return GuidedRun { scenario: scenario.into(), from };
             }
         }
-        Guided { scenario: swarm::draw(&self.frame, seed).into(), from: None }
+        GuidedRun { scenario: swarm::draw(&self.frame, seed).into(), from: None }
     }
 
     /// Learns from the run of a seed that has been played.

@@ -6,7 +6,7 @@ use crate::{
     actors::{NodeId, SimTime},
     ledger::{
         Link,
-        saved::{Saved, Saver},
+        codec::{Save, Saver},
     },
     protocol::Height,
     scenario::Scenario,
@@ -81,7 +81,7 @@ impl Alive {
     }
 
     /// Checks convergence and growth at the end of a slot.
-    pub(super) fn look(&mut self, now: SimTime, seen: &mut super::Seen) {
+    pub(super) fn look(&mut self, now: SimTime, seen: &mut super::Observations) {
         if self.decided || now < self.from {
             return;
         }
@@ -114,7 +114,7 @@ impl Alive {
 }
 
 /// Describes why a network has not come to one chain. Its nodes stood on `before` when the time began.
-fn parted(seen: &super::Seen, before: &[Arc<Link>], grown: bool) -> &'static str {
+fn parted(seen: &super::Observations, before: &[Arc<Link>], grown: bool) -> &'static str {
     if !grown {
         return "no chain grows";
     }

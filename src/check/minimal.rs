@@ -15,7 +15,7 @@ use super::{
     assertions::names,
     conduct::is_modelled,
     liveness::{is_liveness, liveness},
-    retold::Teller,
+    message_story::Teller,
     search::{Networks, RUN_SEED},
     shrink::{Pass, ShrinkResult, shrink, smaller, without_parts},
     simpler,

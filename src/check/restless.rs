@@ -6,7 +6,7 @@ use crate::{
         Actor, Behaviour, Input, Message, NodeId,
         behaviour::{Layer, Step},
     },
-    ledger::saved::saved,
+    ledger::codec::saved,
     scenario::{Closing, Ended, Scenario, Verdict},
     sim::{
         Observer, Plan, SeedTree, Stage,

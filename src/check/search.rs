@@ -2,7 +2,7 @@
 
 use super::{
     Finding, Signature, Sometimes,
-    guided::{self, Guide, Guided, StateNotes},
+    guided::{self, Guide, GuidedRun, StateNotes},
     liveness::liveness,
     seeds::SeedSet,
     swarm::{self, Frame},
@@ -145,7 +145,7 @@ impl Search {
         let (mut guide, summary) = (Guide::new(&self.frame), Mutex::new(Summary::default()));
         for first in (0..self.runs).step_by(guided::BATCH) {
             let batch = (first..self.runs).take(guided::BATCH).map_while(|index| self.seed_of(index));
-            let drawn: Vec<(u64, Guided)> = batch.map(|seed| (seed, guide.draw(seed))).collect();
+            let drawn: Vec<(u64, GuidedRun)> = batch.map(|seed| (seed, guide.draw(seed))).collect();
             if drawn.is_empty() || stop.load(Ordering::Relaxed) {
                 break;
             }

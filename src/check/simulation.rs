@@ -89,7 +89,7 @@ pub struct SlotEnd<'a> {
 
 /// The result of a simulation in which everything held.
 #[derive(Clone, Debug)]
-pub struct Played {
+pub struct SimulationResult {
     /// Height of the highest chain.
     pub height: Height,
     /// Slots that passed.
@@ -108,7 +108,7 @@ pub struct Played {
 #[derive(Debug)]
 pub struct Counterexample {
     /// The property that does not hold.
-    pub broken: Broken,
+    pub broken: BrokenProperty,
     /// The seed of the run, which a scenario file does not hold.
     pub seed: u64,
     /// The scenario of the run. A broken invariant is asserted in it. Its description names a broken claim in Rust.
@@ -119,7 +119,7 @@ pub struct Counterexample {
 
 /// The property that a run broke.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Broken {
+pub enum BrokenProperty {
     /// A claim of [`Simulation::always`].
     #[error("'{name}' does not hold in slot {slot} at height {height}")]
     Always {
@@ -153,9 +153,9 @@ pub enum Broken {
 
 impl Counterexample {
     /// The run of this scenario and seed, written to a file if one is named.
-    fn new(broken: Broken, mut scenario: Scenario, seed: u64, file: Option<PathBuf>) -> Self {
+    fn new(broken: BrokenProperty, mut scenario: Scenario, seed: u64, file: Option<PathBuf>) -> Self {
         scenario.description = format!("breaks with seed {seed}: {broken}");
-        if let Broken::Invariant { name, .. } = &broken {
+        if let BrokenProperty::Invariant { name, .. } = &broken {
             scenario.assertions.push(Assertion::always(format!("invariant {name}")));
         }
         let file = file.map(|file| {
@@ -236,7 +236,7 @@ impl Simulation {
     ///
     /// # Errors
     /// The first property that does not hold, with the scenario that shows it.
-    pub fn play(mut self) -> Result<Played, Box<Counterexample>> {
+    pub fn play(mut self) -> Result<SimulationResult, Box<Counterexample>> {
         let file = self.counterexample.take();
         self.run().map_err(|broken| {
             let (scenario, seed) = (self.scenario.clone(), self.plan.seeds.seed());
@@ -244,7 +244,7 @@ impl Simulation {
         })
     }
 
-    fn run(&mut self) -> Result<Played, Broken> {
+    fn run(&mut self) -> Result<SimulationResult, BrokenProperty> {
         let Self { scenario, plan, testnet, judge, always, eventually, .. } = self;
         let (seats, slots) = (scenario.round_slots(), plan.tree.slots());
         let watch = Watch::new(
@@ -267,7 +267,7 @@ impl Simulation {
             let network = SlotEnd::of(&plan.tree, &watch, now, testnet);
             invariants_hold(&watch, &network)?;
             if let Some(claim) = always.iter().find(|claim| !(claim.holds)(&network)) {
-                return Err(Broken::Always {
+                return Err(BrokenProperty::Always {
                     name: claim.name.clone(),
                     slot: Slot(slot - 1),
                     height: network.height(),
@@ -277,13 +277,13 @@ impl Simulation {
             if let Some((claim, rounds)) =
                 eventually.iter().find(|(_, rounds)| u64::from(slot - first) > u64::from(*rounds) * u64::from(seats))
             {
-                return Err(Broken::Eventually { name: claim.name.clone(), rounds: *rounds });
+                return Err(BrokenProperty::Eventually { name: claim.name.clone(), rounds: *rounds });
             }
             if ended.is_none()
                 && let Some(how) = closing.look(now, stage.world(), true)
             {
                 let broken = judge.verdicts(now, how).into_iter().find(Verdict::is_broken);
-                broken.map_or(Ok(()), |verdict| Err(Broken::Assertion(verdict)))?;
+                broken.map_or(Ok(()), |verdict| Err(BrokenProperty::Assertion(verdict)))?;
                 ended = Some((how, trace.digest()));
             }
             let waits =
@@ -292,7 +292,7 @@ impl Simulation {
                 let (height, mut seen) = (network.height(), watch.seen());
                 seen.close(scenario, &stage.world().tally());
                 let (sometimes, findings) = (seen.sometimes().clone(), seen.findings().to_vec());
-                return Ok(Played { height, slots: slot - first, ended, digest, sometimes, findings });
+                return Ok(SimulationResult { height, slots: slot - first, ended, digest, sometimes, findings });
             }
         }
         unreachable!("a time limit or the stall rule ends every run")
@@ -300,15 +300,16 @@ impl Simulation {
 }
 
 /// The conduct of nodes is reported and not judged, because the test may be about the rules themselves.
-fn invariants_hold(watch: &Watch, network: &SlotEnd<'_>) -> Result<(), Broken> {
+fn invariants_hold(watch: &Watch, network: &SlotEnd<'_>) -> Result<(), BrokenProperty> {
     let of_step = |name: &str| super::STEP_INVARIANTS.iter().any(|invariant| invariant.name == name);
     if let Some(finding) = watch.seen().findings().iter().find(|one| of_step(one.invariant)) {
-        return Err(Broken::Invariant { name: finding.invariant, finding: finding.to_string() });
+        return Err(BrokenProperty::Invariant { name: finding.invariant, finding: finding.to_string() });
     }
     if !network.tree.schedule().begins(network.best.height().next()) {
         return Ok(());
     }
-    let broken = |found: super::Violation| Broken::Invariant { name: found.invariant, finding: found.to_string() };
+    let broken =
+        |found: super::Violation| BrokenProperty::Invariant { name: found.invariant, finding: found.to_string() };
     check_all(network.tree, &network.best).map_err(broken)
 }
 

@@ -26,7 +26,7 @@ mod model;
 mod tests;
 mod turn;
 mod votes;
-mod whole;
+mod whole_state;
 
 use super::Violation;
 use crate::{
@@ -111,12 +111,12 @@ pub const STEP_INVARIANTS: [StepInvariant; 16] = [
     StepInvariant {
         name: "what a block does not touch stays as it is",
         source: "consensus.md 4.1, 4.2, I14",
-        check: whole::untouched,
+        check: whole_state::untouched,
     },
     StepInvariant {
         name: "lists of the state are those of its wallets",
         source: "consensus.md 4.1",
-        check: whole::indexes,
+        check: whole_state::indexes,
     },
 ];
 

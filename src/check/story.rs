@@ -9,7 +9,7 @@ use crate::{
 
 /// An event, stored for the story.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct StoryEntry {
     pub now: SimTime,
     pub node: Option<NodeId>,
     pub what: StoryEvent,
@@ -30,7 +30,7 @@ impl From<Event> for StoryEvent {
     }
 }
 
-impl Told {
+impl StoryEntry {
     /// Returns true for an event that makes one chain differ from another. Blocks that merely arrive are not worth a line.
     pub(super) fn is_worth_telling(event: &Event) -> bool {
         matches!(

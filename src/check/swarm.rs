@@ -24,7 +24,7 @@ type Draw = rand_chacha::ChaCha8Rng;
 
 /// Virtual time in which all nodes must have come to one chain once all faults are over, in seconds: half an hour.
 const BOUND_SECONDS: u32 = 1_800;
-/// With `Modelled::Drawn`, one run in this number is compared with the model.
+/// With `ModelledRuns::Drawn`, one run in this number is compared with the model.
 const MODELLED_OF: u64 = 4;
 /// The approximate number of slots with faults.
 const TROUBLED_SLOTS: u32 = 120;
@@ -43,12 +43,12 @@ pub struct Frame {
     /// Rounds in which things go wrong, if not derived from the number of delegates.
     pub rounds: Option<u32>,
     /// The runs in which each node is also compared with the model of an honest one.
-    pub behaviour: Modelled,
+    pub behaviour: ModelledRuns,
 }
 
 /// The choice of runs in which each node is compared with the model of an honest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Modelled {
+pub enum ModelledRuns {
     Always,
     /// One run in four, chosen by its seed. The networks of these runs are fast and without a flaw, and no fault affects
     /// clocks or messages or adds a second forger. With late or missing answers the model would lose track and raise false
@@ -62,29 +62,29 @@ impl Frame {
     /// Returns true if each node of the run of a seed is held against the model of an honest one.
     pub fn is_modelled(&self, seed: u64) -> bool {
         match self.modelled() {
-            Modelled::Always => true,
-            Modelled::Drawn => seed.is_multiple_of(MODELLED_OF),
-            Modelled::Never => false,
+            ModelledRuns::Always => true,
+            ModelledRuns::Drawn => seed.is_multiple_of(MODELLED_OF),
+            ModelledRuns::Never => false,
         }
     }
 
     /// Returns the number of runs, among those of `seeds`, in which each node is compared with the model.
     pub fn modelled_among(&self, seeds: &SeedSet) -> u64 {
         match self.modelled() {
-            Modelled::Always => seeds.count(),
-            Modelled::Drawn => seeds.count_multiples(MODELLED_OF),
-            Modelled::Never => 0,
+            ModelledRuns::Always => seeds.count(),
+            ModelledRuns::Drawn => seeds.count_multiples(MODELLED_OF),
+            ModelledRuns::Never => 0,
         }
     }
 
     /// Returns the runs to compare with the model: none if the rules or the base do not allow it.
-    fn modelled(&self) -> Modelled {
+    fn modelled(&self) -> ModelledRuns {
         let is_known = match &self.base {
             Some(base) => base.rules(u32::MAX).is_of_the_reference(),
             None => Rules::from_toml(&self.rules).is_ok_and(|rules| rules.is_of_the_reference()),
         };
-        let is_easy = self.behaviour != Modelled::Drawn || self.base.as_ref().is_none_or(is_easy);
-        if is_known && is_easy { self.behaviour } else { Modelled::Never }
+        let is_easy = self.behaviour != ModelledRuns::Drawn || self.base.as_ref().is_none_or(is_easy);
+        if is_known && is_easy { self.behaviour } else { ModelledRuns::Never }
     }
 }
 
@@ -141,7 +141,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     let seats = scenario.network.delegates;
     let troubled = troubled_slots(frame, &scenario.network) / seats;
     scenario.faults.extend(faults::faults(draw, &scenario.network, troubled));
-    if frame.behaviour == Modelled::Drawn && frame.is_modelled(seed) {
+    if frame.behaviour == ModelledRuns::Drawn && frame.is_modelled(seed) {
         if frame.base.is_none() {
             network::ease(&mut scenario.network.model);
         }

@@ -5,7 +5,7 @@
 //! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found no fault in
 //! forks.
 
-mod forged;
+mod forging;
 mod losses;
 mod marks;
 mod pools;
@@ -15,12 +15,12 @@ mod tests;
 
 use super::{
     Certificate, Finding, Sometimes,
-    certificate::network::{self, Shown},
+    certificate::network::{self, NetworkProof},
     conduct::{self, Conduct},
     liveness::{Alive, Liveness, deviants, irregulars, is_liveness, may_forge_in_vain},
     sights::Sights,
     step::check_step,
-    story::Told,
+    story::StoryEntry,
     wakers::stuck,
 };
 use crate::{
@@ -53,11 +53,11 @@ const TOLD: usize = 40;
 
 /// The watch over one run. Clones share its observations: one observes the stage, another answers queries.
 #[derive(Clone)]
-pub struct Watch(Arc<Mutex<Seen>>);
+pub struct Watch(Arc<Mutex<Observations>>);
 
 /// The observations of a run.
 #[derive(Clone)]
-pub struct Seen {
+pub struct Observations {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
     tips: Tips,
@@ -73,7 +73,7 @@ pub struct Seen {
     slot_ends: SimTime,
     sometimes: Sometimes,
     /// The last events worth telling.
-    told: VecDeque<Told>,
+    told: VecDeque<StoryEntry>,
     /// The highest block any node has taken in.
     best: Arc<Link>,
     /// The final blocks of all nodes.
@@ -171,7 +171,7 @@ impl Watch {
             losses: Losses::default(),
         };
         let (start, finals) = (SimTime::from_seconds(tree.slots().start(Slot(1))), FinalBlocks::new(&tree));
-        Self(Arc::new(Mutex::new(Seen {
+        Self(Arc::new(Mutex::new(Observations {
             tree,
             start,
             nodes: (0..nodes).map(node).collect(),
@@ -197,12 +197,12 @@ impl Watch {
     }
 
     /// Returns the observations so far.
-    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub fn seen(&self) -> MutexGuard<'_, Observations> {
         self.0.lock().expect("no one panics while holding it")
     }
 }
 
-impl Seen {
+impl Observations {
     /// The first finding of each invariant and cause, in the order found.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
@@ -267,12 +267,12 @@ impl Seen {
         };
         for finding in self.findings.iter_mut().filter(|finding| is_unproved(finding)) {
             finding.certificate = match shown.clone() {
-                Ok(Shown::Held(words)) => Certificate::Shown(words),
-                Ok(Shown::Late(words)) if finding.invariant == conduct::CONVERGED.name => {
+                Ok(NetworkProof::Held(words)) => Certificate::Shown(words),
+                Ok(NetworkProof::Late(words)) if finding.invariant == conduct::CONVERGED.name => {
                     "one chain comes late".clone_into(&mut finding.cause);
                     Certificate::Shown(words)
                 }
-                Ok(Shown::Late(why)) | Err(why) => Certificate::Missing(why),
+                Ok(NetworkProof::Late(why)) | Err(why) => Certificate::Missing(why),
             };
         }
     }
@@ -332,11 +332,11 @@ impl Seen {
     }
 
     fn tell(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        if Told::is_worth_telling(event) {
+        if StoryEntry::is_worth_telling(event) {
             if self.told.len() == TOLD {
                 self.told.pop_front();
             }
-            self.told.push_back(Told { now, node: Some(node), what: event.clone().into() });
+            self.told.push_back(StoryEntry { now, node: Some(node), what: event.clone().into() });
         }
     }
 
@@ -638,7 +638,7 @@ impl Observer for Watch {
         }
         seen.tips.follow_network(event);
         seen.sights.network(event, &seen.tree, seen.best.height(), &mut seen.sometimes);
-        if let Some(told) = Told::of_network(now, event) {
+        if let Some(told) = StoryEntry::of_network(now, event) {
             if seen.told.len() == TOLD {
                 seen.told.pop_front();
             }

@@ -1,7 +1,7 @@
 //! The watchers of one run: their checks after each slot and at the end of the run, and the outcome.
 
 use super::{
-    Behaviour, Certificate, Finding, Seen, Sometimes, Watch,
+    Behaviour, Certificate, Finding, Observations, Sometimes, Watch,
     assertions::judge,
     finding::{ASSERTED, interned},
     guided::StateNotes,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     actors::SimTime,
-    ledger::saved::Saver,
+    ledger::codec::Saver,
     protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
     sim::{Observer, Plan, stage::inline::InlineStage},
@@ -108,7 +108,7 @@ impl Watchers {
     }
 
     /// Returns the observations so far.
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(super) fn seen(&self) -> MutexGuard<'_, Observations> {
         self.watch.seen()
     }
 

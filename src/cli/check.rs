@@ -1,7 +1,7 @@
 //! `dposlab check`: searches for runs that break an invariant or an assertion, and minimises them.
 
 mod exhaustive;
-mod told;
+mod report;
 
 use super::{
     Failure,
@@ -17,11 +17,11 @@ use crate::{
         Finding, Minimal, Minimiser, Signature,
         database::{Database, DatabaseError, Place, ScenarioFile, Size},
         judge,
-        known::{Known, Rate},
+        known_causes::{KnownCauses, Rate},
         minimal::{self, file_name},
         search::{Found, Networks, RUN_SEED, Search, Summary},
         seeds::SeedSet,
-        swarm::{Frame, Modelled},
+        swarm::{Frame, ModelledRuns},
     },
     files::{self, TEXT_LIMIT},
     ledger::{Rules, rules},
@@ -122,9 +122,9 @@ pub struct Check {
     /// divided by four, whose networks are drawn quick and without flaws, or in none. Such a run takes twice as long. Around a
     /// scenario with a flaw, 'drawn' means none.
     #[arg(long, value_enum, value_name = "RUNS", default_value = "drawn")]
-    behaviour: Modelled,
+    behaviour: ModelledRuns,
     #[command(flatten)]
-    exhaustive: exhaustive::Asked,
+    exhaustive: exhaustive::ExhaustiveBounds,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -145,7 +145,7 @@ Examples:
   dposlab check --exhaustive 2 --delegates 4         all that can come of two lost messages in eight slots";
 
 /// A finding of the search, with its rate, its minimal scenario and its file.
-struct Told {
+struct ReportedFinding {
     signature: Signature,
     found: Found,
     is_known: bool,
@@ -157,7 +157,7 @@ struct Told {
 }
 
 /// A finding of the database whose file was played before the search.
-struct Replayed {
+struct ReplayedFinding {
     signature: Signature,
     file: PathBuf,
     outcome: FileOutcome,
@@ -174,9 +174,9 @@ enum FileOutcome {
 
 /// The result of a search, with its database.
 #[derive(Default)]
-struct Searched {
+struct SearchResult {
     summary: Summary,
-    replayed: Vec<Replayed>,
+    replayed: Vec<ReplayedFinding>,
     /// The findings of earlier searches of this frame; `None` if there was none.
     earlier: Option<BTreeSet<Signature>>,
     /// The database, and the place of this search in it.
@@ -203,7 +203,7 @@ impl Check {
         // The lock of the folder holds until the last file is written.
         let _lock = self.time.map(|_| self.lock()).transpose()?;
         let searched = match self.time {
-            None => Searched { summary: self.play(&search, &networks, &stop), ..Searched::default() },
+            None => SearchResult { summary: self.play(&search, &networks, &stop), ..SearchResult::default() },
             Some(time) => self.play_for(time, &search, &networks, &stop)?,
         };
         let interrupted = stop.load(Ordering::Relaxed) && !search.is_over(&searched.summary.done);
@@ -220,24 +220,24 @@ impl Check {
     }
 
     /// Loads the list of known causes, if one is given. Its counts must come from runs that are drawn like those of this search.
-    fn load_known(&self, search: &Search) -> Result<Known, Failure> {
+    fn load_known(&self, search: &Search) -> Result<KnownCauses, Failure> {
         let (option, file) = match (&self.known, &self.record_known) {
             (Some(file), _) => ("--known", file),
             (None, Some(file)) => ("--record-known", file),
-            (None, None) => return Ok(Known::default()),
+            (None, None) => return Ok(KnownCauses::default()),
         };
         let wrong = |why: String| Failure::usage(format!("{option} {}: {why}", file.display()));
         let text = files::read_text(file, TEXT_LIMIT).map_err(|why| wrong(format!("cannot be read: {why}")))?;
         if self.record_known.is_some() {
-            return Known::read_to_record(&text).map_err(wrong);
+            return KnownCauses::read_to_record(&text).map_err(wrong);
         }
-        let known = Known::read(&text).map_err(wrong)?;
+        let known = KnownCauses::read(&text).map_err(wrong)?;
         known.check_drawn(&self.drawn(search)).map_err(wrong)?;
         Ok(known)
     }
 
     /// Writes the counts of the search into the list.
-    fn record(&self, search: &Search, summary: &Summary, known: &Known) -> Result<(), Failure> {
+    fn record(&self, search: &Search, summary: &Summary, known: &KnownCauses) -> Result<(), Failure> {
         let Some(file) = &self.record_known else { return Ok(()) };
         if summary.runs() == 0 {
             let file = file.display();
@@ -250,7 +250,13 @@ impl Check {
             .map_err(|error| Failure::broken(format!("--record-known {}: cannot be written: {error}", file.display())))
     }
 
-    fn outcome(&self, search: &Search, summary: &Summary, told: &[Told], interrupted: bool) -> Result<(), Failure> {
+    fn outcome(
+        &self,
+        search: &Search,
+        summary: &Summary,
+        told: &[ReportedFinding],
+        interrupted: bool,
+    ) -> Result<(), Failure> {
         let again = if self.time.is_some() { "; the same command goes on from there" } else { "" };
         let runs = summary.runs();
         let played = match self.asked_of_part(search, summary) {
@@ -311,7 +317,7 @@ impl Check {
         Rules::from_toml(&rules).map_err(Failure::usage)?;
         // The search tests rules and not cryptography: a modelled signature is refused in the same cases as a real one.
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
-        let behaviour = if self.guided { Modelled::Never } else { self.behaviour };
+        let behaviour = if self.guided { ModelledRuns::Never } else { self.behaviour };
         let frame = Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour };
         let jobs = super::jobs(self.jobs.map(usize::from));
         let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
@@ -361,7 +367,7 @@ impl Check {
         search: &Search,
         networks: &Networks,
         stop: &AtomicBool,
-    ) -> Result<Searched, Failure> {
+    ) -> Result<SearchResult, Failure> {
         let place = Place::of(search, networks);
         let mut database = Database::load(&self.out).map_err(failure)?;
         let earlier = database.frames.get(&place.frame).map(|frame| frame.findings().cloned().collect());
@@ -393,13 +399,19 @@ impl Check {
         save(&summary);
         bar.finish_and_clear();
         match unwritten.into_inner().expect("all threads have ended well") {
-            None => Ok(Searched { summary, replayed, earlier, kept: Some((database, place)) }),
+            None => Ok(SearchResult { summary, replayed, earlier, kept: Some((database, place)) }),
             Some(error) => Err(failure(error)),
         }
     }
 
     /// Plays the file of each finding that the database has of this frame.
-    fn replay(&self, database: &Database, place: &Place, networks: &Networks, stop: &AtomicBool) -> Vec<Replayed> {
+    fn replay(
+        &self,
+        database: &Database,
+        place: &Place,
+        networks: &Networks,
+        stop: &AtomicBool,
+    ) -> Vec<ReplayedFinding> {
         let files = database.frames.get(&place.frame).map(|frame| &frame.files).into_iter().flatten();
         let bar = bar(files.clone().count() as u64, "{bar:40} known finding {pos}/{len}");
         let mut replayed = Vec::new();
@@ -417,7 +429,7 @@ impl Check {
                     None => FileOutcome::Gone,
                 },
             };
-            replayed.push(Replayed { signature: signature.clone(), file, outcome });
+            replayed.push(ReplayedFinding { signature: signature.clone(), file, outcome });
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -427,42 +439,42 @@ impl Check {
     /// Writes a file for each finding that is not known, minimised within the budget.
     fn write_all(
         &self,
-        searched: &Searched,
-        known: &Known,
+        searched: &SearchResult,
+        known: &KnownCauses,
         search: &Search,
         networks: &Networks,
         stop: &AtomicBool,
-    ) -> Result<Vec<Told>, Failure> {
+    ) -> Result<Vec<ReportedFinding>, Failure> {
         let summary = &searched.summary;
         let mut found = summary.found.clone();
-        for Replayed { signature, outcome, .. } in &searched.replayed {
+        for ReplayedFinding { signature, outcome, .. } in &searched.replayed {
             if let FileOutcome::Shown(finding) = outcome {
                 let only_its_file =
                     || Found { finding: Finding::clone(finding), seeds: SeedSet::default(), scenario: None };
                 found.entry(signature.clone()).or_insert_with(only_its_file);
             }
         }
-        let mut told: Vec<Told> = found
+        let mut told: Vec<ReportedFinding> = found
             .into_iter()
             .map(|(signature, found)| {
                 let is_known = known.has(&signature);
                 let before = searched.replayed.iter().find(|one| one.signature == signature);
                 // A finding keeps a file that was not played, if the file still exists.
-                let is_good = |one: &&Replayed| !matches!(one.outcome, FileOutcome::Gone) && one.file.exists();
+                let is_good = |one: &&ReplayedFinding| !matches!(one.outcome, FileOutcome::Gone) && one.file.exists();
                 let file = before.filter(is_good).filter(|_| !is_known).map(|one| one.file.clone());
                 let rate = match is_known && self.known.is_some() {
                     true => known.rate(&signature, counted(summary, &signature)),
                     false => Rate::AsRecorded,
                 };
-                Told { signature, found, is_known, rate, minimal: None, file }
+                ReportedFinding { signature, found, is_known, rate, minimal: None, file }
             })
             .collect();
-        let place = |told: &Told| (told.found.seeds.first().unwrap_or(u64::MAX), told.signature.clone());
+        let place = |told: &ReportedFinding| (told.found.seeds.first().unwrap_or(u64::MAX), told.signature.clone());
         told.sort_by_key(place);
         let none = BTreeMap::new();
         let of_frame = searched.kept.as_ref().and_then(|(database, place)| database.frames.get(&place.frame));
         let before = of_frame.map_or(&none, |frame| &frame.files);
-        let is_wanted = |told: &Told| match (&told.file, before.get(&told.signature)) {
+        let is_wanted = |told: &ReportedFinding| match (&told.file, before.get(&told.signature)) {
             _ if told.is_known => false,
             (None, _) => true,
             // The budget allows more runs than were tried before.
@@ -504,7 +516,7 @@ impl Check {
     }
 
     /// Minimises findings on as many threads as the search has. After an interrupt, findings stay as they are.
-    fn make_small(&self, wanted: Vec<&mut Told>, search: &Search, networks: &Networks, stop: &AtomicBool) {
+    fn make_small(&self, wanted: Vec<&mut ReportedFinding>, search: &Search, networks: &Networks, stop: &AtomicBool) {
         let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
         let minimals: Vec<OnceLock<Minimal>> = wanted.iter().map(|_| OnceLock::new()).collect();
         thread::scope(|scope| {
@@ -580,7 +592,7 @@ impl Check {
     }
 }
 
-impl Told {
+impl ReportedFinding {
     /// Returns true if the cause is known and comes more often than recorded.
     fn comes_too_often(&self) -> bool {
         self.is_known && matches!(self.rate, Rate::More(_))

@@ -22,7 +22,7 @@ use crate::{
             folder::{Folder, FolderError},
             replay as played_again, replay_and_keep,
         },
-        sweep::{Manifest, Seeds, Sweep, SweepValues, handed, results},
+        sweep::{Manifest, Seeds, Sweep, SweepValues, handover, results},
     },
     scenario::{Override, Scenario, StageKind, Testnet, run::among_actors, testnet::rules_for},
     sim::{LiveHandle, Plan, SeedTree, stage::inline::InlineStage},
@@ -227,10 +227,10 @@ pub fn handed(bytes: &[u8], folder: &Path) {
         let (scenario, seeds) = (Path::new("scenarios/healthy.toml"), Seeds { first: 0, end: 6 });
         Sweep::new(scenario, seeds, &[], SweepValues::default(), None).expect("it is shipped")
     });
-    let text = String::from_utf8_lossy(bytes).replacen("HEAD", &handed::head(&SWEEP.manifest), 1);
+    let text = String::from_utf8_lossy(bytes).replacen("HEAD", &handover::head(&SWEEP.manifest), 1);
     let file = folder.join("rows.jsonl");
     fs::write(&file, text).expect("a folder of our own");
-    match handed::gather(&SWEEP, std::slice::from_ref(&file), &folder.join("gathered")) {
+    match handover::gather(&SWEEP, std::slice::from_ref(&file), &folder.join("gathered")) {
         Ok(rows) => {
             let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"), None);
         }

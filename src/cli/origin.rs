@@ -5,7 +5,7 @@ use crate::report::{
     bundle::About,
     provenance::{
         Provenance,
-        described::{CrateText, write},
+        ro_crate::{CrateText, write},
     },
     sweep::Sweep,
 };

@@ -55,7 +55,7 @@ pub fn failure() -> Option<Failure> {
 #[derive(Clone)]
 pub struct Printer {
     lines: mpsc::SyncSender<Line>,
-    shared: Arc<Shared>,
+    shared: Arc<PrinterState>,
     manner: Manner,
 }
 
@@ -72,7 +72,7 @@ pub enum Manner {
 }
 
 #[derive(Default)]
-struct Shared {
+struct PrinterState {
     left_out: AtomicU64,
     failed: Mutex<Option<io::Error>>,
     gone: Notify,
@@ -88,7 +88,7 @@ impl Printer {
     /// A printer to anything that can be written to.
     pub fn new(out: impl Write + Send + 'static, manner: Manner) -> Self {
         let (lines, waiting) = mpsc::sync_channel(WAITING_MAX);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(PrinterState::default());
         let writer = Writer { out, manner, shared: shared.clone() };
         thread::spawn(move || writer.run(&waiting));
         Self { lines, shared, manner }
@@ -139,7 +139,7 @@ impl Printer {
 struct Writer<W> {
     out: W,
     manner: Manner,
-    shared: Arc<Shared>,
+    shared: Arc<PrinterState>,
 }
 
 impl<W: Write> Writer<W> {

@@ -7,7 +7,7 @@ use super::{
     progress::{Progress, bar_of_runs},
 };
 use crate::{
-    ledger::rules::{self, NAMED, Named},
+    ledger::rules::{self, NAMED, NamedRules},
     report::protocols::{Row, SITUATIONS, Situation, compare},
 };
 use clap::{Args, builder::PossibleValuesParser};
@@ -53,8 +53,8 @@ impl Protocols {
     /// # Errors
     /// The comparison was interrupted.
     pub fn run(self) -> Result<(), Failure> {
-        let asked = |named: &&Named| self.rules.iter().any(|name| name == named.name);
-        let rules: Vec<&'static Named> = match self.rules.is_empty() {
+        let asked = |named: &&NamedRules| self.rules.iter().any(|name| name == named.name);
+        let rules: Vec<&'static NamedRules> = match self.rules.is_empty() {
             true => NAMED.iter().collect(),
             false => rules::all().filter(asked).collect(),
         };

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     protocol::Slot,
     report::{
-        session::{Replayed, Session, SessionFile, replay},
+        session::{ReplaySummary, Session, SessionFile, replay},
         trace::{TraceFormat, TraceWriter, line::Header},
     },
     scenario::{Scenario, run::among_actors},
@@ -74,8 +74,8 @@ impl Replay {
         Ok(())
     }
 
-    fn tell(&self, replayed: &Replayed) {
-        let Replayed { inputs, rules, events, digest, ended, .. } = replayed;
+    fn tell(&self, replayed: &ReplaySummary) {
+        let ReplaySummary { inputs, rules, events, digest, ended, .. } = replayed;
         let rules = match rules {
             0 => String::new(),
             rules => format!(", {rules} changes of chaos rules passed over"),

@@ -17,7 +17,7 @@ use crate::{
     },
     scenario::{
         Ended, Judge, Outcome, Override, Scenario, ScenarioFiles, StageKind, Verdict,
-        twice::{Twice, twice},
+        repetition::{RepetitionResult, play_twice},
     },
     sim::{Observer, Plan, SeedTree},
 };
@@ -135,30 +135,30 @@ impl Run {
             self.progress.tell(done, 2 * heights, json!({}));
             !stop.load(Ordering::Relaxed)
         };
-        let found = twice(scenario, self.seeds(), [self.stage; 2], go_on).map_err(|why| self.broken(why))?;
+        let found = play_twice(scenario, self.seeds(), [self.stage; 2], go_on).map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
         if self.json {
             super::output::line(&self.twice_as_json(&found).to_string());
         }
         match found {
-            Twice::Same { digest, events } => {
+            RepetitionResult::Same { digest, events } => {
                 if !self.json {
                     super::output::line(&format!("{events} events, twice the same\ndigest:  {digest}"));
                 }
                 Ok(())
             }
-            Twice::Differ(difference) => Err(self.broken(difference)),
-            Twice::Interrupted { same } => {
+            RepetitionResult::Differ(difference) => Err(self.broken(difference)),
+            RepetitionResult::Interrupted { same } => {
                 Err(Failure::broken(format!("interrupted: {same} events of the second run were those of the first")))
             }
         }
     }
 
-    fn twice_as_json(&self, found: &Twice) -> Value {
+    fn twice_as_json(&self, found: &RepetitionResult) -> Value {
         let (events, digest, difference) = match found {
-            Twice::Same { digest, events } => (*events, Some(digest.to_string()), None),
-            Twice::Differ(difference) => (difference.event as u64 - 1, None, Some(difference.to_string())),
-            Twice::Interrupted { same } => (*same, None, None),
+            RepetitionResult::Same { digest, events } => (*events, Some(digest.to_string()), None),
+            RepetitionResult::Differ(difference) => (difference.event as u64 - 1, None, Some(difference.to_string())),
+            RepetitionResult::Interrupted { same } => (*same, None, None),
         };
         json!({
             "scenario": self.scenario.display().to_string(),
@@ -167,7 +167,7 @@ impl Run {
             "same": digest.is_some(),
             "same_events": events,
             "difference": difference,
-            "interrupted": matches!(found, Twice::Interrupted { .. }),
+            "interrupted": matches!(found, RepetitionResult::Interrupted { .. }),
             "digest": digest,
         })
     }

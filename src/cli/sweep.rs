@@ -11,12 +11,12 @@ use crate::{
         sweep::{
             Seeds, Sweep as Plan, SweepError, SweepValues,
             engine::{ContinueCheck, PlayOptions, Progress, hand_over, play},
-            handed,
+            handover,
             points::Points,
             results,
             rows::Rows,
+            stopping_rule::{Looks, StoppingRule, UntilReport},
             summary::{CellSummary, Summary},
-            until::{Looks, Until, UntilReport},
         },
     },
     scenario::{Override, Scenario, workload::WorkloadKind},
@@ -96,7 +96,7 @@ pub struct Sweep {
     /// narrower than WIDTH. --seeds says how many there are at most. The interval holds although what was seen decides when the sweep
     /// ends. The same command with a smaller width or more seeds goes on from there.
     #[arg(long, value_name = "FIGURE<WIDTH", conflicts_with_all = ["shard", "only", "plan", "gather"])]
-    pub(super) until_ci: Option<Until>,
+    pub(super) until_ci: Option<StoppingRule>,
     /// Print the summary as one JSON object.
     #[arg(long)]
     pub(super) json: bool,
@@ -153,7 +153,7 @@ impl Sweep {
             _ if self.plan => self.print_plan(&plan),
             (Some(only), _) => self.play_only(&plan, only.first..only.end),
             (None, Some(out)) if !self.gather.is_empty() => {
-                let rows = handed::gather(&plan, &self.gather, out).map_err(failure)?;
+                let rows = handover::gather(&plan, &self.gather, out).map_err(failure)?;
                 let summary = results::write(&plan, &rows, out, None).map_err(failure)?;
                 origin::describe_sweep(&plan, out)?;
                 tell(&summary, out, self.json)
@@ -189,7 +189,7 @@ impl Sweep {
         &self,
         plan: &mut Plan,
         out: &Path,
-        until: Option<Until>,
+        until: Option<StoppingRule>,
     ) -> Result<(Progress, Rows, Option<UntilReport>), Failure> {
         let stop = stop_on_interrupt()?;
         let bar = progress_bar(plan.len());
@@ -218,9 +218,9 @@ impl Sweep {
         }
         let asked = runs.end - runs.start;
         let stop = stop_on_interrupt()?;
-        output::line(&handed::head(&plan.manifest));
+        output::line(&handover::head(&plan.manifest));
         let played = hand_over(plan, runs, &self.playing(&stop), |place, row| {
-            output::line(&handed::line(place, row));
+            output::line(&handover::line(place, row));
             if output::is_unread() {
                 stop.store(true, Ordering::Relaxed);
             }

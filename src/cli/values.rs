@@ -2,7 +2,7 @@
 //! on clap.
 
 use crate::{
-    check::swarm::Modelled,
+    check::swarm::ModelledRuns,
     protocol::crypto::CryptoMode,
     report::{bundle::Output, trace::TraceFormat},
     scenario::StageKind,
@@ -36,7 +36,7 @@ words! {
         Inline => "inline", "One plain loop in one thread: about five times as fast";
         Ractor => "ractor", "Every actor a ractor actor, as in `dposlab up`";
     }
-    Modelled {
+    ModelledRuns {
         Always => "always", "In all runs";
         Drawn => "drawn", "In one run of four, by its seed";
         Never => "never", "In no run";

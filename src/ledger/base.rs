@@ -8,7 +8,7 @@
 
 use super::{
     BlockTree, Link,
-    saved::{LoadError, Loader, Saved, Saver, saved},
+    codec::{LoadError, Loader, Save, Saver, saved},
     state::{Applied, Notable, State},
 };
 use crate::protocol::{BlockId, Height, hashing::IdHash};
@@ -58,7 +58,7 @@ impl StateAbove {
 }
 
 /// The state ahead is written with only those wallets that differ from the base.
-impl Saved for StartStates {
+impl Save for StartStates {
     fn save(&self, out: &mut Saver) {
         let Self { base, ahead } = self;
         base.save(out);
@@ -76,9 +76,9 @@ impl Saved for StartStates {
         if !bool::load(from)? {
             return Ok(Self { base, ahead: None });
         }
-        let id = Saved::load(from)?;
+        let id = Save::load(from)?;
         let state = State::load_since(&base.applied.state, from)?;
-        let applied = Arc::new(Applied { state, senders: Saved::load(from)? });
-        Ok(Self { base, ahead: Some(StateAbove { id, applied, notable: Saved::load(from)? }) })
+        let applied = Arc::new(Applied { state, senders: Save::load(from)? });
+        Ok(Self { base, ahead: Some(StateAbove { id, applied, notable: Save::load(from)? }) })
     }
 }

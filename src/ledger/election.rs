@@ -6,8 +6,8 @@
 //! Where a milestone changes the number of members, the first of the old list stay, and the newest ranking fills what is left.
 
 use super::{
+    codec::{LoadError, Loader, Save, Saver, saved, shared},
     round::Member,
-    saved::{LoadError, Loader, Saved, Saver, saved, shared},
 };
 use crate::protocol::{Height, PublicKey, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -155,7 +155,7 @@ fn keys(members: &[Member]) -> Vec<PublicKey> {
 }
 
 /// The variant follows from the rules of the network. [`Election::AtOnce`] takes no byte.
-impl Saved for Election {
+impl Save for Election {
     fn save(&self, out: &mut Saver) {
         match self {
             Self::AtOnce => {}
@@ -168,9 +168,9 @@ impl Saved for Election {
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
         Ok(match from.tree().rules().ledger.election {
             ElectionRule::AtOnce => Self::AtOnce,
-            ElectionRule::TwoRoundsBefore => Self::TwoRoundsBefore(Saved::load(from)?),
-            ElectionRule::WhenFinal => Self::WhenFinal(Saved::load(from)?),
-            ElectionRule::EverySixHours => Self::EverySixHours(Saved::load(from)?),
+            ElectionRule::TwoRoundsBefore => Self::TwoRoundsBefore(Save::load(from)?),
+            ElectionRule::WhenFinal => Self::WhenFinal(Save::load(from)?),
+            ElectionRule::EverySixHours => Self::EverySixHours(Save::load(from)?),
         })
     }
 }

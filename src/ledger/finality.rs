@@ -7,15 +7,15 @@
 //! Where a rule asks for it, a header states up to which height its forger has forged before
 //! ([`forged_before`](crate::protocol::BlockHeader)). This is signed and part of the id, beside the reference's bytes.
 
-pub mod drawn;
 mod last_irreversible;
 mod lisk_bft;
+pub mod sample_chains;
 mod solidified;
 
 pub use self::{last_irreversible::LastIrreversible, lisk_bft::LiskBft, solidified::Solidified};
 
 use self::last_irreversible::Counting;
-use super::{BlockTree, Link, State, round::Round, saved::saved};
+use super::{BlockTree, Link, State, codec::saved, round::Round};
 use crate::protocol::{Block, Height};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

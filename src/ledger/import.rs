@@ -73,7 +73,7 @@ pub enum ImportReason {
 
 /// The progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportProgress {
     /// Bytes of the lines that were taken, with one for the end of each.
     pub bytes: u64,
     /// The height of the last block.
@@ -98,7 +98,7 @@ pub fn import<L: AsRef<str> + Send + Sync>(
 pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
     tree: &BlockTree,
     lines: impl Iterator<Item = L> + Send,
-    mut tell: impl FnMut(Imported),
+    mut tell: impl FnMut(ImportProgress),
 ) -> Result<Arc<Link>, ImportError> {
     let mut tip = tree.genesis().clone();
     let mut served = ServedContent::default();
@@ -114,11 +114,11 @@ pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
                     take(tree, &mut tip, &mut served, line, value).map_err(|reason| ImportError { line, reason })?;
                 }
             }
-            tell(Imported { bytes, height: tip.height() });
+            tell(ImportProgress { bytes, height: tip.height() });
         }
         Ok(())
     })?;
-    served.put_on(tree, tip, |height| tell(Imported { bytes, height }))
+    served.put_on(tree, tip, |height| tell(ImportProgress { bytes, height }))
 }
 
 /// The values of each line of a batch, with the length of the line.

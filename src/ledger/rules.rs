@@ -11,11 +11,11 @@
 //! turned on or off: [`Rules::overridden`]. Source: consensus.md 8.
 
 mod ledger;
-mod named;
 mod node;
 mod or_off;
 mod overrides;
 mod pool;
+mod sets;
 
 pub use crate::ledger::{
     election::ElectionRule,
@@ -23,10 +23,10 @@ pub use crate::ledger::{
     votes::{VoteRule, VoteShare},
 };
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use named::{FAULTY, NAMED, Named, REPAIRED, all};
 pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, ForkChoiceRule, NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};
+pub use sets::{FAULTY, NAMED, NamedRules, REPAIRED, all};
 
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,7 @@
 //!
 //! There is no revert: a rollback moves a node's tip to an older block, whose state is in memory or computed again (`tree.rs`).
 
-mod saved;
+mod codec;
 
 use super::{
     Balance, Wallet,

@@ -10,9 +10,9 @@
 //! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
 //!    fork is found in logarithmic time.
 //! 6. The states of the newest 128 blocks of a chain stay in memory, 1,024 in all. The states below seams, where settled blocks may
-//!    end, stay for good. A missing state is computed again from the nearest below (`again.rs`). After a start in a folder, most states
-//!    below the newest seam are missing.
-//! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled.rs`) is
+//!    end, stay for good. A missing state is computed again from the nearest below (`reapplication.rs`). After a start in a
+//!    folder, most states below the newest seam are missing.
+//! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled_chain.rs`) is
 //!    cut only at a seam: the pointer below a seam can be replaced, the pointer below another block never is.
 //!
 //! ```text
@@ -28,12 +28,12 @@
 //! All nodes with the same rules share one tree; a node with deviant rules has its own. Every memoised value is a function of the block
 //! alone, so it does not matter which node asks first.
 
-mod again;
 mod link;
+mod reapplication;
 mod settling;
 
-pub use again::NotAgain;
 pub use link::Link;
+pub use reapplication::ReapplyError;
 
 use self::link::{Below, is_seam};
 use super::{
@@ -41,7 +41,7 @@ use super::{
     base::Base,
     round::RoundSchedule,
     rules::Rules,
-    settled::{Settled, read},
+    settled_chain::{SettledChain, read},
     state::{Applied, BlockRejected, Notable, State},
 };
 use crate::protocol::{
@@ -79,7 +79,7 @@ pub struct BlockTree {
     /// The distance between seams, in blocks.
     span: u32,
     /// The blocks that have settled, if any ever do. They are in neither of the maps.
-    settled: ArcSwapOption<Arc<dyn Settled>>,
+    settled: ArcSwapOption<Arc<dyn SettledChain>>,
     cut: AtomicU32,
     /// The state after the block at the cut; `None` where nothing has settled, or the run went back.
     base: ArcSwapOption<Base>,

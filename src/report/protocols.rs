@@ -8,7 +8,7 @@ use super::metrics::Metrics;
 use crate::{
     ledger::{
         finality::FinalBlocks,
-        rules::{FinalityRule, Named},
+        rules::{FinalityRule, NamedRules},
     },
     protocol::Height,
     scenario::Scenario,
@@ -114,7 +114,7 @@ pub struct Row {
 /// # Panics
 /// A run panics.
 pub fn compare(
-    rules: &[&'static Named],
+    rules: &[&'static NamedRules],
     situations: &[&'static Situation],
     seeds: Range<u64>,
     jobs: usize,
@@ -150,7 +150,7 @@ fn row(situation: &'static str, rules: &'static str, runs: &[RunFigures]) -> Row
     }
 }
 
-fn play(situation: &Situation, named: &Named, seed: u64) -> RunFigures {
+fn play(situation: &Situation, named: &NamedRules, seed: u64) -> RunFigures {
     let Range { start, end } = FAULTY;
     let fault = match situation.fault {
         "" => String::new(),

@@ -300,7 +300,7 @@ impl SessionFile {
 
 /// The result of a replay in which everything was as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Replayed {
+pub struct ReplaySummary {
     /// Inputs from outside.
     pub inputs: u64,
     /// Changes of the rules between nodes and their clients, which a replay passes over.
@@ -323,7 +323,7 @@ pub async fn replay(
     plan: &Plan,
     desk: &FaultDesk,
     trace: Option<&TraceWriter>,
-) -> Result<Replayed, SessionError> {
+) -> Result<ReplaySummary, SessionError> {
     replay_on(StageKind::Ractor, file, plan, desk, trace).await
 }
 
@@ -337,7 +337,7 @@ pub async fn replay_on(
     plan: &Plan,
     desk: &FaultDesk,
     trace: Option<&TraceWriter>,
-) -> Result<Replayed, SessionError> {
+) -> Result<ReplaySummary, SessionError> {
     replay_and_keep(kind, file, plan, desk, trace).await.map(|(replayed, _)| replayed)
 }
 
@@ -351,7 +351,7 @@ pub async fn replay_and_keep(
     plan: &Plan,
     desk: &FaultDesk,
     trace: Option<&TraceWriter>,
-) -> Result<(Replayed, Vec<CameIn>), SessionError> {
+) -> Result<(ReplaySummary, Vec<CameIn>), SessionError> {
     let digest = TraceDigest::default();
     let watch = Watch::new(plan);
     let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(watch.clone())];
@@ -396,7 +396,7 @@ pub async fn replay_and_keep(
     let end_us = stage.world().now().micros();
     stage.stop().await;
     let (events, digest) = (digest.events(), digest.digest().to_string());
-    Ok((Replayed { inputs: inputs.len() as u64, rules, events, digest, end_us, ended }, inputs))
+    Ok((ReplaySummary { inputs: inputs.len() as u64, rules, events, digest, end_us, ended }, inputs))
 }
 
 /// An observer of the height of each node.

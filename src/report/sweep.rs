@@ -17,15 +17,15 @@
 pub mod columns;
 pub mod distribution;
 pub mod engine;
-pub mod handed;
+pub mod handover;
 pub mod indices;
 pub mod measure;
-pub mod paired;
+pub mod pairs;
 pub mod points;
 pub mod results;
 pub mod rows;
+pub mod stopping_rule;
 pub mod summary;
-pub mod until;
 
 use super::{
     bundle,

@@ -9,7 +9,7 @@ mod races;
 use super::statistics::{Distribution, DistributionReport};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{Link, finality::drawn},
+    ledger::{Link, finality::sample_chains},
     protocol::{BlockId, Height, Slot},
     scenario::{Override, Scenario},
     sim::{Observer, Plan, SeedTree, stage::inline::InlineStage},
@@ -435,7 +435,7 @@ fn seats(votes: &str, (owners, stake): (u32, u32), (others, rest): (u32, u32), s
 }
 
 fn lisk(seed: u64) -> Vec<Vec<f64>> {
-    let all = drawn::lisk(101, 2, 250, 0.0, seed);
+    let all = sample_chains::lisk(101, 2, 250, 0.0, seed);
     let firsts = all.iter().filter(|(height, _)| (height.0 - 2) % 103 == 0);
     let firsts: Vec<f64> = firsts.map(|(_, delay)| f64::from(*delay)).collect();
     let any: Vec<f64> = all.iter().map(|(_, delay)| f64::from(*delay)).collect();

@@ -26,7 +26,7 @@ use source::AgentSource;
 pub use voter::Voter;
 
 use super::workload::Amounts;
-use crate::sim::fault::{Nodes, Said, kind_of, schema_of, unknown_kind};
+use crate::sim::fault::{BoundedValue, Nodes, kind_of, schema_of, unknown_kind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -53,7 +53,7 @@ pub trait Policy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema
     const EXAMPLE: &'static str;
 
     /// Its parameters with the values that are allowed, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
@@ -164,7 +164,7 @@ pub struct PlannedPolicy(Arc<dyn AnyPolicy>);
 /// The operations of every [`Policy`], for use as a trait object.
 trait AnyPolicy: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
-    fn said(&self) -> Vec<(&'static str, Said<'_>)>;
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
     fn votes_within(&self) -> bool;
     fn offer(&self, sight: &Sight<'_>) -> Offer;
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice>;
@@ -177,7 +177,7 @@ impl<P: Policy> AnyPolicy for P {
         P::NAME
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         self.said()
     }
 
@@ -212,7 +212,7 @@ impl PlannedPolicy {
     }
 
     /// Its parameters with the values that are allowed.
-    pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         self.0.said()
     }
 

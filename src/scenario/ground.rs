@@ -6,7 +6,7 @@ use crate::{
     protocol::Address,
     sim::{
         Fault, FaultKind, Trigger,
-        fault::{NodeRef, Nodes, Partition, Rounds, Said},
+        fault::{BoundedValue, NodeRef, Nodes, Partition, Rounds},
         strategy::SpareForger,
     },
 };
@@ -129,22 +129,22 @@ impl Ground<'_> {
     }
 
     /// Checks a statement of a fault or a policy beside its lists of nodes, under its key.
-    pub fn check_said(&self, key: &str, said: &Said<'_>) -> CheckResult {
+    pub fn check_said(&self, key: &str, said: &BoundedValue<'_>) -> CheckResult {
         match said {
-            Said::Number(number, allowed) => within(key, *number, allowed.clone()),
-            Said::Part(part) => ratio(key, *part),
-            Said::Rate(per_second) => rate(key, *per_second),
-            Said::Amount(amount) => amount_of(key, *amount, 0),
-            Said::Durations(durations) => match durations.wrong() {
+            BoundedValue::Number(number, allowed) => within(key, *number, allowed.clone()),
+            BoundedValue::Part(part) => ratio(key, *part),
+            BoundedValue::Rate(per_second) => rate(key, *per_second),
+            BoundedValue::Amount(amount) => amount_of(key, *amount, 0),
+            BoundedValue::Durations(durations) => match durations.wrong() {
                 Some((found, allowed)) => Err(Mistake::new(key, found, allowed)),
                 None => Ok(()),
             },
-            Said::Rounds(rounds) => self.check_rounds(key, rounds),
-            Said::LaterRound(round) => within(key, *round, 2..=self.rounds),
-            Said::Accounts(count) => within(key, *count, 1..=self.accounts),
-            Said::Delegate(name) => self.check_delegate(key, name),
-            Said::Party(name) => self.check_party(key, name),
-            Said::Clash { found, allowed } => Err(Mistake::new(key, found, *allowed)),
+            BoundedValue::Rounds(rounds) => self.check_rounds(key, rounds),
+            BoundedValue::LaterRound(round) => within(key, *round, 2..=self.rounds),
+            BoundedValue::Accounts(count) => within(key, *count, 1..=self.accounts),
+            BoundedValue::Delegate(name) => self.check_delegate(key, name),
+            BoundedValue::Party(name) => self.check_party(key, name),
+            BoundedValue::Clash { found, allowed } => Err(Mistake::new(key, found, *allowed)),
         }
     }
 

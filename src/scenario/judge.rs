@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use counts::Counts;
-use members::{Asked, Figures, Member, Shares};
+use members::{ConditionResult, Figures, Member, Shares};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -123,7 +123,7 @@ struct Case {
     expert: Option<Box<dyn Expert>>,
     /// The slot at whose end the network is judged next.
     slot: Slot,
-    assertions: Vec<Watched>,
+    assertions: Vec<AssertionState>,
     /// The active set that was computed last, with its round.
     active_set: Option<(Arc<Round>, ActiveSet)>,
     /// The figures whose changes are asserted, at the end of the slot before, and of the one before that.
@@ -133,12 +133,12 @@ struct Case {
     /// The shares of the delegates in the winning chain.
     shares: Option<Shares>,
     /// The conditions on blocks that were asked.
-    asked: Vec<Asked>,
+    asked: Vec<ConditionResult>,
 }
 
 /// An assertion and its state.
 #[derive(Clone)]
-struct Watched {
+struct AssertionState {
     text: String,
     claim: Claim,
     from: From,
@@ -191,7 +191,7 @@ impl Judge {
                     From::Trigger { trigger, seen: 0, node }
                 }
             };
-            Some(Watched {
+            Some(AssertionState {
                 text: assertion.to_string(),
                 claim: assertion.claim().ok()?,
                 from,
@@ -564,14 +564,14 @@ impl Case {
 
     fn fault_passed(&mut self, index: usize, ended: bool) {
         let slot = self.slot;
-        let concerned = |watched: &&mut Watched| matches!(watched.from, From::Fault { index: of, ends } if of == index && ends == ended);
+        let concerned = |watched: &&mut AssertionState| matches!(watched.from, From::Fault { index: of, ends } if of == index && ends == ended);
         for watched in self.assertions.iter_mut().filter(concerned) {
             watched.since.get_or_insert(slot);
         }
     }
 }
 
-impl Watched {
+impl AssertionState {
     /// The verdict at the end of the run. In a run that was ended early, `finally` is undecided in any case, and so are claims that
     /// have not held yet and claims whose moment has not come.
     fn verdict(&self, is_decided: bool) -> Verdict {

@@ -4,7 +4,7 @@
 //! [`Sources::place`] finds the file and line that it came from, or the value that replaced it.
 
 mod culprit;
-pub mod kept;
+pub mod files;
 mod lists;
 mod sources;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::sim::Fault;
 use culprit::deserialize;
-use kept::ScenarioFiles;
+use files::ScenarioFiles;
 pub(super) use lists::cells;
 use sources::{NO_FILES, Sources};
 use std::path::Path;

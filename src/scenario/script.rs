@@ -22,7 +22,7 @@ use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{
         BlockTree, Link, State,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction, TransactionId, Vote,
@@ -330,7 +330,7 @@ impl Source for Script {
             return Err(from.wrong("number of actions left", left));
         }
         self.actions.truncate(left);
-        (self.pending, self.locks) = Saved::load(from)?;
+        (self.pending, self.locks) = Save::load(from)?;
         Ok(())
     }
 

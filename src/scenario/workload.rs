@@ -19,9 +19,8 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::{Kind, PublicKey, crypto::sha256},
     sim::{
-        Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
+        Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger, entry_names,
         fault::{ByClients, Nodes},
-        named,
         source::{MakeSource, Tally},
     },
 };
@@ -208,18 +207,18 @@ struct SourceContext {
 /// were made. Every field must be named.
 macro_rules! goes_on {
     ($($changes:ident),* $(; $($stays:ident),*)?) => {
-        fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        fn save(&self, out: &mut $crate::ledger::codec::Saver) {
             let Self { network, $($changes,)* $($($stays: _,)*)? } = self;
-            $crate::ledger::saved::Saved::save(&network.nodes, out);
-            $($crate::ledger::saved::Saved::save($changes, out);)*
+            $crate::ledger::codec::Save::save(&network.nodes, out);
+            $($crate::ledger::codec::Save::save($changes, out);)*
         }
 
         fn go_on(
             &mut self,
-            from: &mut $crate::ledger::saved::Loader,
-        ) -> Result<(), $crate::ledger::saved::LoadError> {
-            self.network.nodes = $crate::ledger::saved::Saved::load(from)?;
-            $(self.$changes = $crate::ledger::saved::Saved::load(from)?;)*
+            from: &mut $crate::ledger::codec::Loader,
+        ) -> Result<(), $crate::ledger::codec::LoadError> {
+            self.network.nodes = $crate::ledger::codec::Save::load(from)?;
+            $(self.$changes = $crate::ledger::codec::Save::load(from)?;)*
             Ok(())
         }
     };
@@ -385,7 +384,7 @@ impl Stand<'_> {
 
     /// The name of the draws of an entry that follows the entries `before`.
     fn name<T: Serialize>(&self, what: &str, entry: &T, before: &[T]) -> String {
-        format!("{what}/{}", named::name(entry, before))
+        format!("{what}/{}", entry_names::name(entry, before))
     }
 
     /// The source of a fault that follows the faults `before`, if clients carry it out.

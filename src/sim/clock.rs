@@ -1,6 +1,6 @@
 //! A node's clock. It shows the run's time unless it is skewed.
 
-use crate::{actors::SimTime, ledger::saved::saved};
+use crate::{actors::SimTime, ledger::codec::saved};
 
 /// A clock that is off by an offset and runs too fast or too slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,30 +3,30 @@
 //! A [`Fault`] is a kind with its parameters, the moment it begins and, unless it is over at once or lasts to the end,
 //! the moment it ends. The world carries them out.
 
+mod bounded_value;
 mod durations;
 mod facts;
 mod kind;
+pub mod nodes;
 mod parameters;
 mod rounds;
-mod said;
 pub mod table;
 pub mod trigger;
-pub mod who;
 
+pub use bounded_value::BoundedValue;
 pub use durations::{Durations, ExponentialTime, LogNormalTime, UniformTime, WeibullTime};
 pub use facts::{Facts, Lasting, Timing};
 pub use kind::{ByClients, FaultKind};
 pub(crate) use kind::{kind_of, schema_of, unknown_kind};
+pub use nodes::{NodeRef, NodeSpan, Nodes, Share, ShareOf};
 pub(crate) use parameters::is_zero;
 pub use parameters::{
     Boundary, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood,
-    MessageKind, Messages, NodeChurn, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, Told,
-    VoteSwing, milliseconds,
+    MessageKind, Messages, NodeChurn, NoticeTime, Offline, Partition, Restart, Slow, SomeDelegates, SomeNodes,
+    SpamPool, VoteSwing, milliseconds,
 };
 pub use rounds::{Rounds, Span};
-pub use said::Said;
 pub use trigger::{EventKind, EventTrigger, Trigger};
-pub use who::{NodeRef, NodeSpan, Nodes, Share, ShareOf};
 
 use super::PlannedSource;
 use crate::ledger::Link;

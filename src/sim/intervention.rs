@@ -3,7 +3,7 @@
 use super::fault::AddedFault;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{BlockRejected, Link, saved::saved},
+    ledger::{BlockRejected, Link, codec::saved},
     protocol::{Block, BlockId, Height, TransactionId},
 };
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub enum Intervention {
     /// Adds a restart as a fault, and ends the crashes in force of the same nodes.
     Restart(Box<AddedFault>),
     /// Nodes leave the end of their chain for another branch.
-    Reorganise(Box<Asked>),
+    Reorganise(Box<ReorgRequest>),
     /// Submits a block that a client made. The node treats it like a block that a peer pushes. `wire` are its bytes.
     PushBlock { node: NodeId, block: Arc<Block>, wire: Arc<[u8]> },
     /// Removes pending transactions from the pool of a node. Without a node, removes them from the pools of all live nodes and from all
@@ -137,19 +137,19 @@ pub struct DroppedPending {
 /// A requested reorganisation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct ReorgRequest {
     /// The observed node, whose chain is reorganised.
     pub node: NodeId,
     /// The number of its blocks that are reverted, at least 1.
     pub depth: u32,
     /// The reverted transactions that return to the pools. The others are dropped.
-    pub transactions: Returned,
+    pub transactions: ReturnedTransactions,
 }
 
 /// The reverted transactions that go back to the pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Returned {
+pub enum ReturnedTransactions {
     All,
     None,
     /// These.

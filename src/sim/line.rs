@@ -64,13 +64,13 @@ payloads! {
             /// Sum of its transactions' fees, in arktoshi.
             fees: u64,
             /// Ids of its transactions.
-            holds: Vec<Shown<crate::protocol::TransactionId>>,
+            holds: Vec<DisplayText<crate::protocol::TransactionId>>,
         };
         "block.received", Event::BlockReceived(_) => BlockReceived { block: BlockLine };
         "block.applied", Event::BlockApplied(_) => BlockApplied {
             block: BlockLine,
             /// Owners of the slots left empty before it, as public keys.
-            missed: Vec<Shown<&'a crate::protocol::PublicKey>>,
+            missed: Vec<DisplayText<&'a crate::protocol::PublicKey>>,
             /// The round that begins with the next block, if one does.
             round: Option<u32>,
         };
@@ -119,9 +119,9 @@ payloads! {
 
 /// A value that is serialised as its `Display` text.
 #[derive(Debug)]
-pub struct Shown<T>(T);
+pub struct DisplayText<T>(T);
 
-impl<T: Display> Serialize for Shown<T> {
+impl<T: Display> Serialize for DisplayText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
@@ -253,12 +253,12 @@ fn payload<'a>(event: &'a Event, slots: &Slots) -> Payload<'a> {
         Event::BlockForged(block) => Payload::BlockForged {
             block: block_line(block, slots),
             fees: block.header.total_fee.value(),
-            holds: block.transactions.iter().map(|transaction| Shown(transaction.id())).collect(),
+            holds: block.transactions.iter().map(|transaction| DisplayText(transaction.id())).collect(),
         },
         Event::BlockReceived(block) => Payload::BlockReceived { block: block_line(block, slots) },
         Event::BlockApplied(link) => Payload::BlockApplied {
             block: block_line(link.block(), slots),
-            missed: link.missing().iter().map(Shown).collect(),
+            missed: link.missing().iter().map(DisplayText).collect(),
             round: link.round_end().map(|end| end.created.number().0),
         },
         Event::BlockRefused(why) => Payload::BlockRefused { reason: why.to_string() },
@@ -400,10 +400,10 @@ mod tests {
             Payload::BlockForged {
                 block: block(),
                 fees: 9,
-                holds: vec![Shown(crate::protocol::TransactionId([7; 32]))],
+                holds: vec![DisplayText(crate::protocol::TransactionId([7; 32]))],
             },
             Payload::BlockReceived { block: block() },
-            Payload::BlockApplied { block: block(), missed: vec![Shown(key)], round: Some(2) },
+            Payload::BlockApplied { block: block(), missed: vec![DisplayText(key)], round: Some(2) },
             Payload::BlockRefused { reason: "why".into() },
             Payload::BlockDisregarded { block: block() },
             Payload::BlockReverted { block: block() },

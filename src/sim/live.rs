@@ -12,7 +12,7 @@ mod handle;
 mod on_demand;
 mod pace;
 
-pub use advance::{ADVANCE_LIMIT, ADVANCES_MAX, Advanced, Ended, NoNode, Until};
+pub use advance::{ADVANCE_LIMIT, ADVANCES_MAX, AdvanceResult, Ended, NoNode, Until};
 pub use handle::{LiveHandle, StoppedError};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     actors::SimTime,
-    ledger::{Link, settled::SettledError},
+    ledger::{Link, settled_chain::SettledError},
     protocol::{Height, slots::Slots},
 };
 use advance::{AdvanceRequest, Goal, Lookout};

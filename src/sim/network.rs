@@ -31,7 +31,7 @@ pub use topology::{Links, Topology};
 use super::{SeedTree, fault::MessageKind};
 use crate::{
     actors::{BodyPart, Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::{Block, Milestones, NetworkConfig},
 };
 use access::{AccessLinks, Departure};
@@ -97,7 +97,7 @@ pub struct MessageNetwork {
     /// The random numbers for each message.
     fates: Fates,
     /// The cached latencies of links, in a small network.
-    known: Known,
+    known: LatencyTable,
     /// The time until which a link is busy with earlier messages.
     busy: BTreeMap<(u32, u32), Busy>,
     /// Uplinks and downlinks, if they have limits.
@@ -139,7 +139,7 @@ impl MessageNetwork {
             special: model.links.iter().flat_map(directions).collect(),
             seed,
             fates: Fates::new(model.draws_for_messages(), config.slots(), seeds),
-            known: Known::new(nodes),
+            known: LatencyTable::new(nodes),
             busy: BTreeMap::new(),
             plain: model.is_plain(),
             tally: Tally::default(),
@@ -520,14 +520,14 @@ impl Busy {
 /// Cached latencies of links by sender and receiver. Only small networks have the table, because it must fit beside the data that every
 /// message reads.
 #[derive(Clone, Debug)]
-struct Known {
+struct LatencyTable {
     /// The number of nodes, or 0 if the network is too large for the table.
     nodes: u32,
     /// The latency plus one, in microseconds, or 0 if it is not known.
     micros: Vec<u32>,
 }
 
-impl Known {
+impl LatencyTable {
     /// The largest number of nodes that has a table.
     const FEW: u32 = 128;
 
@@ -662,10 +662,10 @@ impl MessageNetwork {
     /// Continues from the saved values of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
         self.fates.go_on(from)?;
-        self.busy = Saved::load(from)?;
-        self.tally = Saved::load(from)?;
-        self.last = Saved::load(from)?;
-        self.interference = Saved::load(from)?;
+        self.busy = Save::load(from)?;
+        self.tally = Save::load(from)?;
+        self.last = Save::load(from)?;
+        self.interference = Save::load(from)?;
         self.access.as_mut().map_or(Ok(()), |access| access.go_on(from))?;
         self.compact.as_mut().map_or(Ok(()), |compact| compact.go_on(from))
     }

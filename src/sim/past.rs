@@ -19,7 +19,7 @@ use super::{
     snapshots::{CameIn, Inputs, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
-use crate::{actors::SimTime, ledger::settled::SettledError, protocol::Height};
+use crate::{actors::SimTime, ledger::settled_chain::SettledError, protocol::Height};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -89,9 +89,9 @@ pub trait Album: Send {
 }
 
 /// The past of a run, for as long as the run lives. Cheap to clone; clones share everything.
-pub struct Past<W>(Arc<Shared<W>>);
+pub struct Past<W>(Arc<PastStore<W>>);
 
-struct Shared<W> {
+struct PastStore<W> {
     live: W,
     room: usize,
     state: Mutex<State<W>>,
@@ -162,7 +162,7 @@ impl<W: Watchers> Past<W> {
     /// The same, with `room` bytes for moments.
     pub fn with_room(live: W, room: usize) -> Self {
         let state = State { kept: Vec::new(), line: BTreeSet::new(), reverts: 0, is_wanted: true };
-        Self(Arc::new(Shared { live, room, state: Mutex::new(state) }))
+        Self(Arc::new(PastStore { live, room, state: Mutex::new(state) }))
     }
 
     /// The history of `stage`, whose past this is.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     actors::{Actor, ActorId, Delegate, HostedActor, NodeId, Peer, Role, SimTime, TransactionPool},
-    ledger::{BlockTree, Link, saved::Loader},
+    ledger::{BlockTree, Link, codec::Loader},
     protocol::{KeyPair, PublicKey, SignedTransaction},
 };
 use std::{collections::BTreeSet, sync::Arc};

@@ -7,7 +7,7 @@ use crate::{
     actors::{Message, NodeId, SimTime},
     ledger::{
         RoundSchedule,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{Block, BlockId, SignedTransaction},
     sim::network::{ByClass, PerClass},
@@ -236,7 +236,7 @@ impl Processors {
 
     /// Continues from the saved values of processors that began like these.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        let all: Vec<(Vec<SimTime>, RecentBlocks)> = Saved::load(from)?;
+        let all: Vec<(Vec<SimTime>, RecentBlocks)> = Save::load(from)?;
         if all.len() != self.all.len() {
             return Err(from.wrong("number of processors", all.len()));
         }

@@ -1,17 +1,17 @@
 //! One seed, many named streams of random numbers.
 
-use crate::{actors::Choices, ledger::saved::saved, protocol::crypto::sha256};
+use crate::{actors::Choices, ledger::codec::saved, protocol::crypto::sha256};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use std::{cell::RefCell, panic::Location};
 
 thread_local! {
     /// The requested streams, during a recording.
-    static ASKED: RefCell<Option<Vec<Asked>>> = const { RefCell::new(None) };
+    static REQUESTED: RefCell<Option<Vec<StreamRequest>>> = const { RefCell::new(None) };
 }
 
 /// A stream that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct StreamRequest {
     pub seed: u64,
     pub name: String,
     /// The place in the source that asked.
@@ -20,10 +20,10 @@ pub struct Asked {
 
 /// Calls `run` and returns the streams that it requested, on this thread and in this order: two consumers of one stream would draw the
 /// same numbers. In nested recordings only the inner one receives a request.
-pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<Asked>) {
-    let outer = ASKED.replace(Some(Vec::new()));
+pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<StreamRequest>) {
+    let outer = REQUESTED.replace(Some(Vec::new()));
     let result = run();
-    (result, ASKED.replace(outer).unwrap_or_default())
+    (result, REQUESTED.replace(outer).unwrap_or_default())
 }
 
 /// The seed of a run. Each consumer draws from a stream of its own name, so a new consumer does not change the draws of others.
@@ -65,9 +65,9 @@ impl SeedTree {
     #[track_caller]
     pub fn bytes(self, name: &str) -> [u8; 32] {
         let by = Location::caller();
-        ASKED.with_borrow_mut(|asked| {
+        REQUESTED.with_borrow_mut(|asked| {
             if let Some(asked) = asked {
-                asked.push(Asked { seed: self.seed, name: name.to_owned(), by });
+                asked.push(StreamRequest { seed: self.seed, name: name.to_owned(), by });
             }
         });
         sha256(format!("dposlab seed {} stream {name}", self.seed).as_bytes())

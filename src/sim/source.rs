@@ -5,7 +5,7 @@ use crate::{
     actors::{Choices, NodeId, PoolError, SimTime, Submission, message::Transactions},
     ledger::{
         Link,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
 };
 use dyn_clone::DynClone;
@@ -136,7 +136,7 @@ impl fmt::Debug for PlannedSource {
     }
 }
 
-impl Saved for Counts {
+impl Save for Counts {
     fn save(&self, out: &mut Saver) {
         let Self { submitted, accepted, excess, refused } = self;
         submitted.save(out);
@@ -150,8 +150,8 @@ impl Saved for Counts {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let (submitted, accepted, excess) = Saved::load(from)?;
-        let refused: Vec<(String, u64)> = Saved::load(from)?;
+        let (submitted, accepted, excess) = Save::load(from)?;
+        let refused: Vec<(String, u64)> = Save::load(from)?;
         let known = |(code, count): (String, u64)| match PoolError::CODES.iter().find(|known| **known == code) {
             Some(known) => Ok((*known, count)),
             None => Err(from.wrong("code of an error", code)),

@@ -33,13 +33,13 @@ pub use withhold::Withhold;
 pub use withhold_ahead::WithholdAhead;
 
 use super::{
-    fault::{Facts, Nodes, Said},
+    fault::{BoundedValue, Facts, Nodes},
     names::Names,
     plan::Plan,
 };
 use crate::{
     actors::{ActorId, Behaviour, NodeId, Role, behaviour},
-    ledger::{BlockTree, Link, saved::Saved},
+    ledger::{BlockTree, Link, codec::Save},
     protocol::{Address, KeyPair},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -65,7 +65,7 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     /// The keys of the lists whose nodes keep the rules. The checker judges these nodes like honest ones.
     const BYSTANDERS: &'static [&'static str] = &[];
     /// The behaviour of its actors.
-    type Behaviour: Behaviour + Saved + Clone + 'static;
+    type Behaviour: Behaviour + Save + Clone + 'static;
 
     /// The lists of nodes, each under its key in a file. Those under `delegates` have to forge.
     fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
@@ -74,7 +74,7 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
     /// The parameters other than lists of nodes, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
@@ -149,7 +149,7 @@ pub struct Kind {
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// Here.
-    Native { read: fn(Table) -> Result<Planned, serde_json::Error>, schema: fn(&mut SchemaGenerator) -> Schema },
+    Native { read: fn(Table) -> Result<PlannedStrategy, serde_json::Error>, schema: fn(&mut SchemaGenerator) -> Schema },
     /// In another process.
     Remote(&'static remote::Script),
 }
@@ -162,7 +162,7 @@ impl Kind {
             facts: S::FACTS,
             example: format!("kind = '{}'\n{}", S::NAME, S::EXAMPLE).leak(),
             source: Source::Native {
-                read: |table| Ok(Planned(Box::new(S::deserialize(Value::Object(table))?))),
+                read: |table| Ok(PlannedStrategy(Box::new(S::deserialize(Value::Object(table))?))),
                 schema: S::json_schema,
             },
             is_foreign,
@@ -173,7 +173,7 @@ impl Kind {
     ///
     /// # Panics
     /// The example is not of this kind. Its registration would have failed.
-    pub fn drawable(&self) -> Planned {
+    pub fn drawable(&self) -> PlannedStrategy {
         let mut table: Table = toml::from_str(self.example).expect("it was read when the kind was registered");
         table.shift_remove("kind");
         self.read(table).expect("it was read when the kind was registered")
@@ -183,7 +183,7 @@ impl Kind {
     ///
     /// # Errors
     /// The table does not hold the parameters of this kind.
-    pub fn read(&self, table: Table) -> Result<Planned, serde_json::Error> {
+    pub fn read(&self, table: Table) -> Result<PlannedStrategy, serde_json::Error> {
         match self.source {
             Source::Native { read, .. } => read(table),
             Source::Remote(script) => script.read(table),
@@ -246,7 +246,7 @@ fn add(kind: Kind) {
 }
 
 /// A strategy of any kind.
-pub struct Planned(Box<dyn AnyStrategy>);
+pub struct PlannedStrategy(Box<dyn AnyStrategy>);
 
 /// The operations of every [`Strategy`], for use as a trait object.
 trait AnyStrategy: fmt::Debug + Send + Sync {
@@ -256,7 +256,7 @@ trait AnyStrategy: fmt::Debug + Send + Sync {
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
     fn bystanders(&self) -> &'static [&'static str];
     fn parties_mut(&mut self) -> Vec<&mut String>;
-    fn said(&self) -> Vec<(&'static str, Said<'_>)>;
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
     fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32);
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)>;
     fn boxed(&self) -> Box<dyn AnyStrategy>;
@@ -281,7 +281,7 @@ impl<S: Strategy> AnyStrategy for S {
         self.nodes_mut()
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         self.said()
     }
 
@@ -318,7 +318,7 @@ impl<S: Strategy> AnyStrategy for S {
     }
 }
 
-impl Planned {
+impl PlannedStrategy {
     /// The name of its kind.
     pub fn name(&self) -> &'static str {
         self.0.name()
@@ -334,7 +334,7 @@ impl Planned {
         self.0.nodes()
     }
 
-    /// [`Planned::nodes`] for changes, in the same order.
+    /// [`PlannedStrategy::nodes`] for changes, in the same order.
     pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
         self.0.nodes_mut()
     }
@@ -350,7 +350,7 @@ impl Planned {
     }
 
     /// The parameters other than lists of nodes.
-    pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         self.0.said()
     }
 
@@ -370,31 +370,31 @@ impl Planned {
     }
 }
 
-impl<S: Strategy> From<S> for Planned {
+impl<S: Strategy> From<S> for PlannedStrategy {
     fn from(strategy: S) -> Self {
         Self(Box::new(strategy))
     }
 }
 
-impl Clone for Planned {
+impl Clone for PlannedStrategy {
     fn clone(&self) -> Self {
         Self(self.0.boxed())
     }
 }
 
-impl fmt::Debug for Planned {
+impl fmt::Debug for PlannedStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl PartialEq for Planned {
+impl PartialEq for PlannedStrategy {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name() && self.0.table() == other.0.table()
     }
 }
 
-impl Serialize for Planned {
+impl Serialize for PlannedStrategy {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let kind = [("kind".to_owned(), Value::from(self.name()))];
         to.collect_map(kind.into_iter().chain(self.0.table()))

@@ -8,11 +8,11 @@ use super::NetworkEvent;
 use crate::{
     actors::{
         Event, NodeId,
-        ahead::{self, Ahead},
+        prefetch::{self, Prefetch},
     },
     ledger::{
         Link,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{BlockId, Height},
 };
@@ -51,10 +51,10 @@ pub struct Branches {
     pub depth: u32,
 }
 
-impl Ahead<NodeId> for Tips {
+impl Prefetch<NodeId> for Tips {
     /// The place of the block of a node.
     fn fetch(&self, node: NodeId) {
-        ahead::line(&self.at, node.0 as usize);
+        prefetch::line(&self.at, node.0 as usize);
     }
 }
 
@@ -304,7 +304,7 @@ pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>
 }
 
 /// Saves the block of each node and the counts, in an order that does not depend on the history of the run.
-impl Saved for Tips {
+impl Save for Tips {
     fn save(&self, out: &mut Saver) {
         let Self { blocks: _, at: _, down, live, last } = self;
         let mut counts: Vec<(Arc<Link>, u32)> = self.counts().map(|(tip, count)| (tip.clone(), count)).collect();

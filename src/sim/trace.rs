@@ -6,7 +6,7 @@ use super::Observer;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{
-        saved::{LoadError, Loader, Saved, Saver, saved},
+        codec::{LoadError, Loader, Save, Saver, saved},
         state::Notable,
     },
     protocol::{BlockId, PublicKey, SignedTransaction, TransactionId},
@@ -57,12 +57,12 @@ struct Records {
     bytes: Vec<u8>,
     /// The number of events in `bytes`.
     count: u64,
-    said: Said,
+    said: PreviousFacts,
 }
 
 /// The facts that a record leaves out when the record before gave them.
 #[derive(Clone, Default)]
-struct Said {
+struct PreviousFacts {
     moment: Option<(SimTime, NodeId)>,
     /// True if a record holds the moment already.
     is_told: bool,
@@ -82,7 +82,7 @@ struct Hasher {
     sha256: OpenSha256,
     events: u64,
     /// The facts as of the last hashed record.
-    said: Said,
+    said: PreviousFacts,
 }
 
 /// The number of bytes that are hashed at once, even if the run does not rest for long.
@@ -138,7 +138,7 @@ impl TraceDigest {
     /// # Errors
     /// The bytes are not those of a digest.
     pub fn go_on(&self, from: &mut Loader) -> Result<(), LoadError> {
-        let (sha256, events, said) = Saved::load(from)?;
+        let (sha256, events, said) = Save::load(from)?;
         *self.lock() = Hasher { sha256, events, said };
         Ok(())
     }
@@ -338,7 +338,7 @@ impl Records {
     }
 }
 
-saved!(struct Said { moment, is_told, block, notable });
+saved!(struct PreviousFacts { moment, is_told, block, notable });
 
 #[cfg(test)]
 mod tests {

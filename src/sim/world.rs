@@ -11,6 +11,7 @@ mod additions;
 mod agenda;
 mod churn;
 mod clock_watch;
+mod codec;
 mod delivery;
 mod faults;
 mod halt;
@@ -26,7 +27,6 @@ mod pending_events;
 mod places;
 mod reorganise;
 mod requests;
-mod saved;
 mod sending;
 mod submissions;
 
@@ -41,7 +41,7 @@ use crate::{
         ActorId, Effect, Event, HostedActor, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission,
         TransactionPool,
     },
-    ledger::{BlockTree, Link, saved::saved},
+    ledger::{BlockTree, Link, codec::saved},
     protocol::BlockId,
 };
 use agenda::{Agenda, Entry};

@@ -3,7 +3,7 @@
 use crate::live::Network;
 use dposlab::{
     api::Settings,
-    report::session::{Replayed, SessionFile, replay},
+    report::session::{ReplaySummary, SessionFile, replay},
     scenario::{FaultDesk, run::on_current_thread},
     sim::{FaultKind, Plan},
 };
@@ -22,7 +22,7 @@ pub fn of_every_kind() -> Vec<Value> {
 }
 
 /// Plays a recorded session again, on the ractor stage.
-pub fn replayed((plan, desk): &(Plan, FaultDesk), file: &Path) -> Replayed {
+pub fn replayed((plan, desk): &(Plan, FaultDesk), file: &Path) -> ReplaySummary {
     let file = SessionFile::open(file).expect("it is a session");
     on_current_thread(replay(file, plan, desk, None)).expect("it is the same")
 }

@@ -5,7 +5,7 @@ use dposlab::{
     actors::{NodeId, SimTime},
     api::{
         ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View,
-        views::{Observed, Views},
+        views::{NetworkObservers, Views},
     },
     protocol::{Arktoshi, Nonce, Slot, Timestamp, Transaction, crypto::CryptoMode::Real},
     report::session::{Session, SessionWriter},
@@ -101,7 +101,7 @@ impl Network {
             Box::new(feed.observer()),
         ]);
         let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone(), second.clone()].into()));
-        let past = Past::new(Observed { views: vec![view.clone(), second], board: board.clone() });
+        let past = Past::new(NetworkObservers { views: vec![view.clone(), second], board: board.clone() });
         let journal = file.map(|file| {
             let digest = TraceDigest::default();
             observers.push(Box::new(digest.clone()));

@@ -2,7 +2,7 @@
 
 use dposlab::{
     actors::{Event, NodeId, SimTime},
-    api::{ApiContext, Dialect, Reply, Request, Settings, View, answer, views::Observed},
+    api::{ApiContext, Dialect, Reply, Request, Settings, View, answer, views::NetworkObservers},
     ledger::{BlockTree, Link, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction, crypto::CryptoMode::Real},
     scenario::{run::on_current_thread, testnet::Testnet},
@@ -131,7 +131,7 @@ pub fn host_with(
     observers: Vec<Box<dyn Observer>>,
     inline: bool,
     journal: Option<Box<dyn Journal>>,
-    past: Option<Past<Observed>>,
+    past: Option<Past<NetworkObservers>>,
 ) -> (LiveHandle, JoinHandle<()>) {
     let (sender, handles) = mpsc::channel();
     let simulation = thread::spawn(move || {

@@ -9,7 +9,7 @@ use dposlab::{
     api::{
         ApiContext, ApiError, LabBoard, Settings, View,
         chains::Chains,
-        views::{Observed, VIEWS_MAX},
+        views::{NetworkObservers, VIEWS_MAX},
     },
     protocol::{Arktoshi, KeyPair, Nonce, Transaction, crypto::CryptoMode::Real},
     scenario::run::on_current_thread,
@@ -362,7 +362,7 @@ fn what_is_kept_of_the_past_is_bounded_and_leads_everywhere() {
     let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
     let board = LabBoard::new(&plan);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone()), Box::new(board.observer())];
-    let past = Past::with_room(Observed { views: vec![view.clone()], board }, ROOM);
+    let past = Past::with_room(NetworkObservers { views: vec![view.clone()], board }, ROOM);
     let slots = plan.tree.slots();
     let (live, thread) = host_with(plan, observers, true, None, Some(past.clone()));
     let (mut most, mut all) = ((0, 0), Vec::new());

@@ -5,7 +5,7 @@ use dposlab::{
     actors::SimTime,
     ledger::{
         BlockTree, Link,
-        settled::{Settled, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{BlockId, Height, TransactionId},
     scenario::Scenario,
@@ -16,7 +16,7 @@ use std::{path::Path, sync::Arc};
 /// Has settled blocks, and nobody asks for them.
 struct Elsewhere;
 
-impl Settled for Elsewhere {
+impl SettledChain for Elsewhere {
     fn top(&self) -> Height {
         Height(u32::MAX)
     }
@@ -49,7 +49,7 @@ fn bytes_of_a_block(settles: bool) -> f64 {
     let first = usual.tree.slots().slot(usual.start.seconds());
     let plan = scenario.plan_on(&testnet, tree.clone(), tree.genesis().clone(), first, seeds);
     let mut stage = InlineStage::new(&plan, Vec::new());
-    let settled: Arc<dyn Settled> = Arc::new(Elsewhere);
+    let settled: Arc<dyn SettledChain> = Arc::new(Elsewhere);
     let mut play = |height: u32| {
         while stage.world().tips().winning().height().0 < height {
             for _ in 0..500 {

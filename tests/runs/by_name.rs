@@ -4,10 +4,10 @@ use crate::{mathematics::samples::correlation, support::scenario as shipped};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
-    ledger::saved::{Saved, Saver},
+    ledger::codec::{Save, Saver},
     protocol::crypto::CryptoMode,
     report::Metrics,
-    scenario::{Action, Scenario, StageKind, twice, workload::Workload},
+    scenario::{Action, Scenario, StageKind, repetition, workload::Workload},
     sim::{Fault, NetworkModel, Observer, SeedTree, fault::Trigger, stage::inline::InlineStage, trace},
 };
 use std::{
@@ -261,8 +261,8 @@ fn a_run_is_the_same_on_both_stages() {
     let shipped = ["lossy", "slow-answers", "busy", "spare-node"].map(shipped);
     for scenario in (0..10).map(drawn).chain([entries()]).chain(shipped) {
         let stages = [StageKind::Inline, StageKind::Ractor];
-        let both = twice::twice(&scenario, SeedTree::new(1), stages, |_, _| true).expect("no actor dies");
-        assert!(matches!(both, twice::Twice::Same { .. }), "{}", scenario.to_toml());
+        let both = repetition::play_twice(&scenario, SeedTree::new(1), stages, |_, _| true).expect("no actor dies");
+        assert!(matches!(both, repetition::RepetitionResult::Same { .. }), "{}", scenario.to_toml());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
         Minimiser,
-        known::Known,
+        known_causes::KnownCauses,
         search::{Networks, Search, play},
         swarm::{Frame, draw, is_whole},
     },
@@ -207,7 +207,7 @@ fn the_page_gives_the_counts_of_the_list() {
     let document = root().join("docs/findings.md");
     let text = fs::read_to_string(&document).expect("findings have a document");
     let list = fs::read_to_string(root().join("tests/data/known-causes.txt")).expect("it is committed");
-    let known = Known::read(&list).expect("each line has a record");
+    let known = KnownCauses::read(&list).expect("each line has a record");
     assert!(known.causes().count() > 10, "the reference has weaknesses");
     let rows = known.causes().map(|(signature, recorded)| {
         let Count { so, of } = recorded.expect("each line has a record");

@@ -5,12 +5,12 @@ use crate::{by_name, support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
-    ledger::{BlockTree, Link, State, Wallet, saved::Saver, settled::SettledError},
+    ledger::{BlockTree, Link, State, Wallet, codec::Saver, settled_chain::SettledError},
     protocol::{Arktoshi, Block, BlockId, Height, Nonce, Transaction},
     report::session::{
         Entry, Session,
         folder::{
-            Depth, Folder, FolderError, FolderWriter, LoggedInputs, Opened, Resumed, Settling, Sync,
+            Depth, Folder, FolderError, FolderWriter, LoggedInputs, OpenFolder, ResumedTestnet, Settling, Sync,
             checkpoint::{Beside, Checkpoints},
         },
     },
@@ -18,7 +18,7 @@ use dposlab::{
     sim::{
         Digest, Intervention, NetworkEvent, Observer, Plan, SeedTree, Stage, TraceDigest,
         fault::AddedFault,
-        intervention::{Asked, Returned, SnapshotId},
+        intervention::{ReorgRequest, ReturnedTransactions, SnapshotId},
         live::{Journal, Keeper, Settler},
         snapshots::{Inputs, Snapshots},
         world::Moment,
@@ -299,7 +299,7 @@ struct Open {
     digest: TraceDigest,
     /// Blocks that nodes took while the log was played.
     played: Blocks,
-    resumed: Option<Resumed>,
+    resumed: Option<ResumedTestnet>,
     log: Option<(dposlab::files::segments::Log, Settling, LoggedInputs)>,
     accounts: Vec<Account>,
 }
@@ -347,7 +347,7 @@ impl Kept {
         let beside = beside(&digest);
         let (folder, by) = (self.folder(), by_checkpoint.then_some(&beside));
         let opened = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
-        let Opened { log, settling, inputs, resumed, .. } = opened;
+        let OpenFolder { log, settling, inputs, resumed, .. } = opened;
         drop(beside);
         Ok(Open { plan, desk, digest, played, resumed, log: Some((log, settling, inputs)), accounts })
     }
@@ -483,10 +483,10 @@ fn something(random: &mut ChaCha8Rng, open: &Open, stage: &Stage, settles: bool)
     let kinds = if settles { &kinds[5..] } else { &kinds };
     let ids: Vec<SnapshotId> = snapshots.list().map(|info| info.id).collect();
     match random.random_range(0..20) {
-        18.. => Intervention::Reorganise(Box::new(Asked {
+        18.. => Intervention::Reorganise(Box::new(ReorgRequest {
             node: NodeId(random.random_range(0..5)),
             depth: random.random_range(1..12),
-            transactions: if random.random_bool(0.5) { Returned::All } else { Returned::None },
+            transactions: if random.random_bool(0.5) { ReturnedTransactions::All } else { ReturnedTransactions::None },
         })),
         0..3 => Intervention::AddFault(desk.read(kinds.choose(random).expect("some")).expect("it is a fault").into()),
         3..6 => Intervention::EndFault { id: random.random_range(0..6) },
@@ -539,7 +539,7 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
     stage.open();
     stage.log_in(writer.input_log().expect("a folder has one"));
     let writer = match open.resumed.take() {
-        Some(Resumed { moment, snapshots, known, .. }) => {
+        Some(ResumedTestnet { moment, snapshots, known, .. }) => {
             among_actors(stage.begin_at(&moment, snapshots)).expect("nobody dies");
             let writer = writer.after(known);
             writer.complete(moment.tips()).expect("there is room");

@@ -7,7 +7,7 @@ use dposlab::{
     protocol::crypto::sha256,
     scenario::{
         Scenario, StageKind,
-        twice::{Twice, twice},
+        repetition::{RepetitionResult, play_twice},
     },
     sim::{Digest, SeedTree},
 };
@@ -100,10 +100,14 @@ fn a_network_of_thousands_gives_one_digest_on_both_stages() {
 
 /// Plays a scenario on two stages, event for event the same, and answers the digest.
 fn same(scenario: &Scenario, seed: u64, first: StageKind, second: StageKind) -> Digest {
-    match twice(scenario, SeedTree::new(seed), [first, second], |_, _| true).expect("no actor dies") {
-        Twice::Same { digest, .. } => digest,
-        Twice::Differ(difference) => panic!("{}: {difference}\n{}", scenario.description, scenario.to_toml()),
-        Twice::Interrupted { same } => panic!("{}: nobody interrupted it, and {same} events", scenario.description),
+    match play_twice(scenario, SeedTree::new(seed), [first, second], |_, _| true).expect("no actor dies") {
+        RepetitionResult::Same { digest, .. } => digest,
+        RepetitionResult::Differ(difference) => {
+            panic!("{}: {difference}\n{}", scenario.description, scenario.to_toml())
+        }
+        RepetitionResult::Interrupted { same } => {
+            panic!("{}: nobody interrupted it, and {same} events", scenario.description)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use dposlab::{
     actors::{Event, NodeId, SimTime},
     ledger::{
         BlockTree, Link, State,
-        saved::{Loader, Saved, Saver},
+        codec::{Loader, Save, Saver},
     },
     protocol::Height,
     scenario::Scenario,

@@ -10,7 +10,7 @@ use dposlab::{
     files::segments::{Log, Records},
     report::session::{
         Session,
-        folder::{Folder, FolderWriter, Opened, Sync},
+        folder::{Folder, FolderWriter, OpenFolder, Sync},
     },
     scenario::{FaultDesk, Scenario, run::among_actors},
     sim::{SeedTree, Stage},
@@ -421,7 +421,7 @@ fn a_block_that_a_client_may_know_is_there_again() {
         let opened = among_actors(folder.open(&session, &plan, &desk, Vec::new())).expect("it can be used");
         (plan, opened)
     };
-    let (plan, Opened { log, settling, inputs, resumed, .. }) = begin();
+    let (plan, OpenFolder { log, settling, inputs, resumed, .. }) = begin();
     assert!(resumed.is_none());
     folder.becomes_testnet().expect("it can be written to");
     let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);

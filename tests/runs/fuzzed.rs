@@ -14,7 +14,7 @@ use dposlab::{
         sweep::{
             SweepRun,
             columns::{FIGURES, Status},
-            handed,
+            handover,
             rows::Row,
         },
     },
@@ -314,7 +314,7 @@ fn seeds_are_as_code_makes_them() {
     let played_row = |run| {
         let figures = vec![Some(0.25); FIGURES.len()];
         let row = Row { status: Status::Ok, ended: 0, broken: 0, undecided: 0, figures, digest: [7; 32] };
-        handed::line(SweepRun { run, cell: 0, seed: run }, &row)
+        handover::line(SweepRun { run, cell: 0, seed: run }, &row)
     };
     let died = r#"{"run":5,"status":"died","by":"signal 9"}"#;
     let played: Vec<String> = (0..6).map(played_row).collect();

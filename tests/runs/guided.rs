@@ -5,7 +5,7 @@ use dposlab::{
     check::{
         guided::{Guide, StateNotes},
         search::{self, Networks, RUN_SEED, Search},
-        swarm::{Frame, Modelled},
+        swarm::{Frame, ModelledRuns},
     },
     protocol::crypto::CryptoMode,
     scenario::Scenario,
@@ -72,7 +72,7 @@ fn a_guided_search_is_the_same_on_one_thread_and_on_three() {
         rules: "base = \"reference\"".parse().expect("they are rules"),
         crypto: Some(CryptoMode::Modelled),
         delegates: Some(4),
-        behaviour: Modelled::Never,
+        behaviour: ModelledRuns::Never,
         ..Frame::default()
     };
     let [one, three] = [1, 3].map(|jobs| {
@@ -135,7 +135,7 @@ fn an_interrupted_guided_search_keeps_the_runs_that_were_over() {
         rules: "base = \"reference\"".parse().expect("they are rules"),
         crypto: Some(CryptoMode::Modelled),
         delegates: Some(4),
-        behaviour: Modelled::Never,
+        behaviour: ModelledRuns::Never,
         ..Frame::default()
     };
     let search = Search { frame, runs: 1_000, seed: 1, part: None, jobs: 1, guided: true };

@@ -5,7 +5,7 @@ use dposlab::{
     check::{
         conduct::is_modelled,
         search::{Networks, play},
-        swarm::{Frame, Modelled, draw, is_whole, set},
+        swarm::{Frame, ModelledRuns, draw, is_whole, set},
     },
     scenario::Scenario,
     sim::{FaultKind, fault::Messages, strategy::LieAboutTip},
@@ -22,7 +22,7 @@ const SEEDS: u64 = 90;
 /// the truth about their chains. Senders have quotas from two to five.
 fn drawn(base: &str, seed: u64) -> Option<Scenario> {
     let rules = toml::Table::from_iter([("base".to_owned(), base.into())]);
-    let mut scenario = draw(&Frame { rules, behaviour: Modelled::Always, ..Frame::default() }, seed);
+    let mut scenario = draw(&Frame { rules, behaviour: ModelledRuns::Always, ..Frame::default() }, seed);
     let which = |kind: &FaultKind| match kind {
         FaultKind::Drop(drop) => Some(drop.which.clone()),
         _ => None,

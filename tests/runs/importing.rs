@@ -5,7 +5,7 @@ use dposlab::{
     actors::{NodeId, SimTime},
     ledger::{
         BlockTree, Link,
-        import::{Imported, import, import_and_tell},
+        import::{ImportProgress, import, import_and_tell},
     },
     protocol::{Height, Slot},
     scenario::{Scenario, testnet::rules_for},
@@ -61,7 +61,7 @@ fn blocks_that_are_read_ahead_are_put_on_top_in_order_and_told_of() {
     let known = CHAIN.tree.link(&tip.id()).expect("it is the same chain");
     assert_eq!(known.height(), tip.height());
     let bytes = CHAIN.lines.iter().map(|line| line.len() as u64 + 1).sum();
-    assert_eq!(told.last(), Some(&Imported { bytes, height: tip.height() }));
+    assert_eq!(told.last(), Some(&ImportProgress { bytes, height: tip.height() }));
     assert!(told.iter().filter(|told| told.bytes < bytes).count() >= 2, "{told:?}");
     assert!(told.is_sorted_by_key(|told| (told.bytes, told.height)), "{told:?}");
 }

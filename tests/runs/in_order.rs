@@ -9,8 +9,8 @@ use dposlab::{
     actors::{Effect, Event, Message, NodeId, SimTime, message::AddTransactions},
     ledger::{
         Link, Rules,
+        codec::{LoadError, Loader, Saver},
         rules::Gossip,
-        saved::{LoadError, Loader, Saver},
     },
     protocol::{Arktoshi, Height, KeyPair, Nonce, SignedTransaction, Transaction, crypto::CryptoMode::Real},
     scenario::{Scenario, StageKind, Testnet},

@@ -5,7 +5,7 @@ use crate::support::dposlab;
 use dposlab::{
     check::{
         Simulation,
-        simulation::{Broken, Builder},
+        simulation::{BrokenProperty, Builder},
         strategies::{behaviours, faults, simulations},
     },
     scenario::{
@@ -111,7 +111,7 @@ fn a_claim_in_rust_leaves_a_file_that_plays_the_same_run() {
         Simulation::builder().delegates(4).rounds(2).seed(9).counterexample(&file).build().expect("it is whole");
     run.always("the chain is no higher than 3", |network| network.height().0 <= 3);
     let found = run.play().expect_err("it grows to 8");
-    assert!(matches!(&found.broken, Broken::Always { height, .. } if height.0 == 4), "{found}");
+    assert!(matches!(&found.broken, BrokenProperty::Always { height, .. } if height.0 == 4), "{found}");
     assert_eq!(
         found.to_string().rsplit_once("; ").map(|(_, last)| last.to_owned()),
         Some(format!("dposlab run {} --seed 9", file.display()))

@@ -6,7 +6,7 @@ use dposlab::{
     ledger::{
         BlockTree, Link,
         finality::FinalBlocks,
-        rules::{self, NAMED, Named},
+        rules::{self, NAMED, NamedRules},
         state::Applied,
     },
     protocol::{Height, PublicKey, Slot},
@@ -21,7 +21,7 @@ use std::{
     sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
-fn named(name: &str) -> &'static Named {
+fn named(name: &str) -> &'static NamedRules {
     NAMED.iter().find(|named| named.name == name).expect("it is a set of rules")
 }
 

@@ -6,7 +6,7 @@ use dposlab::{
     actors::{
         fork_choice::{Chain, Look, Stance, Strength, of},
         message::{NetworkState, NetworkStatus},
-        peer::Verified,
+        peer::VerificationResult,
     },
     check::{conduct, seeds::SeedSet, trial, watchers::OptionalWatchers},
     ledger::{
@@ -44,7 +44,7 @@ impl Split<'_> {
         let (rules, choice) = (Rules::reference(), of(rule));
         let nodes: usize = self.sizes.iter().sum();
         let strength = Strength { agreed: Height::GENESIS, height: TIP, id: None };
-        let verified = |highest_common| Verified { my_height: TIP, his_height: TIP, highest_common };
+        let verified = |highest_common| VerificationResult { my_height: TIP, his_height: TIP, highest_common };
         let mut peers = vec![Stance { verified: verified(TIP), chain: None }; self.sizes[own] - 1];
         for other in (0..self.sizes.len()).filter(|other| *other != own) {
             let place = usize::from(self.apart == Some(own) || self.apart == Some(other));

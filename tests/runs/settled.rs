@@ -2,11 +2,11 @@
 
 use dposlab::{
     actors::{NodeId, SimTime},
-    ledger::{BlockTree, Link, settled::Settled},
+    ledger::{BlockTree, Link, settled_chain::SettledChain},
     protocol::{Arktoshi, BlockId, Height, Nonce, SignedTransaction, Transaction, TransactionId, transaction::Payment},
     report::session::{
         Session,
-        folder::{Depth, Folder, FolderWriter, Opened, Sync, index::Index},
+        folder::{Depth, Folder, FolderWriter, OpenFolder, Sync, index::Index},
     },
     scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
@@ -98,7 +98,7 @@ impl Kept {
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone())];
         let folder = Folder::new(folder).settling_at(DEPTH);
         let opened = among_actors(folder.open(&session, &plan, &desk, watching)).expect("it can be used");
-        let Opened { log, settling, inputs, made_again, resumed } = opened;
+        let OpenFolder { log, settling, inputs, made_again, resumed } = opened;
         let index = settling.index().clone();
         let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
@@ -286,7 +286,7 @@ fn a_block_that_has_settled_no_more_is_found_and_built_on() {
     let (top, next) = (&chain[&cut], &chain[&cut.next()]);
     assert!(next.lowest_in_memory() == cut.next() && next.parent().is_some_and(|parent| parent.is(top)));
     let below = Height(cut.0 - SPAN);
-    let settled: Arc<dyn Settled> = kept.index.cut(below).expect("it can be written");
+    let settled: Arc<dyn SettledChain> = kept.index.cut(below).expect("it can be written");
     // One node stands lower than the others.
     tree.unsettle(below, &settled, [&chain[&below.next()], top].into_iter());
     let again = tree.extend(top, next.block()).expect("it followed before");
@@ -387,7 +387,7 @@ fn a_run_goes_back_below_what_has_settled() {
     let cut = kept.plan.tree.cut();
     assert!(cut > info.height, "{cut} settled, the snapshot is at {}", info.height);
     assert!(kept.stage.snapshots().moment(info.id).is_none(), "its moment is not kept");
-    let settled: Arc<dyn Settled> = kept.plan.tree.settled().expect("blocks have settled");
+    let settled: Arc<dyn SettledChain> = kept.plan.tree.settled().expect("blocks have settled");
     kept.comes_in(Intervention::Revert { to: info.id });
     assert_eq!(kept.stage.world().tips().winning().id(), info.tip);
     assert!(kept.plan.tree.cut() < info.height);

@@ -9,7 +9,7 @@ use dposlab::{
     scenario::{Scenario, StageKind, Testnet, run::among_actors},
     sim::{
         Intervention, NetworkEvent, Observer, Outcome, Plan, SeedTree, Stage,
-        intervention::{Asked, ReorgError, Returned},
+        intervention::{ReorgError, ReorgRequest, ReturnedTransactions},
         line::Line,
         snapshots::{MOMENTS_MAX, SnapshotId, SnapshotInfo},
     },
@@ -395,7 +395,7 @@ fn no_reorganisation_leaves_a_final_block() {
         for (seconds, observed) in [(200, 0), (300, 3), (300, 0), (420, 0)] {
             stage.play_to(plan.start + std::time::Duration::from_secs(seconds), u64::MAX).await.expect("nobody dies");
             let asked = |depth| {
-                let asked = Asked { node: NodeId(observed), depth, transactions: Returned::All };
+                let asked = ReorgRequest { node: NodeId(observed), depth, transactions: ReturnedTransactions::All };
                 Intervention::Reorganise(asked.into())
             };
             let finals: Vec<_> = (0..7).map(|node| final_of(&stage, node)).collect();

@@ -3,7 +3,7 @@
 use dposlab::{
     actors::{Event, Message, NodeId, SimTime},
     check::liveness::deviants,
-    ledger::saved::{Saved, Saver},
+    ledger::codec::{Save, Saver},
     protocol::Block,
     scenario::{Scenario, StageKind},
     sim::{NetworkEvent, Observer, SeedTree, stage::inline::InlineStage, world::Moment},

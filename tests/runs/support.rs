@@ -4,7 +4,7 @@ use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::{
         search::{Networks, Search, Summary},
-        swarm::{Frame, Modelled},
+        swarm::{Frame, ModelledRuns},
         wakers::{Stuck, stuck},
     },
     protocol::{Height, crypto::CryptoMode},
@@ -80,7 +80,7 @@ pub fn search_around(base: Option<Scenario>, rules: &str, seed: u64, runs: u64) 
 
 fn search(frame: Frame, rules: &str, seed: u64, runs: u64) -> Summary {
     let rules = rules.parse().expect("the test writes TOML");
-    let (crypto, behaviour) = (Some(CryptoMode::Modelled), Modelled::Never);
+    let (crypto, behaviour) = (Some(CryptoMode::Modelled), ModelledRuns::Never);
     let frame = Frame { rules, crypto, behaviour, ..frame };
     Search { frame, runs, seed, part: None, jobs: 2, guided: false }.run(
         &Networks::default(),

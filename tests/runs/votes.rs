@@ -10,8 +10,8 @@ use dposlab::{
     },
     ledger::{
         BlockRejected, BlockTree, Link, State,
+        codec::{Loader, Save, Saver},
         rules::{VoteRule, VoteShare},
-        saved::{Loader, Saved, Saver},
     },
     protocol::{Asset, PublicKey, Transaction, Vote},
     sim::LiveHandle,

@@ -5,7 +5,7 @@ use super::{Chain, ForkChoice, Look, Stance, Strength, of};
 use crate::{
     actors::{
         message::{NetworkState, NetworkStatus},
-        peer::Verified,
+        peer::VerificationResult,
     },
     ledger::{Rules, rules::ForkChoiceRule},
     protocol::{BlockId, Height},
@@ -18,7 +18,7 @@ const COMMON: Height = Height(100);
 /// chain.
 fn node(choice: &dyn ForkChoice, with: usize, apart: usize, own: u64, his: u64) -> (bool, bool) {
     let rules = Rules::reference();
-    let verified = |highest_common| Verified { my_height: TIP, his_height: TIP, highest_common };
+    let verified = |highest_common| VerificationResult { my_height: TIP, his_height: TIP, highest_common };
     let strength = Strength { agreed: Height::GENESIS, height: TIP, id: None };
     let chain = Chain { strength, parting: (BlockId::Numeric(own), BlockId::Numeric(his)) };
     let near = Stance { verified: verified(TIP), chain: None };
@@ -87,7 +87,7 @@ fn a_peer_s_dead_zone_lies_between_half_and_two_thirds() {
 #[test]
 fn ark_3_sorts_heights_as_text() {
     let rules = Rules::reference();
-    let verified = |highest_common| Verified { my_height: TIP, his_height: TIP, highest_common };
+    let verified = |highest_common| VerificationResult { my_height: TIP, his_height: TIP, highest_common };
     let stance = |common| Stance { verified: verified(Height(common)), chain: None };
     let own = Strength { agreed: Height::GENESIS, height: TIP, id: None };
     let look = Look {
@@ -123,7 +123,8 @@ fn the_stronger_chain_has_more_agreed_then_more_blocks_then_the_smaller_id() {
 fn the_longest_chain_is_sought_above_what_is_final() {
     let rules = Rules::reference();
     let stance = |common, height| {
-        let verified = Verified { my_height: TIP, his_height: Height(height), highest_common: Height(common) };
+        let verified =
+            VerificationResult { my_height: TIP, his_height: Height(height), highest_common: Height(common) };
         let strength = Strength { agreed: Height::GENESIS, height: Height(height), id: None };
         Stance { verified, chain: Some(Chain { strength, parting: (BlockId::Numeric(1), BlockId::Numeric(2)) }) }
     };

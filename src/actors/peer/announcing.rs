@@ -17,7 +17,7 @@ use crate::{
         Effect, Message, NodeId, SimTime,
         message::{BodyPart, Inquiry},
     },
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{Block, BlockId},
 };
 use std::{sync::Arc, time::Duration};
@@ -27,7 +27,7 @@ const REMEMBERED: usize = 32;
 
 /// A block that was announced.
 #[derive(Clone, Debug)]
-pub(super) struct Announced {
+pub(super) struct AnnouncedBlock {
     id: BlockId,
     /// The peer that is asked for it; `None` once it has come.
     asked: Option<NodeId>,
@@ -69,7 +69,7 @@ impl Peer {
         if self.announced.len() == REMEMBERED {
             self.announced.remove(0);
         }
-        self.announced.push(Announced { id, asked, others: Vec::new() });
+        self.announced.push(AnnouncedBlock { id, asked, others: Vec::new() });
     }
 
     fn ask_for_body(&mut self, now: SimTime, from: NodeId, id: BlockId, effects: &mut Vec<Effect>) {
@@ -82,7 +82,7 @@ impl Peer {
     pub(super) fn body_failed(&mut self, now: SimTime, id: BlockId, effects: &mut Vec<Effect>) {
         let Some(place) = self.announced.iter().position(|one| one.id == id) else { return };
         if self.highest_common(&[id]).is_some() {
-            self.announced[place] = Announced { id, asked: None, others: Vec::new() };
+            self.announced[place] = AnnouncedBlock { id, asked: None, others: Vec::new() };
             return;
         }
         let others = std::mem::take(&mut self.announced[place].others);
@@ -92,7 +92,7 @@ impl Peer {
             return;
         };
         let others = there.collect();
-        self.announced[place] = Announced { id, asked: Some(next), others };
+        self.announced[place] = AnnouncedBlock { id, asked: Some(next), others };
         self.ask_for_body(now, next, id, effects);
     }
 
@@ -127,4 +127,4 @@ impl Peer {
     }
 }
 
-saved!(struct Announced { id, asked, others });
+saved!(struct AnnouncedBlock { id, asked, others });

@@ -10,13 +10,13 @@
 use super::{
     About, Peer,
     inquiry::{ANSWER_TIME, Purpose},
-    neighbours::{Neighbour, Verified},
+    neighbours::{Neighbour, VerificationResult},
     observe,
     ping::PingFor,
 };
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
-    ledger::saved::saved,
+    ledger::codec::saved,
 };
 use rand::Rng;
 use std::{
@@ -269,7 +269,7 @@ impl Peer {
         &mut self,
         now: SimTime,
         node: NodeId,
-        verified: Verified,
+        verified: VerificationResult,
         effects: &mut Vec<Effect>,
     ) {
         if self.newcomers.remove(&node).is_some() {

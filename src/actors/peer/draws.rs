@@ -4,7 +4,7 @@ use crate::{
     actors::{Choices, SimTime},
     ledger::{
         BlockTree,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::Slot,
 };
@@ -76,7 +76,7 @@ impl Decisions {
     }
 }
 
-impl Saved for Decisions {
+impl Save for Decisions {
     fn save(&self, out: &mut Saver) {
         let Self { choices, slot, decided } = self;
         choices.save(out);
@@ -87,9 +87,9 @@ impl Saved for Decisions {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let mut decisions = Self { choices: Saved::load(from)?, slot: Saved::load(from)?, decided: [0; KINDS] };
+        let mut decisions = Self { choices: Save::load(from)?, slot: Save::load(from)?, decided: [0; KINDS] };
         for number in &mut decisions.decided {
-            *number = Saved::load(from)?;
+            *number = Save::load(from)?;
         }
         Ok(decisions)
     }

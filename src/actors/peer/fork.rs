@@ -19,7 +19,7 @@ use crate::{
         fork_choice::{self, Chain, ForkChoice, Look, Stance, Strength},
         message::Reorganisation,
     },
-    ledger::{Link, saved::saved, state::Notable},
+    ledger::{Link, codec::saved, state::Notable},
     protocol::{Block, BlockId, Height, TransactionId},
 };
 use rand::Rng;

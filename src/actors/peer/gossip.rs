@@ -4,8 +4,8 @@ use super::{About, Peer};
 use crate::{
     actors::{Effect, Message, NodeId, Role, SimTime, Wake, message::Transactions},
     ledger::{
+        codec::{LoadError, Loader, Save, Saver},
         rules::Gossip,
-        saved::{LoadError, Loader, Saved, Saver},
     },
     protocol::{Block, BlockId, TransactionId},
 };
@@ -140,7 +140,7 @@ impl Peer {
     }
 }
 
-impl Saved for Passing {
+impl Save for Passing {
     fn save(&self, out: &mut Saver) {
         let Self { block, seen, first, last } = self;
         block.save(out);
@@ -159,9 +159,9 @@ impl Saved for Passing {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let block = Saved::load(from)?;
+        let block = Save::load(from)?;
         // A state that holds only what is ahead is never loaded.
         let [_] = from.array()?;
-        Ok(Self { block, seen: Saved::load(from)?, first: Saved::load(from)?, last: Saved::load(from)? })
+        Ok(Self { block, seen: Save::load(from)?, first: Save::load(from)?, last: Save::load(from)? })
     }
 }

@@ -5,7 +5,7 @@
 use super::Peer;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
-    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::{Block, BlockId},
 };
 use std::{sync::Arc, time::Duration};
@@ -34,14 +34,14 @@ pub(super) enum Purpose {
 pub(super) struct Inquiries {
     /// The number of the last question. Its high bits are the time, because the answer to a question from before a restart may still come.
     asked: u64,
-    pub(super) open: Vec<(Inquiry, Open)>,
+    pub(super) open: Vec<(Inquiry, OpenInquiry)>,
     /// The alarms that wake the peer to look for unanswered questions, the next one last. Not each question has its own: few stay
     /// unanswered, and a peer in doubt asks thousands.
     alarms: Vec<SimTime>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenInquiry {
     pub(super) to: NodeId,
     pub(super) purpose: Purpose,
     /// The deadline for the answer.
@@ -53,14 +53,14 @@ impl Inquiries {
     fn open(&mut self, now: SimTime, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
         self.asked = (self.asked + 1).max(now.micros() << A_MICROSECOND);
         let inquiry = Inquiry(self.asked);
-        self.open.push((inquiry, Open { to, purpose, until }));
+        self.open.push((inquiry, OpenInquiry { to, purpose, until }));
         inquiry
     }
 
     /// Closes a question that the node `from` answers. Returns its purpose.
     pub(super) fn close(&mut self, inquiry: Inquiry, from: NodeId) -> Option<Purpose> {
         let place = self.place(inquiry)?;
-        let Open { to, purpose, .. } = self.open[place].1;
+        let OpenInquiry { to, purpose, .. } = self.open[place].1;
         if to != from {
             return None;
         }
@@ -151,7 +151,7 @@ impl Peer {
         for inquiry in self.inquiries.overdue(now) {
             // An earlier failure may have closed it.
             let Some(place) = self.inquiries.place(inquiry) else { continue };
-            let (_, Open { to, purpose, .. }) = self.inquiries.open.remove(place);
+            let (_, OpenInquiry { to, purpose, .. }) = self.inquiries.open.remove(place);
             let fails_ping = purpose == Purpose::Probe && self.probes.contains_key(&to);
             self.failed(now, to, purpose, effects);
             if !fails_ping && purpose != Purpose::Newcomer {
@@ -190,9 +190,9 @@ impl Peer {
 }
 
 saved!(enum Purpose { 0 Newcomer, 1 Probe, 2 Chunk(place), 3 Body(id) });
-saved!(struct Open { to, purpose, until });
+saved!(struct OpenInquiry { to, purpose, until });
 
-impl Saved for Inquiries {
+impl Save for Inquiries {
     fn save(&self, out: &mut Saver) {
         let Self { asked, open, alarms } = self;
         // The next number is at least that of the current time, however many questions there were before.
@@ -202,7 +202,7 @@ impl Saved for Inquiries {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        Ok(Self { asked: Saved::load(from)?, open: Saved::load(from)?, alarms: Saved::load(from)? })
+        Ok(Self { asked: Save::load(from)?, open: Save::load(from)?, alarms: Save::load(from)? })
     }
 }
 

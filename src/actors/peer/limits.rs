@@ -7,7 +7,7 @@
 use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
-    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::{Block, hashing::IdHash},
 };
 use indexmap::IndexMap;
@@ -304,7 +304,7 @@ impl Peer {
     }
 }
 
-impl Saved for Limits {
+impl Save for Limits {
     fn save(&self, out: &mut Saver) {
         let Self { low, high, blocked, forget_at, last } = self;
         if let Some(now) = out.ahead_of().map(SimTime::from_micros) {
@@ -324,11 +324,11 @@ impl Saved for Limits {
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
         Ok(Self {
-            low: Saved::load(from)?,
-            high: Saved::load(from)?,
-            blocked: Saved::load(from)?,
-            forget_at: Saved::load(from)?,
-            last: Saved::load(from)?,
+            low: Save::load(from)?,
+            high: Save::load(from)?,
+            blocked: Save::load(from)?,
+            forget_at: Save::load(from)?,
+            last: Save::load(from)?,
         })
     }
 }

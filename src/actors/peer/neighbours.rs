@@ -5,9 +5,9 @@ use super::{TABLED, endpoint::Endpoint, limits};
 use crate::{
     actors::{
         NodeId, SimTime,
-        ahead::{self, Ahead},
+        prefetch::{self, Prefetch},
     },
-    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     protocol::Height,
 };
 use smallvec::SmallVec;
@@ -40,7 +40,7 @@ pub(super) struct Neighbour {
     pub node: NodeId,
     /// Its height, by the last of its answers.
     pub height: Height,
-    pub verified: Verified,
+    pub verified: VerificationResult,
     /// The number of the last ping of all peers that it has answered, or that was sent before it became a peer.
     pub answered: u32,
     /// Its last two calls, the latest last: enough to know that it is within its limits.
@@ -84,13 +84,13 @@ impl Call {
 
 /// The result of verifying a peer's tip, at that time (`PeerVerificationResult`). Source: consensus.md 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerificationResult {
     pub my_height: Height,
     pub his_height: Height,
     pub highest_common: Height,
 }
 
-impl Verified {
+impl VerificationResult {
     /// The result for a peer on the same chain.
     pub(super) fn one_chain(my_height: Height, his_height: Height) -> Self {
         Self { my_height, his_height, highest_common: my_height.min(his_height) }
@@ -103,19 +103,19 @@ impl Verified {
 }
 
 impl Neighbour {
-    pub(super) fn new(node: NodeId, verified: Verified, answered: u32) -> Self {
+    pub(super) fn new(node: NodeId, verified: VerificationResult, answered: u32) -> Self {
         Self { node, height: verified.his_height, verified, answered, calls: [Call::NONE; 2] }
     }
 }
 
-impl Ahead<NodeId> for Neighbours {
+impl Prefetch<NodeId> for Neighbours {
     /// Fetches the record of a node.
     fn fetch(&self, node: NodeId) {
         let guess = self.guess(node);
         if guess < self.all.len() {
-            ahead::line(&self.all, guess);
+            prefetch::line(&self.all, guess);
         } else if let Ok(place) = self.numbers.binary_search(&node) {
-            ahead::line(&self.all, place);
+            prefetch::line(&self.all, place);
         }
     }
 }
@@ -129,7 +129,7 @@ impl Neighbours {
 
     /// The peers of a node that is connected to all given nodes. All are at the same height as the node.
     pub(super) fn connected(own: NodeId, given: Arc<[NodeId]>, height: Height) -> Self {
-        let verified = Verified::one_chain(height, height);
+        let verified = VerificationResult::one_chain(height, height);
         let others = given.iter().filter(|node| **node != own);
         // An allocator may leave a table where it is when it gets smaller, with all the room that it had while it grew.
         let mut all = Vec::with_capacity(given.len());
@@ -301,9 +301,9 @@ impl Neighbours {
 
 saved!(struct Neighbours { all, numbers, own, places, given, told });
 saved!(struct Call(when_and_what));
-saved!(struct Verified { my_height, his_height, highest_common });
+saved!(struct VerificationResult { my_height, his_height, highest_common });
 
-impl Saved for Neighbour {
+impl Save for Neighbour {
     fn save(&self, out: &mut Saver) {
         let Self { node, height, verified, answered, calls } = self;
         node.save(out);
@@ -320,16 +320,16 @@ impl Saved for Neighbour {
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
         Ok(Self {
-            node: Saved::load(from)?,
-            height: Saved::load(from)?,
-            verified: Saved::load(from)?,
-            answered: Saved::load(from)?,
-            calls: Saved::load(from)?,
+            node: Save::load(from)?,
+            height: Save::load(from)?,
+            verified: Save::load(from)?,
+            answered: Save::load(from)?,
+            calls: Save::load(from)?,
         })
     }
 }
 
-impl Saved for SmallVec<[NodeId; FEW]> {
+impl Save for SmallVec<[NodeId; FEW]> {
     fn save(&self, out: &mut Saver) {
         out.list(self.len(), self);
     }
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn a_record_is_found_whoever_has_come_and_gone() {
         for high in [9, 300] {
-            let verified = Verified::one_chain(Height(1), Height(1));
+            let verified = VerificationResult::one_chain(Height(1), Height(1));
             let mut neighbours = Neighbours::alone(NodeId(3), Arc::new([]));
             let mut known = BTreeSet::new();
             for (step, number) in [5, 0, high, 7, 5, 1, 7, high, 2, 0].into_iter().enumerate() {
@@ -400,7 +400,7 @@ mod tests {
                 if list.remove(&node).is_some() {
                     neighbours.remove(node);
                 } else {
-                    let mut one = Neighbour::new(node, Verified::one_chain(Height(1), Height(1)), 0);
+                    let mut one = Neighbour::new(node, VerificationResult::one_chain(Height(1), Height(1)), 0);
                     one.height = Height(height);
                     neighbours.put(one);
                     list.insert(node, height);
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn forked_means_that_each_has_what_the_other_has_not() {
-        let verified = |my, his, common| Verified {
+        let verified = |my, his, common| VerificationResult {
             my_height: Height(my),
             his_height: Height(his),
             highest_common: Height(common),

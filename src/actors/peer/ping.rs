@@ -8,10 +8,12 @@
 //! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
 //! slot for both, so that it decides by their present chains. An older report of a peer does not count, even if it is verified only now.
 
-use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe, verification::VERIFY_TIME};
+use super::{
+    Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::VerificationResult, observe, verification::VERIFY_TIME,
+};
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::Block,
 };
 use std::{sync::Arc, time::Duration};
@@ -142,7 +144,7 @@ impl Peer {
         &mut self,
         now: SimTime,
         node: NodeId,
-        verified: Verified,
+        verified: VerificationResult,
         effects: &mut Vec<Effect>,
     ) {
         let last = self.pings.last;

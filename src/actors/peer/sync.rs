@@ -27,7 +27,7 @@
 use super::{About, Peer, inquiry::Purpose, neighbours::Neighbour};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{Block, BlockId, Height},
 };
 use rand::seq::SliceRandom;

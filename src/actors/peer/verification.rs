@@ -17,11 +17,11 @@
 use super::{
     Peer,
     inquiry::{ANSWER_TIME, Purpose},
-    neighbours::Verified,
+    neighbours::VerificationResult,
 };
 use crate::{
     actors::{Effect, Message, NodeId, SimTime},
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::{Block, BlockError, BlockId, Height},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -49,7 +49,7 @@ pub(super) struct Probe {
 
 /// Blocks asked for, ascending: heights, and the ids as they are sent.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct AskedBlocks {
     /// The block on whose chain they are. Only its id is stored: the chain may leave the block, and no reference must retain it then.
     tip: BlockId,
     heights: Arc<[Height]>,
@@ -60,7 +60,7 @@ pub(super) struct Asked {
 #[derive(Clone, Debug)]
 enum Asking {
     /// Which of these blocks it has; they are ascending, and none above `highest` can be common.
-    Common { asked: Asked, highest: Height },
+    Common { asked: AskedBlocks, highest: Height },
     /// Its headers from above this block up to a height.
     Headers { common: Arc<Link>, last: Height },
 }
@@ -92,7 +92,7 @@ impl Peer {
     }
 
     /// Verifies a claimed tip without a question: it is this node's tip, on its chain, or known to be built on it.
-    fn verified_at_once(&self, tip: &Arc<Block>) -> Option<Verified> {
+    fn verified_at_once(&self, tip: &Arc<Block>) -> Option<VerificationResult> {
         let (mine, his) = (self.tip.height(), tip.header.height);
         // An id proves nothing beside another header than its own.
         let is_claimed = |link: &Arc<Link>| {
@@ -103,7 +103,7 @@ impl Peer {
                 true => self.tip.ancestor(his).is_some_and(|link| is_claimed(&link)),
                 false => self.tree.link(&tip.id).is_some_and(|link| is_claimed(&link) && link.descends_from(&self.tip)),
             };
-        one_chain.then(|| Verified::one_chain(mine, his))
+        one_chain.then(|| VerificationResult::one_chain(mine, his))
     }
 
     /// Returns true if the block's generator has signed it.
@@ -205,7 +205,7 @@ impl Peer {
         let Some(probe) = self.probes.remove(&node) else { return };
         let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
         self.stands_on(node, &probe.claimed, probe.said);
-        self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
+        self.verification_passed(now, node, VerificationResult { my_height, his_height, highest_common }, effects);
     }
 
     /// The highest of these blocks on the own chain; the ids ascend as in [`Message::CommonBlocksRequest`].
@@ -215,8 +215,8 @@ impl Peer {
     }
 
     /// Returns [`own_blocks`], cached for all peers that are asked for the same blocks: after a partition these are many.
-    fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
-        let same = |asked: &&Asked| {
+    fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> AskedBlocks {
+        let same = |asked: &&AskedBlocks| {
             asked.tip == tip.id() && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
         };
         let asked = self.asked.iter().find(same).cloned();
@@ -225,16 +225,16 @@ impl Peer {
 }
 
 /// Blocks of a chain at both ends of an interval and at equal distances between, ascending.
-fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
+fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> AskedBlocks {
     let width = highest.0.saturating_sub(lowest.0);
     let parts = width.clamp(1, PARTS);
     let at = |part| lowest.0 + (u64::from(width) * u64::from(part) / u64::from(parts)) as u32;
     let mut heights: Vec<Height> = (0..=parts).map(|part| Height(at(part))).collect();
     heights.dedup();
     let own = |height: &Height| tip.ancestor(*height).expect("the heights are of the own chain").id();
-    Asked { tip: tip.id(), ids: heights.iter().map(own).collect(), heights: heights.into() }
+    AskedBlocks { tip: tip.id(), ids: heights.iter().map(own).collect(), heights: heights.into() }
 }
 
 saved!(struct Probe { claimed, own, said, until, step });
-saved!(struct Asked { tip, heights, ids });
+saved!(struct AskedBlocks { tip, heights, ids });
 saved!(enum Asking { 0 Common { asked, highest }, 1 Headers { common, last } });

@@ -7,7 +7,7 @@ use super::{
     Peer,
     discovery::{CONNECTING_TIME, EVERY, Meeting},
     gossip::{BUNDLE_TIME, GOSSIP_HOPS, GOSSIP_WAIT},
-    inquiry::{ANSWER_TIME, Open, Purpose},
+    inquiry::{ANSWER_TIME, OpenInquiry, Purpose},
     limits::LOOK_AGAIN,
     ping::{Ping, PingFor},
     sync,
@@ -140,7 +140,7 @@ impl Peer {
         Some(End::Phase(Phase::Ping(reason(purpose), node)))
     }
 
-    fn questions(&self) -> impl Iterator<Item = &Open> + Clone {
+    fn questions(&self) -> impl Iterator<Item = &OpenInquiry> + Clone {
         self.inquiries.open.iter().map(|(_, open)| open)
     }
 
@@ -165,7 +165,7 @@ fn woken(wake: Wake, now: SimTime, within: Duration) -> End {
     End::Wake(wake, Some(now + within))
 }
 
-fn question(open: &Open) -> Phase {
+fn question(open: &OpenInquiry) -> Phase {
     let asked = match open.purpose {
         Purpose::Newcomer => QuestionPurpose::Newcomer,
         Purpose::Probe => QuestionPurpose::Probe,

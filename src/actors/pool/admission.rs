@@ -36,7 +36,7 @@ pub(super) struct FeeVerdict {
 }
 
 /// The result of the checks before adding.
-pub(super) enum Checked {
+pub(super) enum CheckOutcome {
     Passed(FeeVerdict),
     /// Over its sender's quota.
     Excess,
@@ -75,10 +75,10 @@ impl TransactionPool {
         for transaction in transactions.iter().filter(is_first) {
             let id = transaction.id();
             match self.check(transaction, &usernames, &tree, &applied) {
-                Ok(Checked::Excess) => submission.excess.push(id),
-                Ok(Checked::Passed(verdict)) if rules.checks_precede_adding => passed.push((transaction, verdict)),
-                Ok(Checked::Passed(_)) if self.is_forged(transaction, &mut submission) => {}
-                Ok(Checked::Passed(verdict)) => {
+                Ok(CheckOutcome::Excess) => submission.excess.push(id),
+                Ok(CheckOutcome::Passed(verdict)) if rules.checks_precede_adding => passed.push((transaction, verdict)),
+                Ok(CheckOutcome::Passed(_)) if self.is_forged(transaction, &mut submission) => {}
+                Ok(CheckOutcome::Passed(verdict)) => {
                     self.add(transaction, verdict, &applied, &mut submission, &mut additions, effects);
                 }
                 Err(error) => {
@@ -139,7 +139,7 @@ impl TransactionPool {
         repeated: &BTreeSet<&str>,
         tree: &BlockTree,
         applied: &Applied,
-    ) -> Result<Checked, PoolError> {
+    ) -> Result<CheckOutcome, PoolError> {
         let (id, rules) = (transaction.id(), &tree.rules().pool);
         if rules.recent_ids > 0 && self.recent.seen(id, rules.recent_ids) {
             return Err(PoolError::InCache);
@@ -154,14 +154,14 @@ impl TransactionPool {
         repeated: &BTreeSet<&str>,
         tree: &BlockTree,
         applied: &Applied,
-    ) -> Result<Checked, PoolError> {
+    ) -> Result<CheckOutcome, PoolError> {
         let (id, rules) = (transaction.id(), &tree.rules().pool);
         if self.store.contains(&id) {
             return Err(PoolError::Duplicate(id));
         }
         let own = self.store.count_of(&transaction.sender_address());
         if own >= rules.max_transactions_per_sender && !rules.allowed_senders.contains(transaction.sender()) {
-            return Ok(Checked::Excess);
+            return Ok(CheckOutcome::Excess);
         }
         self.check_time(transaction)?;
         if transaction.transaction().network != tree.config().network.pub_key_hash {
@@ -178,7 +178,7 @@ impl TransactionPool {
         if !transaction.verified(crypto) && !applied.state.vouches_for(transaction, crypto) {
             return Err(PoolError::NotVerified);
         }
-        self.check_fee(transaction).map(Checked::Passed)
+        self.check_fee(transaction).map(CheckOutcome::Passed)
     }
 
     /// Steps 4 and 5.

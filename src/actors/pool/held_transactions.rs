@@ -6,12 +6,12 @@
 
 use super::{
     PoolError, TransactionPool,
-    admission::{Additions, Checked, FeeVerdict},
+    admission::{Additions, CheckOutcome, FeeVerdict},
     nonce,
 };
 use crate::{
     actors::{Effect, message::Transactions},
-    ledger::{rules::Gossip, saved::saved, state::Applied},
+    ledger::{codec::saved, rules::Gossip, state::Applied},
     protocol::{Address, Height, SignedTransaction, TransactionId},
 };
 use std::{
@@ -134,8 +134,8 @@ impl TransactionPool {
     ) -> Fate {
         let tree = self.tree.clone();
         let verdict = match self.check_unseen(transaction, &BTreeSet::new(), &tree, applied) {
-            Ok(Checked::Passed(verdict)) => verdict,
-            Ok(Checked::Excess) => return Fate::Held,
+            Ok(CheckOutcome::Passed(verdict)) => verdict,
+            Ok(CheckOutcome::Excess) => return Fate::Held,
             Err(error) => return fate_of(&error),
         };
         if tree.holds(&self.tip, transaction) {

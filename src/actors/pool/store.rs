@@ -3,7 +3,7 @@
 
 use super::nonce;
 use crate::{
-    ledger::{Wallet, saved::saved},
+    ledger::{Wallet, codec::saved},
     protocol::{
         Address, Arktoshi, Asset, Kind, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version,
     },

@@ -4,7 +4,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::block::{self, BlockRow},
-        table::{Call, Estimate, Listing, Outcome, least::Least, select},
+        table::{Call, Estimate, Listing, Outcome, select, smallest_keys::SmallestKeys},
         view::{Block, ConfirmedBlock, List},
     },
     protocol::{Height, PublicKey},
@@ -102,7 +102,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
         return listing(call, heights, total);
     };
     // Equal rows are in the order of the chain, in the same direction. A reversed order descends.
-    let mut least = Least::new(page.end());
+    let mut least = SmallestKeys::new(page.end());
     each_candidate(call, generator, |block| {
         if accepts(block) {
             let number = select::number(block::RAW, name, &BlockRow::Totals(block.totals()), &frame).unwrap_or(0);

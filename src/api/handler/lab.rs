@@ -1,7 +1,7 @@
 //! Control of the run: advancing it by slots and setting its pace. For the user who runs the process, so on loopback only.
 
+pub mod goal;
 pub mod money;
-pub mod until;
 
 use crate::{
     actors::SimTime,
@@ -11,11 +11,11 @@ use crate::{
     },
     sim::{
         Pace,
-        live::{ADVANCES_MAX, Advanced, Ended},
+        live::{ADVANCES_MAX, AdvanceResult, Ended},
     },
 };
+use goal::AdvanceWish;
 use serde_json::{Value, json};
-use until::Wanted;
 
 /// The result of an advance: the whole slots played, and the reason if it ended before all were.
 pub const ADVANCE: &[Member<Advance>] = &[
@@ -40,7 +40,7 @@ pub struct Advance {
     asked: u32,
     /// True if the request states a goal (`until`).
     is_awaited: bool,
-    advanced: Advanced,
+    advanced: AdvanceResult,
 }
 
 /// The pace, and the virtual time in seconds of the network's epoch.
@@ -55,7 +55,7 @@ pub const PACE: &[Member<(SimTime, Pace)>] = &[
 /// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
 /// `{"until":{..},"limit":n}`: plays until the goal is reached, n slots at most.
 pub async fn advance(call: Call<'_>) -> Outcome {
-    let Wanted { slots: asked, until } = until::read(&call.body, call.context.view.node())?;
+    let AdvanceWish { slots: asked, until } = goal::read(&call.body, call.context.view.node())?;
     let is_awaited = until.is_some();
     let advanced = call.context.live.advance_until(until, asked, call.context.view.node()).await?;
     let advanced = advanced.map_err(|why| ApiError::Unprocessable(format!("key 'until.event.node': {why}")))?;

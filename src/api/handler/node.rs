@@ -4,7 +4,7 @@ use crate::{
     api::{
         context::ApiContext,
         http::{ApiError, Reply},
-        table::{Call, Frame, Member, Outcome, Shape, Spoken, json, shape},
+        table::{Call, DialectSet, Frame, Member, Outcome, Shape, json, shape},
         view::VERSION,
     },
     ledger::rules::DynamicFees,
@@ -126,7 +126,7 @@ const POOL: &[Member<ApiContext>] = &[
     Member::<ApiContext>::by("maxTransactionAge", Shape::Integer, |_, frame, slot| {
         slot.put(&frame.view.tree().rules().pool.max_transaction_age);
     })
-    .only(Spoken::DOCUMENTED),
+    .only(DialectSet::DOCUMENTED),
     Member::nested("dynamicFees", FEES),
 ];
 

@@ -10,7 +10,7 @@ use crate::{
     protocol::{BlockId, Height, TransactionId},
     sim::{
         self, Intervention, Stage,
-        intervention::{Asked, ReorgResult, Returned, RevertedFate},
+        intervention::{ReorgRequest, ReorgResult, ReturnedTransactions, RevertedFate},
     },
 };
 use serde_json::{Map, Value, json};
@@ -73,7 +73,7 @@ pub async fn reorganise(call: Call<'_>) -> Outcome {
 struct Wish {
     node: NodeId,
     back: Back,
-    transactions: Returned,
+    transactions: ReturnedTransactions,
 }
 
 /// How far the node goes back.
@@ -88,7 +88,7 @@ enum Back {
 }
 
 impl Wish {
-    fn asked(self, stage: &Stage) -> Result<Asked, ApiError> {
+    fn asked(self, stage: &Stage) -> Result<ReorgRequest, ApiError> {
         let Self { node, back, transactions } = self;
         let tips = stage.world().tips();
         // The run itself refuses a node that does not exist, at any depth.
@@ -105,7 +105,7 @@ impl Wish {
                 depth.ok_or_else(|| refused("key 'to'", &id.to_string().into(), &below(tip)))?
             }
         };
-        Ok(Asked { node, depth, transactions })
+        Ok(ReorgRequest { node, depth, transactions })
     }
 }
 
@@ -140,10 +140,10 @@ fn read(body: &Value, observed: NodeId) -> Result<Wish, ApiError> {
     };
     let node = number(members, "node")?.map_or(observed, NodeId);
     let transactions = match members.get("transactions") {
-        None => Returned::All,
-        Some(Value::String(word)) if word == "return" => Returned::All,
-        Some(Value::String(word)) if word == "drop" => Returned::None,
-        Some(Value::Array(ids)) => Returned::These(ids.iter().map(id).collect::<Result<BTreeSet<_>, _>>()?),
+        None => ReturnedTransactions::All,
+        Some(Value::String(word)) if word == "return" => ReturnedTransactions::All,
+        Some(Value::String(word)) if word == "drop" => ReturnedTransactions::None,
+        Some(Value::Array(ids)) => ReturnedTransactions::These(ids.iter().map(id).collect::<Result<BTreeSet<_>, _>>()?),
         Some(other) => return Err(refused("key 'transactions'", other, "\"return\", \"drop\" or a list of ids")),
     };
     Ok(Wish { node, back, transactions })
@@ -177,13 +177,16 @@ mod tests {
     fn what_is_asked_for_is_read_and_what_is_wrong_is_named() {
         let read = |body: Value| read(&body, NodeId(2)).map_err(|error| error.to_string());
         let asked = |node, depth, transactions| Ok(Wish { node: NodeId(node), back: Back::Depth(depth), transactions });
-        let to = |back| Ok(Wish { node: NodeId(2), back, transactions: Returned::All });
+        let to = |back| Ok(Wish { node: NodeId(2), back, transactions: ReturnedTransactions::All });
         assert_eq!(read(json!({"to": 7})), to(Back::Height(Height(7))));
         assert_eq!(read(json!({"to": "1234"})), to(Back::Block("1234".parse().expect("an id"))));
-        assert_eq!(read(json!({"depth": 3})), asked(2, 3, Returned::All));
-        assert_eq!(read(json!({"depth": 1, "transactions": "drop", "node": 0})), asked(0, 1, Returned::None));
+        assert_eq!(read(json!({"depth": 3})), asked(2, 3, ReturnedTransactions::All));
+        assert_eq!(
+            read(json!({"depth": 1, "transactions": "drop", "node": 0})),
+            asked(0, 1, ReturnedTransactions::None)
+        );
         let id = "ab".repeat(32);
-        let these = Returned::These(BTreeSet::from([id.parse().expect("an id")]));
+        let these = ReturnedTransactions::These(BTreeSet::from([id.parse().expect("an id")]));
         assert_eq!(read(json!({"depth": 1, "transactions": [id]})), asked(2, 1, these));
         for (wrong, part) in [
             (json!(null), "the body: found null, allowed is an object with 'depth' or 'to'"),

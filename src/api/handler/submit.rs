@@ -7,7 +7,7 @@ use crate::{
         http::{ApiError, Reply},
         lab::submissions::SubmissionLine,
         table::{
-            Call, Outcome, Shape, Spoken,
+            Call, DialectSet, Outcome, Shape,
             json::{Object, write_value},
             shape,
         },
@@ -260,7 +260,7 @@ fn write(call: &Call<'_>, submission: &Submission, refused: &IndexMap<String, Re
 }
 
 /// The dialects that show `errors` as null when there are none. Source: api.md 4.10 row 5.
-const NO_ERRORS_SHOWN: Spoken = Spoken::DOCUMENTED;
+const NO_ERRORS_SHOWN: DialectSet = DialectSet::DOCUMENTED;
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use crate::{
         lab::{
             chains::{ChainAccount, ChainOrigin},
             chaos::Chaos,
-            views::{ArrivedCopy, Away, By, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
+            views::{ArrivedCopy, Away, By, Instant, MISSING, NetworkObservers, PastView, ViewWish, copied, prefix},
         },
         table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, shape::BLOCK_ID},
     },
@@ -149,7 +149,7 @@ async fn opened(
 /// # Errors
 /// The view was closed meanwhile.
 async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Chain, ApiError> {
-    let observed = Observed { views: vec![from.context.view.apart()], board: from.context.board.apart() };
+    let observed = NetworkObservers { views: vec![from.context.view.apart()], board: from.context.board.apart() };
     let (node, place) = (from.context.view.node(), from.place);
     let ArrivedCopy { live, view, board, feed, .. } = copied(&from.context.live, observed, node, place).await?;
     let seed = board.seed().unwrap_or_default();

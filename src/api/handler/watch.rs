@@ -7,8 +7,8 @@ use crate::{
         http::{ApiError, Reply},
         lab::{
             board::{BoardState, FaultInForce, LabBoard},
+            recent_events::RecentEvents,
             stream::{Filter, Subscription},
-            told::Told,
         },
         table::{
             Bound, Call, Frame, Member, Outcome, Parameter, Rule, Shape, both, json,
@@ -64,7 +64,7 @@ pub const MEMBERS: &[Member<Arc<Lab>>] = &[
 
 impl Lab {
     /// The newest events.
-    pub fn told(&self) -> &Told {
+    pub fn told(&self) -> &RecentEvents {
         &self.state.told
     }
 }
@@ -127,7 +127,7 @@ pub fn happened(call: &Call<'_>) -> Outcome {
 }
 
 /// Writes events as a JSON list of their lines.
-pub fn write_told(out: &mut Vec<u8>, told: &Told, frame: &Frame<'_>) {
+pub fn write_told(out: &mut Vec<u8>, told: &RecentEvents, frame: &Frame<'_>) {
     let slots = frame.view.tree().slots();
     json::write_list(out, told.events(), |out, record| out.extend_from_slice(record.json(&slots).as_bytes()));
 }

@@ -5,7 +5,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::webhook::{self, WebhookRow},
-        table::{Call, Given, Member, Outcome, Shape, shape::TEXT_OR_NULL},
+        table::{Call, Member, Outcome, ParameterValue, Shape, shape::TEXT_OR_NULL},
         webhooks::{Counts, Webhooks},
     },
 };
@@ -106,15 +106,15 @@ fn webhooks<'c>(call: &Call<'c>) -> Result<&'c Webhooks, ApiError> {
 fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     let text = |name| call.parameters.text(name).map(str::to_owned);
     let conditions = match call.parameters.get("conditions") {
-        Some(Given::Value(conditions)) => Some(read_conditions(conditions)?),
+        Some(ParameterValue::Value(conditions)) => Some(read_conditions(conditions)?),
         _ => None,
     };
     if call.body.to_string().len() > LENGTH_MAX {
         return Err(ApiError::Unprocessable(format!("a webhook must not be longer than {LENGTH_MAX} bytes")));
     }
     let event = match call.parameters.get("event") {
-        Some(Given::Text(name)) => Some(EventNames::One(name.clone())),
-        Some(Given::Texts(names)) => Some(EventNames::Several(names.clone())),
+        Some(ParameterValue::Text(name)) => Some(EventNames::One(name.clone())),
+        Some(ParameterValue::Texts(names)) => Some(EventNames::Several(names.clone())),
         _ => None,
     };
     Ok(WebhookChange { event, target: text("target"), enabled: call.parameters.flag("enabled"), conditions })

@@ -66,11 +66,11 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Connections {
     limit: usize,
-    open: Mutex<Open>,
+    open: Mutex<ConnectionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct ConnectionTable {
     next: u64,
     by_number: BTreeMap<u64, Connection>,
     by_client: BTreeMap<IpAddr, usize>,
@@ -156,12 +156,12 @@ impl Connections {
         Counts { open: open.by_number.len(), accepted: open.next, spared: open.spared }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
         self.open.lock().expect("no one panics while holding it")
     }
 }
 
-impl Open {
+impl ConnectionTable {
     /// The waiting connection that is closed first.
     fn spare(&self) -> Option<u64> {
         let waiting = self.by_number.iter().filter(|(_, connection)| connection.at_work == 0);

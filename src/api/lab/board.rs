@@ -1,6 +1,6 @@
 //! The tip of every node of the network, and the faults in force: a table that an observer keeps and requests read.
 
-use super::told::Told;
+use super::recent_events::RecentEvents;
 use crate::{
     actors::{Event, NodeId, SimTime},
     api::view::View,
@@ -19,9 +19,9 @@ const LEFT: usize = 2_000;
 
 /// The table. Cheap to clone; clones share everything.
 #[derive(Clone)]
-pub struct LabBoard(Arc<Shared>);
+pub struct LabBoard(Arc<BoardContent>);
 
-struct Shared {
+struct BoardContent {
     seed: Option<u64>,
     /// The stage that hosts the actors, by its name on the command line.
     stage: Option<&'static str>,
@@ -46,7 +46,7 @@ pub struct BoardState {
     /// node's chain.
     pub left: OrdMap<(Height, BlockId), Arc<Link>>,
     /// The newest events.
-    pub told: Told,
+    pub told: RecentEvents,
 }
 
 /// A fault that has begun and not ended.
@@ -93,9 +93,9 @@ impl LabBoard {
             faults: BTreeMap::new(),
             counts: Counts::default(),
             left: OrdMap::new(),
-            told: Told::default(),
+            told: RecentEvents::default(),
         };
-        Self(Arc::new(Shared { seed: None, stage: None, delegates, state: Mutex::new(state) }))
+        Self(Arc::new(BoardContent { seed: None, stage: None, delegates, state: Mutex::new(state) }))
     }
 
     /// The same board with the seed and the stage of the network's run. Called before the board is shared.
@@ -103,14 +103,14 @@ impl LabBoard {
     pub fn of_run(self, seed: u64, stage: &'static str) -> Self {
         let state = Mutex::new(self.state());
         let delegates = self.0.delegates.clone();
-        Self(Arc::new(Shared { seed: Some(seed), stage: Some(stage), delegates, state }))
+        Self(Arc::new(BoardContent { seed: Some(seed), stage: Some(stage), delegates, state }))
     }
 
     /// A copy of the board, which follows another run from now on.
     #[must_use]
     pub fn apart(&self) -> Self {
         let (seed, stage, delegates) = (self.0.seed, self.0.stage, self.0.delegates.clone());
-        Self(Arc::new(Shared { seed, stage, delegates, state: Mutex::new(self.state()) }))
+        Self(Arc::new(BoardContent { seed, stage, delegates, state: Mutex::new(self.state()) }))
     }
 
     /// The observer that updates the board. A reader delays it only for the time of a copy of the state.
@@ -227,7 +227,7 @@ impl Observer for BoardObserver {
                 | Event::ForgerStarted { .. }
                 | Event::ForgerFailed { .. }
         );
-        let is_told = Told::wants(event);
+        let is_told = RecentEvents::wants(event);
         if !changes_nothing || is_told {
             let mut state = self.0.lock();
             if !changes_nothing {

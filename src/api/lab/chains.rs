@@ -83,7 +83,7 @@ pub struct ChainOrigin {
 pub type MakeChain<C> = Arc<dyn Fn(&ChainWish, &C) -> Result<Chain<C>, ApiError> + Send + Sync>;
 
 /// All chains of a process. Cheap to clone.
-pub struct Chains<C>(Arc<Shared<C>>);
+pub struct Chains<C>(Arc<ChainRegistry<C>>);
 
 impl<C> Clone for Chains<C> {
     fn clone(&self) -> Self {
@@ -91,7 +91,7 @@ impl<C> Clone for Chains<C> {
     }
 }
 
-struct Shared<C> {
+struct ChainRegistry<C> {
     make: MakeChain<C>,
     all: Mutex<All<C>>,
 }
@@ -105,7 +105,7 @@ impl<C: Running> Chains<C> {
     /// No chains yet.
     pub fn new(make: MakeChain<C>) -> Self {
         let all = Mutex::new(All { last: 0, chains: BTreeMap::new() });
-        Self(Arc::new(Shared { make, all }))
+        Self(Arc::new(ChainRegistry { make, all }))
     }
 
     /// Makes a chain and returns it with its number.

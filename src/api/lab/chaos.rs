@@ -25,9 +25,9 @@ pub const RULES_MAX: usize = 1_000;
 
 /// The rules of one served node. Cheap to clone; clones share everything.
 #[derive(Clone)]
-pub struct Chaos(Arc<Shared>);
+pub struct Chaos(Arc<ChaosState>);
 
-struct Shared {
+struct ChaosState {
     seed: u64,
     node: NodeId,
     /// The views of all served nodes, by number.
@@ -117,7 +117,7 @@ impl Chaos {
     pub fn new(seed: u64, node: NodeId, served: Arc<OnceLock<Vec<View>>>) -> Self {
         let (of_requests, of_posts, rules) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::default());
         let turn = tokio::sync::Mutex::default();
-        Self(Arc::new(Shared { seed, node, served, of_requests, of_posts, rules, turn }))
+        Self(Arc::new(ChaosState { seed, node, served, of_requests, of_posts, rules, turn }))
     }
 
     /// Number of served nodes, which are the first ones.

@@ -30,9 +30,9 @@ pub(super) const BATCH: usize = 256;
 
 /// The events. Cheap to clone; clones share everything.
 #[derive(Clone)]
-pub struct EventFeed(Arc<Shared>);
+pub struct EventFeed(Arc<FeedState>);
 
-struct Shared {
+struct FeedState {
     slots: Slots,
     /// The number of the last event; 1 is that of the run's first round.
     last: AtomicU64,
@@ -97,7 +97,7 @@ impl FeedEvent {
 impl EventFeed {
     /// The feed of a run that begins on this block.
     pub fn new(slots: Slots, tip: &Arc<Link>) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(FeedState {
             slots,
             last: AtomicU64::new(1),
             is_wanted: AtomicBool::new(false),

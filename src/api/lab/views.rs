@@ -39,13 +39,13 @@ const AT_ONCE: usize = 2;
 const PREFIX: &str = "/views/";
 
 /// The observers of a network for its API.
-pub struct Observed {
+pub struct NetworkObservers {
     /// The views of the served nodes.
     pub views: Vec<View>,
     pub board: LabBoard,
 }
 
-impl Watchers for Observed {
+impl Watchers for NetworkObservers {
     fn apart(&self) -> Self {
         Self { views: self.views.iter().map(View::apart).collect(), board: self.board.apart() }
     }
@@ -103,7 +103,7 @@ pub struct PastView<C> {
 }
 
 /// All views of a process. Cheap to clone.
-pub struct Views<C>(Arc<Shared<C>>);
+pub struct Views<C>(Arc<ViewRegistry<C>>);
 
 impl<C> Clone for Views<C> {
     fn clone(&self) -> Self {
@@ -111,8 +111,8 @@ impl<C> Clone for Views<C> {
     }
 }
 
-struct Shared<C> {
-    past: Past<Observed>,
+struct ViewRegistry<C> {
+    past: Past<NetworkObservers>,
     turn: Arc<Semaphore>,
     all: Mutex<All<C>>,
 }
@@ -137,13 +137,13 @@ pub struct ArrivedCopy {
 
 impl<C: Running> Views<C> {
     /// Views of this past: none yet.
-    pub fn new(past: Past<Observed>) -> Self {
+    pub fn new(past: Past<NetworkObservers>) -> Self {
         let all = Mutex::new(All { last: 0, asked: 0, views: BTreeMap::new() });
-        Self(Arc::new(Shared { past, turn: Arc::new(Semaphore::new(AT_ONCE)), all }))
+        Self(Arc::new(ViewRegistry { past, turn: Arc::new(Semaphore::new(AT_ONCE)), all }))
     }
 
     /// The past that they are of.
-    pub fn past(&self) -> &Past<Observed> {
+    pub fn past(&self) -> &Past<NetworkObservers> {
         &self.0.past
     }
 
@@ -230,7 +230,7 @@ impl<C: Running> Views<C> {
 /// The network was stopped.
 pub async fn copied(
     live: &LiveHandle,
-    observed: Observed,
+    observed: NetworkObservers,
     node: NodeId,
     place: RunPoint,
 ) -> Result<ArrivedCopy, ApiError> {
@@ -258,7 +258,7 @@ pub fn read_only() -> ApiError {
 }
 
 /// Checks that the instant can be in the past of the network.
-fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
+fn check(wish: &ViewWish, history: &History<NetworkObservers>) -> Result<(), ApiError> {
     let first = history.kept.first().map_or(history.present, |kept| kept.place);
     let at = match wish.instant {
         Instant::At(at) | Instant::Within { at, .. } => at,
@@ -280,10 +280,10 @@ fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
 }
 
 async fn walk(
-    history: &History<Observed>,
+    history: &History<NetworkObservers>,
     wish: &ViewWish,
     from: Option<RunPoint>,
-) -> Result<Walk<Observed>, WalkError> {
+) -> Result<Walk<NetworkObservers>, WalkError> {
     let Some(away) = wish.away else {
         return match (wish.instant, from) {
             (Instant::At(at), _) => history.at(at).await,
@@ -308,13 +308,13 @@ async fn walk(
 }
 
 /// The point within an instant. Without a number of inputs it is before the inputs that arrived at that point.
-fn place_of(history: &History<Observed>, at: SimTime, delivered: u64, inputs: Option<usize>) -> RunPoint {
+fn place_of(history: &History<NetworkObservers>, at: SimTime, delivered: u64, inputs: Option<usize>) -> RunPoint {
     let by_then = || history.count_while(|came| came.at <= at && came.delivered < delivered);
     RunPoint { at, delivered, inputs: inputs.unwrap_or_else(by_then).min(history.inputs.len()) }
 }
 
 /// The beginning of the next slot, or of the last slot that began before an instant. Both are limited to the retained past.
-fn slot_beside(history: &History<Observed>, at: SimTime, is_back: bool) -> SimTime {
+fn slot_beside(history: &History<NetworkObservers>, at: SimTime, is_back: bool) -> SimTime {
     let slots = history.plan.tree.slots();
     let start = |slot: u32| SimTime::from_seconds(slots.start(Slot(slot)));
     let running = slots.slot(at.seconds()).0;
@@ -337,10 +337,16 @@ fn refused(lost: WalkError) -> ApiError {
 }
 
 /// Makes a copy that has reached its point ready for requests.
-fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reverts: u64) -> (Live, ArrivedCopy) {
+fn arrived(
+    stage: Stage,
+    observed: NetworkObservers,
+    node: NodeId,
+    place: RunPoint,
+    reverts: u64,
+) -> (Live, ArrivedCopy) {
     let tree = stage.world().tree().clone();
     let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
-    let Observed { views, board } = observed;
+    let NetworkObservers { views, board } = observed;
     let is_watched = views.iter().find(|view| view.node() == node).cloned();
     let older = views.first().and_then(|view| view.head().chain().older_part());
     let view = is_watched.unwrap_or_else(|| view_of(&stage, node, older));

@@ -3,7 +3,7 @@
 use super::block::{self, BlockRow};
 use crate::{
     api::table::{
-        Frame, Member, Parameter, Rule, Shape, Spoken, both,
+        DialectSet, Frame, Member, Parameter, Rule, Shape, both,
         parameter::{ADDRESS, PUBLIC_KEY, USERNAME},
         row, shape,
     },
@@ -107,7 +107,7 @@ pub const MEMBERS: &[Row] = &[
         "blocks",
         &[
             Row::new("produced", Shape::Integer, |row, _| row.delegate.produced_blocks.into()),
-            Row::new("missed", Shape::Integer, |row, _| row.delegate.missed_blocks.into()).only(Spoken::DOCUMENTED),
+            Row::new("missed", Shape::Integer, |row, _| row.delegate.missed_blocks.into()).only(DialectSet::DOCUMENTED),
             Row::some_by("last", Shape::Table(&LAST), |row, frame, slot| {
                 let last = row.delegate.last_block.as_ref().map(|last| BlockRow::Whole(last.0.clone()));
                 slot.some_members(LAST, last.as_ref(), frame);
@@ -119,7 +119,7 @@ pub const MEMBERS: &[Row] = &[
         &[
             Row::by("approval", Shape::Number, |row, frame, slot| slot.number(row.approval(frame))),
             Row::by("productivity", Shape::Number, |row, _, slot| slot.number(row.productivity()))
-                .only(Spoken::DOCUMENTED),
+                .only(DialectSet::DOCUMENTED),
         ],
     ),
     Row::nested(

@@ -6,7 +6,7 @@ use crate::{
     actors::NodeId,
     api::{
         http::request::Ports,
-        table::{Bound, Member, Parameter, Rule, Shape, Spoken, both, field::Cell, parameter::ANY_TEXT, row},
+        table::{Bound, DialectSet, Member, Parameter, Rule, Shape, both, field::Cell, parameter::ANY_TEXT, row},
         view::VERSION,
     },
     protocol::Height,
@@ -70,10 +70,10 @@ pub const MEMBERS: &[Row] = &[
     Row::new("height", Shape::Integer, |row, _| row.height.into()),
     Row::new("status", Shape::Integer, |_, _| STATUS.to_string().into())
         .written(|_, _, slot| slot.put(&STATUS))
-        .only(Spoken::DOCUMENTED)
+        .only(DialectSet::DOCUMENTED)
         .asked(ANY_TEXT)
         .if_documented(),
-    Row::new("os", Shape::Text, |_, _| OS.into()).only(Spoken::DOCUMENTED).asked(ANY_TEXT).if_documented(),
+    Row::new("os", Shape::Text, |_, _| OS.into()).only(DialectSet::DOCUMENTED).asked(ANY_TEXT).if_documented(),
     Row::new("latency", Shape::Integer, |row, _| row.latency_ms.into()),
 ];
 

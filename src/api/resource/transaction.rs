@@ -4,7 +4,7 @@ use super::timestamp;
 use crate::{
     api::{
         table::{
-            Check, Frame, Member, Parameter, Rule, Shape, Spoken,
+            Check, DialectSet, Frame, Member, Parameter, Rule, Shape,
             field::{Cell, Missing, Test},
             json::write_value,
             parameter::{ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, TRANSACTION_ID},
@@ -145,8 +145,8 @@ pub const MEMBERS: &[Row] = &[
             slot.list(signatures, |out, signature| write_value(out, &hex::encode(signature.to_bytes())));
         }
     }),
-    VENDOR_FIELD.tested(Test::Contains).only(Spoken::DOCUMENTED),
-    VENDOR_FIELD.tested(Test::Like).missing(Missing::Greatest).only(Spoken::CORE26),
+    VENDOR_FIELD.tested(Test::Contains).only(DialectSet::DOCUMENTED),
+    VENDOR_FIELD.tested(Test::Like).missing(Missing::Greatest).only(DialectSet::CORE26),
     Row::hidden("vendorFieldHex", |row, _| row.vendor_field().map(hex::encode).into())
         .asked(HEX)
         .if_documented()

@@ -2,7 +2,7 @@
 
 use crate::{
     actors::Webhook,
-    api::table::{Dialect, Member, Parameter, Rule, Shape, Spoken, both, parameter::documented, shape},
+    api::table::{Dialect, DialectSet, Member, Parameter, Rule, Shape, both, parameter::documented, shape},
 };
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub const CHANGE: &[Parameter] = &[
 
 /// A parameter that must be given, in the reference's dialect.
 const fn core(name: &'static str, rule: Rule) -> Parameter {
-    Parameter { name, rule, spoken: Spoken::Only(Dialect::Core26), is_required: true }
+    Parameter { name, rule, spoken: DialectSet::Only(Dialect::Core26), is_required: true }
 }
 
 /// A webhook, with its whole token if it is new.

@@ -35,12 +35,12 @@ impl FromStr for Dialect {
 
 /// The dialects that have a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spoken {
+pub enum DialectSet {
     Always,
     Only(Dialect),
 }
 
-impl Spoken {
+impl DialectSet {
     pub const DOCUMENTED: Self = Self::Only(Dialect::Documented);
     pub const CORE26: Self = Self::Only(Dialect::Core26);
 

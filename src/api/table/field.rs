@@ -1,6 +1,6 @@
 //! The values of members, and how they are written, filtered and ordered. Source: api.md 3, 4.2.
 
-use super::{json::MemberWriter, like::Pattern, rule::Given, shape::Shape};
+use super::{json::MemberWriter, like_pattern::Pattern, rule::ParameterValue, shape::Shape};
 use crate::{
     ledger::Balance,
     protocol::{Address, Arktoshi, BlockId, Height, Nonce, PublicKey, Timestamp, TransactionId},
@@ -82,22 +82,24 @@ impl<'r> Cell<'r> {
         Some(text.into())
     }
 
-    pub(super) fn passes(&self, given: &Given, test: Test) -> bool {
+    pub(super) fn passes(&self, given: &ParameterValue, test: Test) -> bool {
         let is_hex = matches!(self, Self::Id(_) | Self::Key(_) | Self::Hex(_));
         let plain = self.plain();
         match (plain.as_ref().unwrap_or(self), given) {
-            (_, Given::Range { from: None, to: None }) => true,
+            (_, ParameterValue::Range { from: None, to: None }) => true,
             (Self::Number(found), given) => given.ends().is_some_and(|(from, to)| {
                 from.is_none_or(|from| *found >= i128::from(from)) && to.is_none_or(|to| *found <= i128::from(to))
             }),
-            (Self::Flag(found), Given::Boolean(wanted)) => found == wanted,
-            (Self::Text(found), Given::Text(wanted)) if is_hex => found.eq_ignore_ascii_case(wanted),
-            (Self::Text(found), Given::Text(wanted)) => test.passes(found, wanted),
-            (Self::Text(found), Given::Texts(wanted)) => wanted.iter().any(|wanted| test.passes(found, wanted)),
-            (Self::Texts(found), Given::Texts(wanted)) => {
+            (Self::Flag(found), ParameterValue::Boolean(wanted)) => found == wanted,
+            (Self::Text(found), ParameterValue::Text(wanted)) if is_hex => found.eq_ignore_ascii_case(wanted),
+            (Self::Text(found), ParameterValue::Text(wanted)) => test.passes(found, wanted),
+            (Self::Text(found), ParameterValue::Texts(wanted)) => {
+                wanted.iter().any(|wanted| test.passes(found, wanted))
+            }
+            (Self::Texts(found), ParameterValue::Texts(wanted)) => {
                 wanted.iter().all(|wanted| found.iter().any(|found| test.passes(found, wanted)))
             }
-            (Self::Json(found), Given::Value(wanted)) => contains(found, wanted),
+            (Self::Json(found), ParameterValue::Value(wanted)) => contains(found, wanted),
             _ => false,
         }
     }
@@ -225,11 +227,11 @@ mod tests {
 
     #[test]
     fn an_empty_range_filters_nothing() {
-        let open = Given::Range { from: None, to: None };
+        let open = ParameterValue::Range { from: None, to: None };
         assert!(Cell::Missing.passes(&open, Test::Equal));
-        let range = Given::Range { from: Some(2), to: Some(3) };
+        let range = ParameterValue::Range { from: Some(2), to: Some(3) };
         let passed: Vec<_> = (1..5_u32).filter(|number| Cell::from(*number).passes(&range, Test::Equal)).collect();
         assert_eq!(passed, [2, 3]);
-        assert!(!Cell::from("5").passes(&Given::Integer(5), Test::Equal));
+        assert!(!Cell::from("5").passes(&ParameterValue::Integer(5), Test::Equal));
     }
 }

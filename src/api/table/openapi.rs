@@ -6,7 +6,7 @@ mod examples;
 use super::{
     dialect::Dialect,
     parameter::Parameter,
-    route::{Query, Route, Shown},
+    route::{AnswerShape, Query, Route},
     rule::{Bound, Check, Rule, SAFE_MAX, greatest},
     shape::{NamedSchemas, Shape, object},
 };
@@ -224,23 +224,23 @@ fn content(route: &Route, dialect: Dialect, named: &mut NamedSchemas) -> (&'stat
     let envelope = |data: Value| object([("data", data, true)]);
     let text = json!({"type": "string"});
     let content = match route.shown {
-        Shown::Created(shape) => return ("201", Some(json(envelope(schema(shape))))),
-        Shown::Nothing => return ("204", None),
-        Shown::Site if route.arguments.is_empty() => return ("301", None),
-        Shown::Data(shape) => json(envelope(schema(shape))),
-        Shown::Page(shape) => json(page("Meta", schema(shape))),
-        Shown::Counted(shape) => json(page("CountedMeta", schema(shape))),
-        Shown::Whole(shape) => json(schema(shape)),
-        Shown::Text => json!({"text/plain": {"schema": text}}),
-        Shown::Bytes => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
-        Shown::Metrics => {
+        AnswerShape::Created(shape) => return ("201", Some(json(envelope(schema(shape))))),
+        AnswerShape::Nothing => return ("204", None),
+        AnswerShape::Site if route.arguments.is_empty() => return ("301", None),
+        AnswerShape::Data(shape) => json(envelope(schema(shape))),
+        AnswerShape::Page(shape) => json(page("Meta", schema(shape))),
+        AnswerShape::Counted(shape) => json(page("CountedMeta", schema(shape))),
+        AnswerShape::Whole(shape) => json(schema(shape)),
+        AnswerShape::Text => json!({"text/plain": {"schema": text}}),
+        AnswerShape::Bytes => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
+        AnswerShape::Metrics => {
             let example = "# HELP dposlab_branches Chains of live nodes that have parted, 1 without a fork\n\
                            # TYPE dposlab_branches gauge\ndposlab_branches 1.0\n# EOF\n";
             json!({"application/openmetrics-text": {"schema": text, "example": example}})
         }
-        Shown::Events(example) => json!({"text/event-stream": {"schema": text, "example": example}}),
-        Shown::Html => json!({"text/html": {}}),
-        Shown::Site => json!({
+        AnswerShape::Events(example) => json!({"text/event-stream": {"schema": text, "example": example}}),
+        AnswerShape::Html => json!({"text/html": {}}),
+        AnswerShape::Site => json!({
             "text/html": {}, "text/css": {}, "text/javascript": {}, "image/png": {}, "application/octet-stream": {},
         }),
     };
@@ -406,7 +406,7 @@ mod tests {
     fn every_route_says_what_it_is_for_and_what_it_shows() {
         for route in ROUTES {
             assert!(!route.about.is_empty(), "{:?} {}", route.verb, route.path);
-            assert!(!matches!(route.shown, Shown::Whole(Shape::Any)), "{:?} {}", route.verb, route.path);
+            assert!(!matches!(route.shown, AnswerShape::Whole(Shape::Any)), "{:?} {}", route.verb, route.path);
         }
     }
 

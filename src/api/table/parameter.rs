@@ -1,8 +1,8 @@
 //! Tables of parameters: those of each route, in the order of their checks. Source: api.md 1.3, 4.
 
 use super::{
-    dialect::{Dialect, Spoken},
-    rule::{Bound, Check, Given, Rule},
+    dialect::{Dialect, DialectSet},
+    rule::{Bound, Check, ParameterValue, Rule},
 };
 use crate::api::http::error::ApiError;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub struct Parameter {
     pub name: &'static str,
     pub rule: Rule,
-    pub spoken: Spoken,
+    pub spoken: DialectSet,
     /// True if the request is refused without it.
     pub is_required: bool,
 }
@@ -20,7 +20,7 @@ pub struct Parameter {
 impl Parameter {
     /// The same, of the published specification only.
     pub const fn if_documented(self) -> Self {
-        Self { spoken: Spoken::DOCUMENTED, ..self }
+        Self { spoken: DialectSet::DOCUMENTED, ..self }
     }
 
     /// The same, which must be given.
@@ -31,12 +31,12 @@ impl Parameter {
 
 /// A parameter of both dialects.
 pub const fn both(name: &'static str, rule: Rule) -> Parameter {
-    Parameter { name, rule, spoken: Spoken::Always, is_required: false }
+    Parameter { name, rule, spoken: DialectSet::Always, is_required: false }
 }
 
 /// A parameter that only the published specification has.
 pub const fn documented(name: &'static str, rule: Rule) -> Parameter {
-    Parameter { name, rule, spoken: Spoken::DOCUMENTED, is_required: false }
+    Parameter { name, rule, spoken: DialectSet::DOCUMENTED, is_required: false }
 }
 
 pub const ADDRESS: Rule = Rule::Text(ADDRESS_CHECKS);
@@ -74,7 +74,7 @@ pub const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
 
 /// Parameters that passed, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters(Vec<(&'static str, Given)>);
+pub struct Parameters(Vec<(&'static str, ParameterValue)>);
 
 impl Parameters {
     /// Checks values against tables: the known ones in their order, then whether any is unknown.
@@ -119,19 +119,19 @@ impl Parameters {
     }
 
     /// All of them, in the order of the tables.
-    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Given)> {
+    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, ParameterValue)> {
         self.0.iter()
     }
 
     /// A parameter, if it was given.
-    pub fn get(&self, name: &str) -> Option<&Given> {
+    pub fn get(&self, name: &str) -> Option<&ParameterValue> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, given)| given)
     }
 
     /// A number, if one was given that the type holds.
     pub fn number<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         match self.get(name)? {
-            Given::Integer(number) => N::try_from(*number).ok(),
+            ParameterValue::Integer(number) => N::try_from(*number).ok(),
             _ => None,
         }
     }
@@ -139,7 +139,7 @@ impl Parameters {
     /// A flag, if one was given.
     pub fn flag(&self, name: &str) -> Option<bool> {
         match self.get(name)? {
-            Given::Boolean(flag) => Some(*flag),
+            ParameterValue::Boolean(flag) => Some(*flag),
             _ => None,
         }
     }
@@ -147,7 +147,7 @@ impl Parameters {
     /// A text, if one was given.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
-            Given::Text(text) => Some(text),
+            ParameterValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -155,7 +155,7 @@ impl Parameters {
     /// A list of texts, if one was given.
     pub fn texts(&self, name: &str) -> Option<&[String]> {
         match self.get(name)? {
-            Given::Texts(texts) => Some(texts),
+            ParameterValue::Texts(texts) => Some(texts),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ impl Parameters {
     /// The requested order: a field, and true if it descends.
     pub fn order(&self) -> Option<(&'static str, bool)> {
         match self.get("orderBy")? {
-            Given::Order { field, descending } => Some((field, *descending)),
+            ParameterValue::Order { field, descending } => Some((field, *descending)),
             _ => None,
         }
     }

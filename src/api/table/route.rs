@@ -1,7 +1,7 @@
 //! Routes: the rows of their table, and the checked request that a row hands to its handler.
 
 use super::{
-    dialect::Spoken,
+    dialect::DialectSet,
     frame::Frame,
     json,
     page::{Listing, Page},
@@ -31,7 +31,7 @@ pub struct Route {
     pub body: Option<&'static [&'static [Parameter]]>,
     /// The shape of the body, for routes whose handler reads it.
     pub written: Option<Shape>,
-    pub spoken: Spoken,
+    pub spoken: DialectSet,
     pub handle: Handle,
     /// The clients that may use the route.
     pub access: Access,
@@ -44,7 +44,7 @@ pub struct Route {
     /// The purpose of the route, in a sentence.
     pub about: &'static str,
     /// The shape of its answer.
-    pub shown: Shown,
+    pub shown: AnswerShape,
     /// True if the answer depends on the chain and the request alone, so that it can be cached.
     pub is_of_chain: bool,
 }
@@ -83,7 +83,7 @@ pub enum Query {
 
 /// The shape of an answer.
 #[derive(Clone, Copy)]
-pub enum Shown {
+pub enum AnswerShape {
     /// One thing: `{"data":…}`.
     Data(Shape),
     /// A page of a list: `{"meta":…,"data":[…]}`.
@@ -156,7 +156,7 @@ impl Route {
     }
 
     pub const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
-        let spoken = Spoken::Always;
+        let spoken = DialectSet::Always;
         Self {
             verb,
             path,
@@ -171,7 +171,7 @@ impl Route {
             may_be_missing: false,
             may_conflict: false,
             about: "",
-            shown: Shown::Whole(Shape::Any),
+            shown: AnswerShape::Whole(Shape::Any),
             is_of_chain: false,
         }
     }
@@ -185,7 +185,7 @@ impl Route {
         Self { written: Some(shape), ..self }
     }
 
-    pub const fn spoken(self, spoken: Spoken) -> Self {
+    pub const fn spoken(self, spoken: DialectSet) -> Self {
         Self { spoken, ..self }
     }
 
@@ -209,7 +209,7 @@ impl Route {
         Self { may_conflict: true, ..self }
     }
 
-    pub const fn shows(self, about: &'static str, shown: Shown) -> Self {
+    pub const fn shows(self, about: &'static str, shown: AnswerShape) -> Self {
         Self { about, shown, ..self }
     }
 

@@ -2,7 +2,7 @@
 //! dialect. Answers, their description, filters and orders follow from the rows.
 
 use super::{
-    dialect::{Dialect, Spoken},
+    dialect::{Dialect, DialectSet},
     field::{Cell, Missing, Test},
     frame::Frame,
     json::{MemberWriter, Object},
@@ -21,7 +21,7 @@ pub type Writer<R> = fn(&R, &Frame<'_>, MemberWriter<'_, '_>);
 /// One member of a resource: a row of its table.
 pub struct Member<R: 'static> {
     pub name: &'static str,
-    pub spoken: Spoken,
+    pub spoken: DialectSet,
     /// The shape of the value. `None` for a member that only filters and orders.
     pub shape: Option<Shape>,
     /// True if a resource may lack the member.
@@ -31,7 +31,7 @@ pub struct Member<R: 'static> {
     /// The rules of a parameter of this name: in a list's query, and in a search. `None` if there is no such parameter.
     pub rules: Option<(Rule, Rule)>,
     /// The dialects that have the parameter.
-    pub asked: Spoken,
+    pub asked: DialectSet,
     pub test: Test,
     pub missing: Missing,
 }
@@ -66,13 +66,13 @@ impl<R> Member<R> {
     pub const fn new(name: &'static str, shape: Shape, value: CellOf<R>) -> Self {
         Self {
             name,
-            spoken: Spoken::Always,
+            spoken: DialectSet::Always,
             shape: Some(shape),
             is_optional: false,
             value,
             written: MemberEncoding::Plainly,
             rules: None,
-            asked: Spoken::Always,
+            asked: DialectSet::Always,
             test: Test::Equal,
             missing: Missing::Last,
         }
@@ -119,7 +119,7 @@ impl<R> Member<R> {
     }
 
     /// The same, of one dialect.
-    pub const fn only(self, spoken: Spoken) -> Self {
+    pub const fn only(self, spoken: DialectSet) -> Self {
         Self { spoken, ..self }
     }
 
@@ -145,7 +145,7 @@ impl<R> Member<R> {
 
     /// The same, with the parameter in the published specification only.
     pub const fn if_documented(self) -> Self {
-        Self { asked: Spoken::DOCUMENTED, ..self }
+        Self { asked: DialectSet::DOCUMENTED, ..self }
     }
 
     /// The same, with this comparison.

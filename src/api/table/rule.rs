@@ -8,7 +8,7 @@ mod value;
 
 pub use number::{Bound, SAFE_MAX, greatest};
 pub use text::Check;
-pub use value::Given;
+pub use value::ParameterValue;
 
 use super::dialect::Dialect;
 use serde_json::Value;
@@ -50,18 +50,18 @@ pub enum Rule {
 
 impl Rule {
     /// The parameter's value, or the reason of its refusal, which goes into `child "name" fails because […]`.
-    pub fn check(self, name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
+    pub fn check(self, name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
         let read = self.read_text(value);
         let value = read.as_ref().unwrap_or(value);
         match self {
-            Self::Integer(bound) => bound.check(name, value, SAFE_MAX, dialect).map(Given::Integer),
+            Self::Integer(bound) => bound.check(name, value, SAFE_MAX, dialect).map(ParameterValue::Integer),
             Self::Quantity(bound) => match (value, dialect) {
                 (_, Dialect::Documented) => search::range(bound, name, value, dialect),
-                (_, Dialect::Core26) => bound.check(name, value, SAFE_MAX, dialect).map(Given::Integer),
+                (_, Dialect::Core26) => bound.check(name, value, SAFE_MAX, dialect).map(ParameterValue::Integer),
             },
-            Self::Boolean => boolean(value).map(Given::Boolean).ok_or(format!("\"{name}\" must be a boolean")),
+            Self::Boolean => boolean(value).map(ParameterValue::Boolean).ok_or(format!("\"{name}\" must be a boolean")),
             Self::OneOf(allowed) => text::one_of(name, value, allowed),
-            Self::Text(checks) => text::text(name, value, checks).map(Given::Text),
+            Self::Text(checks) => text::text(name, value, checks).map(ParameterValue::Text),
             Self::Either(lists) => text::either(name, value, lists),
             Self::Order(fields) => order(name, value, fields),
             Self::Ip => ip(name, value),
@@ -110,14 +110,14 @@ fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-fn share(name: &str, value: &Value) -> Result<Given, String> {
+fn share(name: &str, value: &Value) -> Result<ParameterValue, String> {
     match value.as_f64().filter(|share| (0.0..=1.0).contains(share)) {
-        Some(share) => Ok(Given::Integer((share * 1e6).round() as i64)),
+        Some(share) => Ok(ParameterValue::Integer((share * 1e6).round() as i64)),
         None => Err(format!("\"{name}\" must be a number from 0 to 1")),
     }
 }
 
-fn order(name: &str, value: &Value, fields: &'static [&'static str]) -> Result<Given, String> {
+fn order(name: &str, value: &Value, fields: &'static [&'static str]) -> Result<ParameterValue, String> {
     let text = value.as_str().unwrap_or_default();
     let parts: Option<(&str, &str)> = text.split_once(':').filter(|(_, direction)| !direction.contains(':'));
     let (field, direction) = parts.ok_or_else(|| format!("\"{name}\" needs to match format <iteratee>:<direction>"))?;
@@ -125,12 +125,12 @@ fn order(name: &str, value: &Value, fields: &'static [&'static str]) -> Result<G
         return Err(format!("\"{name}\" needs to have a direction of either \"asc\" or \"desc\""));
     }
     match fields.iter().find(|known| **known == field) {
-        Some(field) => Ok(Given::Order { field, descending: direction == "desc" }),
+        Some(field) => Ok(ParameterValue::Order { field, descending: direction == "desc" }),
         None => Err(format!("\"{name}\" needs to have an iteratee included in: [{}]", fields.join(", "))),
     }
 }
 
-fn ip(name: &str, value: &Value) -> Result<Given, String> {
+fn ip(name: &str, value: &Value) -> Result<ParameterValue, String> {
     let parse = |text: &str| {
         let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let address: std::net::IpAddr = address.parse().ok()?;
@@ -138,7 +138,7 @@ fn ip(name: &str, value: &Value) -> Result<Given, String> {
         length.map_or(Some(0), |length| length.parse::<u8>().ok()).filter(|length| *length <= most)
     };
     match value.as_str().filter(|text| parse(text).is_some()) {
-        Some(text) => Ok(Given::Text(text.to_owned())),
+        Some(text) => Ok(ParameterValue::Text(text.to_owned())),
         None => Err(format!("\"{name}\" must be a valid ip address with a optional CIDR")),
     }
 }
@@ -148,15 +148,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn number(bound: Bound, value: Value, dialect: Dialect) -> Result<Given, String> {
+    fn number(bound: Bound, value: Value, dialect: Dialect) -> Result<ParameterValue, String> {
         Rule::Quantity(bound).check("n", &value, dialect)
     }
 
     #[test]
     fn numbers_are_read_as_texts_too_and_bounds_are_named() {
         use Dialect::{Core26, Documented};
-        assert_eq!(number(Bound::Any, json!("5"), Core26), Ok(Given::Integer(5)));
-        assert_eq!(number(Bound::Any, json!("1e2"), Core26), Ok(Given::Integer(100)));
+        assert_eq!(number(Bound::Any, json!("5"), Core26), Ok(ParameterValue::Integer(5)));
+        assert_eq!(number(Bound::Any, json!("1e2"), Core26), Ok(ParameterValue::Integer(100)));
         for not in ["", "abc", "inf", "NaN", ".5e1", "1.", "1e", "0x10", "--1"] {
             assert_eq!(number(Bound::Any, json!(not), Core26), Err("\"n\" must be a number".to_owned()), "{not}");
         }
@@ -168,7 +168,7 @@ mod tests {
         );
         let large = json!("9007199254740993");
         assert_eq!(number(Bound::Any, large.clone(), Core26), Err("\"n\" must be a safe number".to_owned()));
-        assert_eq!(number(Bound::Any, large, Documented), Ok(Given::Integer(9_007_199_254_740_993)));
+        assert_eq!(number(Bound::Any, large, Documented), Ok(ParameterValue::Integer(9_007_199_254_740_993)));
         assert_eq!(number(Bound::Any, json!("1e999"), Core26), Err("\"n\" must be a safe number".to_owned()));
         let huge = json!("9".repeat(200));
         assert_eq!(number(Bound::Any, huge, Documented), Err("\"n\" must be a safe number".to_owned()));
@@ -190,23 +190,23 @@ mod tests {
             assert_eq!(Rule::Range(Bound::Any).check("n", &range, Dialect::Core26), refused, "{odd}");
         }
         for (text, value) in [("0", 0), ("+0", 0), ("0.0", 0), ("07", 7), ("-007", -7), ("100", 100), ("1.00", 1)] {
-            assert_eq!(number(Bound::Any, json!(text), Dialect::Core26), Ok(Given::Integer(value)), "{text}");
+            assert_eq!(number(Bound::Any, json!(text), Dialect::Core26), Ok(ParameterValue::Integer(value)), "{text}");
         }
         for fraction in ["0.5", "-0.5"] {
             let refused = Err("\"n\" must be an integer".to_owned());
             assert_eq!(number(Bound::Any, json!(fraction), Dialect::Core26), refused, "{fraction}");
         }
         // A JSON number has been read by then, and the published specification knows no such thing.
-        assert_eq!(number(Bound::Any, json!(-0.0), Dialect::Core26), Ok(Given::Integer(0)));
+        assert_eq!(number(Bound::Any, json!(-0.0), Dialect::Core26), Ok(ParameterValue::Integer(0)));
         for text in ["-0", "00"] {
-            assert_eq!(number(Bound::Any, json!(text), Dialect::Documented), Ok(Given::Integer(0)), "{text}");
+            assert_eq!(number(Bound::Any, json!(text), Dialect::Documented), Ok(ParameterValue::Integer(0)), "{text}");
         }
     }
 
     #[test]
     fn ranges_are_a_matter_of_dialect() {
         let range = json!({"from": 1, "to": "5"});
-        let given = Given::Range { from: Some(1), to: Some(5) };
+        let given = ParameterValue::Range { from: Some(1), to: Some(5) };
         assert_eq!(number(Bound::Any, range.clone(), Dialect::Documented), Ok(given));
         assert!(number(Bound::Any, range, Dialect::Core26).is_err());
         assert_eq!(
@@ -222,8 +222,11 @@ mod tests {
     #[test]
     fn shares_are_millionths() {
         let check = |value: Value| Rule::Share.check("share", &value, Dialect::Documented);
-        assert_eq!(check(json!(0.25)), Ok(Given::Integer(250_000)));
-        assert_eq!((check(json!(0)), check(json!(1))), (Ok(Given::Integer(0)), Ok(Given::Integer(1_000_000))));
+        assert_eq!(check(json!(0.25)), Ok(ParameterValue::Integer(250_000)));
+        assert_eq!(
+            (check(json!(0)), check(json!(1))),
+            (Ok(ParameterValue::Integer(0)), Ok(ParameterValue::Integer(1_000_000)))
+        );
         for wrong in [json!(1.1), json!(-0.1), json!("0.5"), json!(null)] {
             assert_eq!(check(wrong), Err("\"share\" must be a number from 0 to 1".to_owned()));
         }
@@ -233,7 +236,7 @@ mod tests {
     fn the_order_of_complaints_about_an_order_is_fixed() {
         let rule = Rule::Order(&["height", "version"]);
         let check = |text: &str| rule.check("orderBy", &json!(text), Dialect::Documented);
-        assert_eq!(check("height:desc"), Ok(Given::Order { field: "height", descending: true }));
+        assert_eq!(check("height:desc"), Ok(ParameterValue::Order { field: "height", descending: true }));
         for (text, part) in [("height", "format"), ("a:b:c", "format"), ("a:b", "direction"), ("a:asc", "iteratee")] {
             assert!(check(text).unwrap_err().contains(part), "{text}");
         }
@@ -241,10 +244,10 @@ mod tests {
 
     #[test]
     fn the_json_text_of_a_range_or_a_list_is_one() {
-        let open = Ok(Given::Range { from: Some(1), to: None });
+        let open = Ok(ParameterValue::Range { from: Some(1), to: None });
         assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{\"from\": 1}"), Dialect::Core26), open);
         let list = Rule::Several(&Rule::Ip, 1, 2).check("l", &json!("[\"1.2.3.4\"]"), Dialect::Core26);
-        assert_eq!(list, Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
+        assert_eq!(list, Ok(ParameterValue::Texts(vec!["1.2.3.4".to_owned()])));
         let refused = Err("\"n\" must be an object".to_owned());
         assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{broken"), Dialect::Core26), refused);
     }
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn lists_hold_different_items_of_one_rule() {
         let check = |value| Rule::Several(&Rule::Ip, 1, 2).check("l", &value, Dialect::Core26);
-        assert_eq!(check(json!(["1.2.3.4"])), Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
+        assert_eq!(check(json!(["1.2.3.4"])), Ok(ParameterValue::Texts(vec!["1.2.3.4".to_owned()])));
         for (value, reason) in [
             (json!("x"), "\"l\" must be an array"),
             (json!([]), "\"l\" must contain at least 1 items"),

@@ -1,6 +1,6 @@
 //! Filters and orders of a resource's rows. Source: api.md 3, 4.2.
 
-use super::{dialect::Dialect, field::Cell, frame::Frame, parameter::Parameters, row::Member, rule::Given};
+use super::{dialect::Dialect, field::Cell, frame::Frame, parameter::Parameters, row::Member, rule::ParameterValue};
 
 /// True if a resource passes all filters of the request. A parameter without a row of its name is no filter. A
 /// parameter whose value is elsewhere counts as passed.
@@ -25,7 +25,7 @@ pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: 
 /// True if the request has a filter, which is a parameter with a row.
 pub fn filters<R>(table: &[Member<R>], parameters: &Parameters, dialect: Dialect) -> bool {
     parameters.iter().any(|(name, given)| {
-        !matches!(given, Given::Range { from: None, to: None }) && find_filter(table, name, dialect).is_some()
+        !matches!(given, ParameterValue::Range { from: None, to: None }) && find_filter(table, name, dialect).is_some()
     })
 }
 

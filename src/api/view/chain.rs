@@ -6,7 +6,7 @@
 //! Settled blocks may be on disk (`older.rs`). Memory then holds the blocks above a base, and the rows of each list above it. A
 //! reader sees one list.
 
-mod listed;
+mod list;
 
 use super::older::{List, Older, Summary, present, readable};
 use crate::{
@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
 };
 
-pub use listed::Listed;
+pub use list::ChainList;
 
 /// The places of the transactions of a wallet, oldest first.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ pub struct Chain {
 }
 
 /// A transaction of a list during a visit.
-pub struct Seen<'s> {
+pub struct VisitedTransaction<'s> {
     pub spot: Spot,
     pub facts: &'s Facts,
     /// Its block, if that is in memory.
@@ -462,7 +462,7 @@ impl Chain {
     }
 }
 
-impl<'s> Seen<'s> {
+impl<'s> VisitedTransaction<'s> {
     /// The confirmed transaction.
     pub fn place(&self, chain: &Chain) -> Option<ConfirmedTransaction> {
         match self.entry {
@@ -506,13 +506,13 @@ impl<'s> Block<'s> {
     }
 
     /// One of its transactions.
-    pub fn seen(&self, index: usize) -> Seen<'s> {
+    pub fn seen(&self, index: usize) -> VisitedTransaction<'s> {
         let spot = Spot { height: self.height(), index: index as u32 };
         let entry = match self {
             Self::Recent(entry) => Some(*entry),
             Self::Older(_) => None,
         };
-        Seen { spot, facts: &self.contents().facts[index], entry }
+        VisitedTransaction { spot, facts: &self.contents().facts[index], entry }
     }
 
     /// The block without its transactions.

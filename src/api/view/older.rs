@@ -9,7 +9,7 @@
 
 use crate::{
     api::view::{Contents, Entry, Facts, Spot, Totals},
-    ledger::{Link, settled::SettledError},
+    ledger::{Link, settled_chain::SettledError},
     protocol::{Address, Height, PublicKey, TransactionId, transaction::Kind},
 };
 use std::{io, ops::ControlFlow, panic, path::PathBuf, sync::Arc};

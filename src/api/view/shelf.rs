@@ -32,7 +32,7 @@ use super::{
 use crate::{
     ledger::{
         Link,
-        settled::{Settled, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{Asset, Height, TransactionId, transaction::Version},
 };
@@ -69,7 +69,7 @@ pub struct Shelf {
 
 /// The findings of opening a shelf.
 #[derive(Debug)]
-pub struct Shelved {
+pub struct ShelfOpening {
     /// The number of missing blocks that it has added.
     pub taken_in: u32,
     /// The reason why an existing shelf was rebuilt, if it was.
@@ -90,7 +90,11 @@ impl Shelf {
     ///
     /// # Errors
     /// The folder cannot be read or written, or a settled block cannot be read.
-    pub fn open(folder: &Path, settled: Option<&dyn Settled>, network: u8) -> Result<(Self, Shelved), SettledError> {
+    pub fn open(
+        folder: &Path,
+        settled: Option<&dyn SettledChain>,
+        network: u8,
+    ) -> Result<(Self, ShelfOpening), SettledError> {
         Self::open_and_tell(folder, settled, network, |_, _| {})
     }
 
@@ -100,10 +104,10 @@ impl Shelf {
     /// As [`Shelf::open`].
     pub fn open_and_tell(
         folder: &Path,
-        settled: Option<&dyn Settled>,
+        settled: Option<&dyn SettledChain>,
         network: u8,
         mut tell: impl FnMut(Height, Height),
-    ) -> Result<(Self, Shelved), SettledError> {
+    ) -> Result<(Self, ShelfOpening), SettledError> {
         let existed = folder.exists();
         let (table, top, rebuilt) = match Self::existing(folder, settled) {
             Ok((table, top)) => (table, top, None),
@@ -124,13 +128,13 @@ impl Shelf {
             at_hand: Mutex::default(),
         };
         let Some(settled) = settled.filter(|settled| settled.top() > top) else {
-            return Ok((shelf, Shelved { taken_in: 0, rebuilt }));
+            return Ok((shelf, ShelfOpening { taken_in: 0, rebuilt }));
         };
         while shelf.top() < settled.top() {
             shelf.take_in(settled.top(), &|height| known(settled, height))?;
             tell(shelf.top(), settled.top());
         }
-        Ok((shelf, Shelved { taken_in: settled.top().0 - top.0, rebuilt }))
+        Ok((shelf, ShelfOpening { taken_in: settled.top().0 - top.0, rebuilt }))
     }
 
     /// Flushes written rows from memory into the store's files. The store also does this by itself at times.
@@ -142,7 +146,7 @@ impl Shelf {
     }
 
     /// The table of a folder, and the height up to which it is complete. Creates an empty table if there is none.
-    fn existing(folder: &Path, settled: Option<&dyn Settled>) -> Result<(Table, Height), SettledError> {
+    fn existing(folder: &Path, settled: Option<&dyn SettledChain>) -> Result<(Table, Height), SettledError> {
         if folder.join(DAMAGED).exists() {
             let source = io::Error::new(io::ErrorKind::InvalidData, "it was found damaged");
             return Err(SettledError { file: folder.to_owned(), source });
@@ -165,7 +169,7 @@ impl Shelf {
         if end != mark.top {
             return Err(table.wrong(format!("a batch after height {end} is missing")));
         }
-        let common = settled.map_or(Height(0), Settled::top).min(mark.top);
+        let common = settled.map_or(Height(0), SettledChain::top).min(mark.top);
         if let Some(settled) = settled.filter(|_| common > Height(0)) {
             let mark = code::id_mark(&known(settled, common)?.id());
             if summary(&table, common)?.is_none_or(|kept| kept.id_mark != mark) {
@@ -347,7 +351,7 @@ impl Older for Shelf {
 }
 
 /// A block that has settled.
-fn known(settled: &dyn Settled, height: Height) -> Result<Arc<Link>, SettledError> {
+fn known(settled: &dyn SettledChain, height: Height) -> Result<Arc<Link>, SettledError> {
     settled.link(height)?.ok_or_else(|| {
         let source = io::Error::new(io::ErrorKind::NotFound, format!("no settled block at height {height}"));
         SettledError { file: PathBuf::from("index/blocks"), source }

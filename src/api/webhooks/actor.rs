@@ -4,7 +4,7 @@ use super::{
     error::WebhookError,
     inbox::Inbox,
     lane::{Counts, Lane},
-    numbers::{EventNumbers, Fired},
+    numbers::{EventDeliveries, EventNumbers},
     outbox::{Outbox, PostNumber, Waiting},
     post::Poster,
     posting::{Posting, SharedOutbox},
@@ -70,7 +70,7 @@ pub struct HostArguments {
     pub node: NodeId,
     pub numbers: EventNumbers,
     /// The deliveries of events that no webhook had received before a kill.
-    pub unheard: Vec<Fired>,
+    pub unheard: Vec<EventDeliveries>,
     pub report: Report,
     pub inbox: Arc<Inbox>,
     /// The rules of chaos for posts, if there can be any.
@@ -147,7 +147,7 @@ impl Actor for WebhookHost {
 
 impl HostState {
     /// Posts the deliveries that were unfinished when the process ended.
-    fn goes_on(&mut self, waiting: Vec<Waiting>, unheard: Vec<Fired>) {
+    fn goes_on(&mut self, waiting: Vec<Waiting>, unheard: Vec<EventDeliveries>) {
         for Waiting { number, hook, body } in waiting {
             match self.arguments.dispatcher.get(&hook).cloned() {
                 Some(hook) => self.deliver(Posting::new(Delivery::again(hook, body), number, &self.outbox)),

@@ -37,7 +37,7 @@ pub struct Counts {
 /// The counts that the queue and its task both write. They share one lock, so that a reader never sees a failure that is counted and
 /// not yet explained.
 #[derive(Default)]
-struct Shared(Mutex<Tally>);
+struct SharedTally(Mutex<Tally>);
 
 #[derive(Default)]
 struct Tally {
@@ -45,7 +45,7 @@ struct Tally {
     queued_bytes: u64,
 }
 
-impl Shared {
+impl SharedTally {
     /// Locks the counts. A poisoned lock does no harm, because the counts are consistent after each addition.
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,18 +54,18 @@ impl Shared {
 
 /// One webhook's queue and the task that empties it.
 pub struct Lane {
-    sender: mpsc::UnboundedSender<Queued>,
-    shared: Arc<Shared>,
+    sender: mpsc::UnboundedSender<DelayedPosting>,
+    shared: Arc<SharedTally>,
     task: JoinHandle<()>,
     report: Report,
     inbox: Arc<Inbox>,
     /// A delivery that chaos holds back until after the next one.
-    held: Option<Queued>,
+    held: Option<DelayedPosting>,
 }
 
 /// A delivery, and how long it is kept back before it is posted.
 #[derive(Clone)]
-struct Queued {
+struct DelayedPosting {
     posting: Posting,
     late: Duration,
 }
@@ -74,14 +74,14 @@ impl Lane {
     /// An empty queue, with a task on the current runtime. The task holds one of `turns` during each post.
     pub fn new(poster: Poster, turns: Arc<Semaphore>, report: Report, inbox: Arc<Inbox>) -> Self {
         let (sender, deliveries) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedTally::default());
         let task = tokio::spawn(work(deliveries, poster, turns, shared.clone(), report.clone(), inbox.clone()));
         Self { sender, shared, task, report, inbox, held: None }
     }
 
     /// Queues a delivery, with the effect of chaos.
     pub fn struck(&mut self, posting: Posting, PostStrike { late, then }: PostStrike) {
-        let queued = Queued { posting, late };
+        let queued = DelayedPosting { posting, late };
         match then {
             Some(Treatment::Lost) => queued.posting.over(),
             Some(Treatment::Reorder) if self.held.is_none() => self.held = Some(queued),
@@ -104,7 +104,7 @@ impl Lane {
     }
 
     /// Queues a delivery, or drops it if too many wait. Never blocks.
-    fn push(&self, queued: Queued) {
+    fn push(&self, queued: DelayedPosting) {
         let delivery = &queued.posting.delivery;
         let bytes = delivery.body.len() as u64;
         let mut tally = self.shared.tally();
@@ -145,15 +145,15 @@ impl Lane {
 }
 
 async fn work(
-    mut deliveries: mpsc::UnboundedReceiver<Queued>,
+    mut deliveries: mpsc::UnboundedReceiver<DelayedPosting>,
     poster: Poster,
     turns: Arc<Semaphore>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedTally>,
     report: Report,
     inbox: Arc<Inbox>,
 ) {
     let mut failures_in_row = 0_u64;
-    while let Some(Queued { posting, late }) = deliveries.recv().await {
+    while let Some(DelayedPosting { posting, late }) = deliveries.recv().await {
         let (hook, body) = (&posting.delivery.hook, &posting.delivery.body);
         if !late.is_zero() {
             tokio::time::sleep(late).await;

@@ -71,7 +71,7 @@ pub(super) fn moved(event: &NetworkEvent<'_>) -> Option<(NodeId, Vec<Event>)> {
 }
 
 /// The deliveries that an event fired, with its number.
-pub type Fired = (u64, Vec<Delivery>);
+pub type EventDeliveries = (u64, Vec<Delivery>);
 
 /// The observer of a stored testnet's replay. It fires the events that no webhook received before the kill, for the stored
 /// webhooks. Clones share the state.
@@ -89,7 +89,7 @@ struct Hearer {
     network: Arc<MessageNetwork>,
     /// The number of the last event that the webhooks received before the kill.
     heard: u64,
-    fired: Vec<Fired>,
+    fired: Vec<EventDeliveries>,
 }
 
 impl Rehearing {
@@ -145,7 +145,7 @@ impl Rehearing {
     ///
     /// # Panics
     /// A thread has panicked while it watched.
-    pub fn fired(&self, node: NodeId) -> Vec<Fired> {
+    pub fn fired(&self, node: NodeId) -> Vec<EventDeliveries> {
         let mut hearers = self.hearers.lock().expect("nobody panics while holding it");
         hearers.get_mut(node.0 as usize).map_or_else(Vec::new, |hearer| std::mem::take(&mut hearer.fired))
     }

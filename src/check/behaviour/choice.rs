@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     actors::{Message, Role},
-    check::{chosen::ChosenTransactions, conduct},
+    check::{conduct, selection::ChosenTransactions},
     protocol::{SignedTransaction, TransactionId, hashing::IdHash},
 };
 use indexmap::IndexMap;

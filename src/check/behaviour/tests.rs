@@ -131,16 +131,16 @@ fn play_of(scenario: &Scenario, seed: u64, change: Change) -> (Behaviour, bool) 
     let plan = scenario.plan(&testnet, SeedTree::new(seed));
     let model = Behaviour::new(&plan, &BTreeSet::new());
     let liar = Arc::new(Mutex::new(Liar { model: model.clone(), change, done: false }));
-    let mut stage = InlineStage::new(&plan, vec![Box::new(Shared(liar.clone()))]);
+    let mut stage = InlineStage::new(&plan, vec![Box::new(LiarObserver(liar.clone()))]);
     stage.run_until(plan.start + Duration::from_secs(900));
     let done = liar.lock().expect("nobody panics").done;
     (model, done)
 }
 
 /// An observer that can be asked afterwards.
-struct Shared(Arc<Mutex<Liar>>);
+struct LiarObserver(Arc<Mutex<Liar>>);
 
-impl Observer for Shared {
+impl Observer for LiarObserver {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.0.lock().expect("nobody panics").observe(now, node, event);
     }

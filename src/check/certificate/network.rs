@@ -31,7 +31,7 @@ use super::numbers::{LOOKS, Numbers, false_record, is_parted};
 use crate::{
     actors::{
         Event, NodeId, RollbackCause, SimTime,
-        peer::Verified,
+        peer::VerificationResult,
         wait::{Phase, Wait},
     },
     check::wakers::stuck,
@@ -52,7 +52,7 @@ const ON_THE_WAY: u32 = 2;
 
 /// The content of the certificate, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum NetworkProof {
     /// Each node is held.
     Held(String),
     /// The nodes come to one chain later.
@@ -63,7 +63,7 @@ pub(crate) enum Shown {
 ///
 /// # Errors
 /// Says which node is not held, and why.
-pub(crate) fn held(stage: &InlineStage, keys: &[Option<PublicKey>]) -> Result<Shown, String> {
+pub(crate) fn held(stage: &InlineStage, keys: &[Option<PublicKey>]) -> Result<NetworkProof, String> {
     let mut vigil = Vigil::new(stage, keys);
     for second in 0..=PATIENCE {
         if second > 0 {
@@ -72,12 +72,12 @@ pub(crate) fn held(stage: &InlineStage, keys: &[Option<PublicKey>]) -> Result<Sh
         if vigil.tips().is_converged() {
             let words = format!("the nodes come to one chain {second} s later");
             return match !vigil.is_void && !vigil.leavers.is_empty() {
-                true => Ok(Shown::Late(format!("{words}, and whoever left its chain had to"))),
+                true => Ok(NetworkProof::Late(format!("{words}, and whoever left its chain had to"))),
                 false => Err(format!("{words}: nothing holds them")),
             };
         }
         if vigil.look()? {
-            return Ok(Shown::Held(vigil.proof()));
+            return Ok(NetworkProof::Held(vigil.proof()));
         }
     }
     Err(vigil.missing())
@@ -234,7 +234,7 @@ impl<'a> Vigil<'a> {
             .any(|tip| heights.iter().filter_map(|height| tip.ancestor(*height)).any(|link| is_rival(&link)))
     }
 
-    fn records(&self, node: NodeId) -> Vec<(NodeId, Verified)> {
+    fn records(&self, node: NodeId) -> Vec<(NodeId, VerificationResult)> {
         self.stage.peer(node).records().collect()
     }
 

@@ -1,7 +1,7 @@
 //! The numbers by which the rules hold a node on its chain, counted from the real tips of its peers.
 
 use crate::{
-    actors::{NodeId, peer::Verified},
+    actors::{NodeId, peer::VerificationResult},
     ledger::{Link, Rules},
     sim::{Tips, tips::common_height},
 };
@@ -27,7 +27,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Counts the peers of a node by the blocks they stand on.
-    pub(super) fn of(records: &[(NodeId, Verified)], own: &Arc<Link>, tips: &Tips) -> Self {
+    pub(super) fn of(records: &[(NodeId, VerificationResult)], own: &Arc<Link>, tips: &Tips) -> Self {
         let mut numbers = Self { peers: 0, forked: 0, in_quorum: 0 };
         for tip in records.iter().map(|(node, _)| tips.of(*node)) {
             numbers.peers += 1;
@@ -40,8 +40,8 @@ impl Numbers {
     /// The peers that a node may have counted when it forged in the second between two looks at the network. A peer counts for
     /// quorum where it stood at either look, or where it was last known to be. Source: consensus.md 2.2.
     pub(super) fn of_forger<'t>(
-        before: &[(NodeId, Verified)],
-        now: &[(NodeId, Verified)],
+        before: &[(NodeId, VerificationResult)],
+        now: &[(NodeId, VerificationResult)],
         own: &Arc<Link>,
         looks: impl Iterator<Item = &'t Tips> + Clone,
     ) -> Self {
@@ -59,9 +59,14 @@ impl Numbers {
     /// The peers that a node may have counted when it left its chain in the last second. A peer counts as forked if it stood on another
     /// chain at one of the two `looks` at the network around that second, or if its record said so and it stood there within the
     /// minute that a verification may take. Source: consensus.md 3.5, 6.
-    pub(super) fn of_leaver(records: &[(NodeId, Verified)], from: &Arc<Link>, looks: &VecDeque<Tips>) -> Self {
+    pub(super) fn of_leaver(
+        records: &[(NodeId, VerificationResult)],
+        from: &Arc<Link>,
+        looks: &VecDeque<Tips>,
+    ) -> Self {
         let parted = |node, most| looks.iter().rev().take(most).any(|tips| is_parted(from, tips.of(node)));
-        let is_forked = |node, record: &Verified| parted(node, 2) || (record.is_forked() && parted(node, LOOKS));
+        let is_forked =
+            |node, record: &VerificationResult| parted(node, 2) || (record.is_forked() && parted(node, LOOKS));
         let forked = records.iter().filter(|(node, record)| is_forked(*node, record)).count() as u32;
         Self { peers: records.len() as u32, forked, in_quorum: 0 }
     }
@@ -99,7 +104,7 @@ impl Numbers {
 
 /// Returns why the first record that counts a peer wrongly is false, if there is one. A record names the highest block that two tips
 /// had in common. It stays true unless one of the nodes has left its chain since.
-pub(super) fn false_record(records: &[(NodeId, Verified)], own: &Arc<Link>, tips: &Tips) -> Option<String> {
+pub(super) fn false_record(records: &[(NodeId, VerificationResult)], own: &Arc<Link>, tips: &Tips) -> Option<String> {
     records.iter().find_map(|(node, record)| {
         let other = tips.of(*node);
         // An old record that still counts the peer correctly is not false.
@@ -114,7 +119,7 @@ pub(super) fn false_record(records: &[(NodeId, Verified)], own: &Arc<Link>, tips
             (None, _) => Some(format!("the node itself is down at height {}", own.height())),
             (_, None) => Some(format!("{node} is down at height {}", other.height())),
         };
-        let Verified { my_height, his_height, highest_common } = record;
+        let VerificationResult { my_height, his_height, highest_common } = record;
         Some(format!(
             "its record says that its tip at height {my_height} and that of {node} at height {his_height} have blocks in \
              common up to {highest_common}, but {}",

@@ -5,7 +5,7 @@ use super::{
     numbers::{LOOKS, Numbers, is_parted},
 };
 use crate::{
-    actors::{Event, NodeId, PoolError, RollbackCause, SimTime, peer::Verified, pool::PoolRejection},
+    actors::{Event, NodeId, PoolError, RollbackCause, SimTime, peer::VerificationResult, pool::PoolRejection},
     check::{
         Watch,
         conduct::{self, Conduct},
@@ -344,9 +344,10 @@ fn before_and_while_cut() -> [Tips; 2] {
 }
 
 /// Records of nodes 1 to 4, of which these say that the peer is on another chain.
-fn records_of(forked: &[u32]) -> Vec<(NodeId, Verified)> {
+fn records_of(forked: &[u32]) -> Vec<(NodeId, VerificationResult)> {
     let common = |node| Height(if forked.contains(&node) { 2 } else { 5 });
-    let record = |node| Verified { my_height: Height(5), his_height: Height(5), highest_common: common(node) };
+    let record =
+        |node| VerificationResult { my_height: Height(5), his_height: Height(5), highest_common: common(node) };
     (1..5).map(|node| (NodeId(node), record(node))).collect()
 }
 

@@ -3,7 +3,7 @@
 use super::{Course, Target, record::Recorder};
 use crate::{
     actors::SimTime,
-    check::{Finding, Seen, liveness::liveness, watchers::Watchers},
+    check::{Finding, Observations, liveness::liveness, watchers::Watchers},
     protocol::{Height, Slot},
     scenario::{Closing, Ended, run::among_actors},
     sim::{Intervention, Observer, Plan, SeedTree, Stage, Tips, snapshots::CameIn, stage::inline::InlineStage},
@@ -256,7 +256,7 @@ impl Playing {
     }
 
     /// Returns the findings so far, among other things.
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(super) fn seen(&self) -> MutexGuard<'_, Observations> {
         self.watchers.seen()
     }
 }

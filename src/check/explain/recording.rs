@@ -3,10 +3,10 @@
 use super::{
     Course, Explanation, Line, LineDeparture, Lines, Options, Phase, TargetKind, explained,
     play::Playing,
+    removal::{AlteredInputs, InputRemoval},
     target::{Target, asks_for_conduct},
     text,
     trials::Trials,
-    without::{AlteredInputs, Without},
 };
 use crate::{
     scenario::Scenario,
@@ -89,7 +89,7 @@ pub fn explain_recorded(
             stop,
             playing: &playing,
         };
-        let without = Without { lines, line: &line, number, plan };
+        let without = InputRemoval { lines, line: &line, number, plan };
         without.run(&trials, &|done, of| progress(Phase::Nearest, done, of))
     });
     explanation.interrupted = stop.load(Ordering::Relaxed);

@@ -11,10 +11,9 @@ use crate::{
     protocol::{Height, Slot, crypto::sha256},
     scenario::{FaultDesk, Scenario, StageKind},
     sim::{
-        Intervention, Observer, SeedTree, TraceDigest,
+        Intervention, Observer, SeedTree, TraceDigest, entry_names,
         fault::MessageKind,
-        intervention::{Asked, Returned},
-        named,
+        intervention::{ReorgRequest, ReturnedTransactions},
         snapshots::{CameIn, SnapshotId},
         stage::inline::InlineStage,
     },
@@ -80,7 +79,7 @@ fn the_curve_counts_what_each_copy_draws() {
     let plan = likely.plan(&likely.testnet(seeds), seeds);
     let in_slot = plan.tree.slots().slot((plan.start + Duration::from_secs(u64::from(8 * slot))).seconds());
     let (block, fault) = (2 * MessageKind::Block as u64, 6);
-    let name = sha256(named::name(&likely.faults[0], &[]).as_bytes());
+    let name = sha256(entry_names::name(&likely.faults[0], &[]).as_bytes());
     let name = u64::from_le_bytes(name[..8].try_into().expect("8 of 32 bytes"));
     let recount = |at: u64| {
         let fails = |copy: u64| {
@@ -289,7 +288,7 @@ fn came_in(random: &mut Xoshiro256PlusPlus, desk: &FaultDesk) -> Intervention {
             Intervention::AddFault(desk.read(fault).unwrap_or_else(|why| panic!("{fault}: {why}")).into())
         }
         3 => Intervention::EndFault { id: random.random_range(0..5) },
-        4 => Intervention::Reorganise(Asked { node, depth, transactions: Returned::All }.into()),
+        4 => Intervention::Reorganise(ReorgRequest { node, depth, transactions: ReturnedTransactions::All }.into()),
         5 => Intervention::TakeSnapshot { name: None },
         6 => Intervention::Revert { to: SnapshotId(random.random_range(0..4)) },
         _ => Intervention::DeleteSnapshot { id: SnapshotId(random.random_range(0..4)) },
@@ -439,7 +438,9 @@ fn a_full_record_forgets_the_beginning_and_keeps_how_the_rest_hangs_together() {
     let reorganised = |seconds| CameIn {
         at: plan.start + Duration::from_secs(seconds),
         delivered: 0,
-        what: Intervention::Reorganise(Asked { node: NodeId(0), depth: 3, transactions: Returned::All }.into()),
+        what: Intervention::Reorganise(
+            ReorgRequest { node: NodeId(0), depth: 3, transactions: ReturnedTransactions::All }.into(),
+        ),
     };
     let course = Course { inputs: (2..30).map(|count| reorganised(40 * count)).collect(), ..Course::of(&scenario) };
     let played = |recorder: &Recorder| {

@@ -2,7 +2,7 @@
 
 use super::states::Place;
 use crate::{
-    check::swarm::{self, Frame, Modelled},
+    check::swarm::{self, Frame, ModelledRuns},
     scenario::Scenario,
     sim::{Fault, FaultKind, Trigger},
 };
@@ -34,7 +34,7 @@ impl Branch {
         let beginning = self.beginning(frame);
         let (faults, actions) = (beginning.faults.len(), beginning.actions.len());
         // Only a run that was drawn for it as a whole is compared with the model of a node.
-        let around = Frame { base: Some(beginning), behaviour: Modelled::Never, ..frame.clone() };
+        let around = Frame { base: Some(beginning), behaviour: ModelledRuns::Never, ..frame.clone() };
         let mut scenario = swarm::draw(&around, seed);
         if scenario.faults.len() == faults {
             return None;

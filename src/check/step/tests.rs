@@ -4,11 +4,11 @@
 mod finality;
 mod votes;
 
-use super::{BlockStep, check_step, whole};
+use super::{BlockStep, check_step, whole_state};
 use crate::{
     ledger::{
         Balance, BlockTree, Link, State, Wallet,
-        saved::{Loader, Saved, Saver},
+        codec::{Loader, Save, Saver},
         wallet::{Bridgechain, Business, DelegateAttributes, Lock},
     },
     protocol::{Arktoshi, Height, PublicKey, Timestamp, transaction::Expiration},
@@ -262,7 +262,7 @@ fn a_wrong_value_in_a_wallet_that_is_said_to_be_untouched_is_found_at_the_end_of
                 let changed = true_changes.map(|one| (&**one, None)).collect();
                 let (before, after, block) = (&before.state, &state, link.block());
                 let step = BlockStep { tree: &tree, link, parent: &parent, block, before, after, changed };
-                whole::untouched(&step).expect_err(&format!("{place}: {said}, at {link:?}"));
+                whole_state::untouched(&step).expect_err(&format!("{place}: {said}, at {link:?}"));
                 found += 1;
             }
         }

@@ -1,13 +1,13 @@
 //! The proofs of the causes of a pool's losses and of its excess: which transactions came together, the blocks that were applied,
 //! refused and reverted just before, and the turn in which a transaction would have been chosen.
 
-use super::{Node, Seen};
+use super::{Node, Observations};
 use crate::{
     actors::{NodeId, SimTime},
-    check::chosen::ChosenTransactions,
+    check::selection::ChosenTransactions,
     ledger::{
         Link,
-        saved::{Saved, Saver},
+        codec::{Save, Saver},
     },
     protocol::{Address, Arktoshi, Block, BlockId, SignedTransaction, Slot, TransactionId},
 };
@@ -180,7 +180,7 @@ impl Losses {
     }
 }
 
-impl Seen {
+impl Observations {
     /// The proof that a pool lost a transaction by Q4, for another of its sender, or in its turn.
     pub(super) fn loss_proof(
         &self,

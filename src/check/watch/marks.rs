@@ -1,14 +1,14 @@
 //! The memory of a watch that affects its later findings: an exhaustive search merges two runs with equal marks. Every field is named,
 //! so that a new one does not compile until it is considered here.
 
-use super::{Finding, Node, Seen};
+use super::{Finding, Node, Observations};
 use crate::{
     actors::SimTime,
-    ledger::saved::{Saved, Saver},
+    ledger::codec::{Save, Saver},
 };
 use std::time::Duration;
 
-impl Seen {
+impl Observations {
     /// Appends this memory, at the beginning of a slot.
     pub(in crate::check) fn mark(&self, now: SimTime, out: &mut Saver) {
         let Self {
@@ -128,11 +128,11 @@ mod tests {
         };
         let block = Block::forge(draft, &testnet.delegates[0].keys, milestones);
         let final_one = tree.extend(&genesis, &Arc::new(block)).expect("its delegate made it");
-        let is_final = |seen: &mut Seen| seen.finals.take(&final_one, &tree.applied(&final_one).state);
+        let is_final = |seen: &mut Observations| seen.finals.take(&final_one, &tree.applied(&final_one).state);
         let now = SimTime::from_micros(80_000_000);
         let key = *testnet.delegates[0].keys.public();
         let id = genesis.block().transactions[0].id();
-        type Change<'a> = &'a dyn Fn(&mut Seen);
+        type Change<'a> = &'a dyn Fn(&mut Observations);
         let changes: [(&str, Change<'_>); 11] = [
             ("a final block", &|seen| is_final(seen).expect("there is one chain")),
             ("a block forged", &|seen| seen.nodes[0].forged = Some((Slot(9), genesis.block().clone()))),

@@ -1,6 +1,6 @@
 //! Pools as a watch sees them: what each holds, what it drops, and what it has to take back.
 
-use super::{Node, Seen};
+use super::{Node, Observations};
 use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     check::{
@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-impl Seen {
+impl Observations {
     pub(super) fn pool_added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
         let known = &mut self.nodes[node.0 as usize];
         // A transaction that was added and evicted within one request is first reported as evicted, and then as added.

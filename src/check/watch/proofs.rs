@@ -1,12 +1,12 @@
 //! The proofs of the cause of a rollback or of a refused block: the events of the node just before, and the blocks.
 
-use super::{Certificate, Node, Seen};
+use super::{Certificate, Node, Observations};
 use crate::{
     actors::{NodeId, RollbackCause, SimTime},
     ledger::{
         ApplyError, BlockRejected, BlockTree, Link,
+        codec::{Save, Saver},
         rules::RollbackTarget,
-        saved::{Saved, Saver},
     },
     protocol::{Arktoshi, Asset, Block, BlockError, BlockId, Height, Kind, hashing::IdHash},
     sim::Tips,
@@ -118,7 +118,7 @@ impl Heard {
     }
 }
 
-impl Seen {
+impl Observations {
     /// The proof of the cause of a rollback.
     pub(super) fn rollback_proof(
         &self,

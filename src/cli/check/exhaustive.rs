@@ -38,7 +38,7 @@ const DELEGATES: u32 = 4;
 
 /// The bounds of an exhaustive search.
 #[derive(Debug, Args)]
-pub struct Asked {
+pub struct ExhaustiveBounds {
     /// Instead of drawing runs, play every schedule with at most K deviations: messages to which something happens.
     ///
     /// It begins with the run of the scenario, or of a network of four delegates. In its first slots each message of the given
@@ -91,7 +91,7 @@ fn listed<T: Serialize + Copy>(all: &[T]) -> String {
     all.iter().map(|one| said(*one)).collect::<Vec<_>>().join(", ")
 }
 
-impl Asked {
+impl ExhaustiveBounds {
     /// The number of deviations, if an exhaustive search is asked for.
     pub(super) fn deviations(&self) -> Option<u32> {
         self.exhaustive

@@ -9,7 +9,7 @@ use crate::{
         WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
         proxy,
-        views::{Observed, Views},
+        views::{NetworkObservers, Views},
         webhooks::{DataDir, Rehearing, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
@@ -273,7 +273,7 @@ impl ApiOptions {
             proxies: self.behind_proxy.clone().map(|header| Proxies { header, from: self.proxies.clone() }),
         };
         let observed = nodes.iter().map(|node| node.view.clone()).collect();
-        let views = Views::new(Past::new(Observed { views: observed, board: board.clone() }));
+        let views = Views::new(Past::new(NetworkObservers { views: observed, board: board.clone() }));
         Ok((ServedNodes { nodes, thread, apart, settings, board, feed, views }, observers))
     }
 
@@ -319,7 +319,7 @@ impl ServedNodes {
     }
 
     /// The past of the run, which is about to begin.
-    pub fn past(&self) -> Past<Observed> {
+    pub fn past(&self) -> Past<NetworkObservers> {
         self.views.past().clone()
     }
 

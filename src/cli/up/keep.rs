@@ -9,7 +9,7 @@ use crate::{
     report::session::{
         KeptSession, Session,
         folder::{
-            Folder, FolderError, FolderWriter, Opened, Resumed, SegmentVerifier, Sync,
+            Folder, FolderError, FolderWriter, OpenFolder, ResumedTestnet, SegmentVerifier, Sync,
             checkpoint::{self, Beside, Checkpoints},
         },
         state::LoadedState,
@@ -90,14 +90,14 @@ impl Keep {
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
         let beside = beside(digest, &heard);
         let opened = among_actors(folder.open_with(session, plan, desk, watching, Some(&beside)));
-        let Opened { log, settling, inputs, made_again, resumed } = opened.map_err(failure)?;
+        let OpenFolder { log, settling, inputs, made_again, resumed } = opened.map_err(failure)?;
         let writer = FolderWriter::new(log, settling, inputs, self.sync, plan, served);
         let path = data.path().to_owned();
         if let Some(why) = made_again {
             let folder = path.display();
             eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
         }
-        let Some(Resumed { moment, snapshots, pace, torn, told, known, base }) = resumed else {
+        let Some(ResumedTestnet { moment, snapshots, pace, torn, told, known, base }) = resumed else {
             if let Some(LoadedState { moment, snapshots, .. }) = &mut beginning.arrived {
                 writer.begin_with(snapshots, moment).map_err(unwritten)?;
             }

@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use crate::{
-    api::{Older, Shelf, Shelved},
+    api::{Older, Shelf, ShelfOpening},
     cli::Failure,
     protocol::Height,
     sim::Plan,
@@ -29,7 +29,7 @@ pub fn open(folder: &Path, plan: &Plan) -> Result<Arc<dyn Older>, Failure> {
     };
     let opened = Shelf::open_and_tell(&folder.join("index").join("lists"), settled.as_deref(), network, tell);
     drop(progress);
-    let (shelf, Shelved { rebuilt, .. }) = opened.map_err(wrong)?;
+    let (shelf, ShelfOpening { rebuilt, .. }) = opened.map_err(wrong)?;
     if let Some(why) = rebuilt {
         eprintln!("dposlab: --data-dir {}: index/lists was made again from the log: {why}", folder.display());
     }

@@ -6,7 +6,7 @@ use crate::{
     files::{self, TEXT_LIMIT},
     ledger::{
         BlockTree, Link,
-        import::{Imported, import_and_tell},
+        import::{ImportProgress, import_and_tell},
         rules::Gossip,
     },
     protocol::{KeyPair, NetworkConfig, Slot, crypto::CryptoMode},
@@ -199,7 +199,7 @@ impl UpNetwork {
         });
         let template = "{bar:40} {bytes}/{total_bytes} of the chain, {msg}, {eta} left";
         let mut progress = Progress::new(template, bytes, LONG_CHAIN);
-        let imported = import_and_tell(&self.tree, lines, |Imported { bytes, height }| {
+        let imported = import_and_tell(&self.tree, lines, |ImportProgress { bytes, height }| {
             progress.tell(bytes, height, |percent| format!("--chain {}: {percent} % is read", file.display()));
         });
         drop(progress);

@@ -1,6 +1,6 @@
 //! Each rule against lists that are written out: who votes when, and who sits when.
 
-use super::{super::finality::drawn::key, Election, ElectionRule};
+use super::{super::finality::sample_chains::key, Election, ElectionRule};
 use crate::{
     ledger::{Balance, round::Member},
     protocol::{Address, Height, Timestamp},

@@ -15,8 +15,8 @@
 
 use crate::{
     ledger::{
+        codec::{saved, shared},
         round::Round,
-        saved::{saved, shared},
     },
     protocol::{Block, Height, PublicKey},
 };

@@ -8,8 +8,8 @@
 
 use crate::{
     ledger::{
+        codec::{saved, shared},
         round::Round,
-        saved::{saved, shared},
     },
     protocol::{Block, Height, PublicKey},
 };

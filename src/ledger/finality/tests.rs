@@ -3,7 +3,7 @@
 
 use super::{
     FinalityRule,
-    drawn::{block, key, lisk, lisk_in_order},
+    sample_chains::{block, key, lisk, lisk_in_order},
 };
 use crate::{
     ledger::{

@@ -1,6 +1,6 @@
 //! Overriding rules of a set by name, as files do.
 
-use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Gossip, Rules, Shuffle, named};
+use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Gossip, Rules, Shuffle, sets};
 use crate::ledger::votes::MOST_VOTES;
 use toml::{Table, Value};
 
@@ -53,7 +53,7 @@ impl Rules {
     /// # Errors
     /// Any other name.
     pub fn named(name: &str) -> Result<Self, RulesError> {
-        let named = named::all().find(|named| named.name == name);
+        let named = sets::all().find(|named| named.name == name);
         named.map(|named| (named.rules)()).ok_or_else(|| no_such_base(&Value::from(name)))
     }
 
@@ -131,7 +131,7 @@ fn allowed(message: &str) -> String {
 }
 
 fn no_such_base(found: &Value) -> RulesError {
-    RulesError::NotAllowed { key: "base".to_owned(), found: found.to_string(), allowed: named::names() }
+    RulesError::NotAllowed { key: "base".to_owned(), found: found.to_string(), allowed: sets::names() }
 }
 
 /// The single rules that a table names, with their dotted names.
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn rules_survive_the_way_through_a_file() {
-        for rules in named::all().map(|named| (named.rules)()) {
+        for rules in sets::all().map(|named| (named.rules)()) {
             let text = toml::to_string(&rules).expect("rules are made of what TOML can hold");
             assert_eq!(toml::from_str::<Rules>(&text), Ok(rules.clone()));
             assert_eq!(parse(&text), Ok(rules));

@@ -5,7 +5,7 @@
 
 use crate::{
     ledger::{
-        settled::{Settled, SettledError, missing, read},
+        settled_chain::{SettledChain, SettledError, missing, read},
         state::{Applied, Notable, RoundEnd},
     },
     protocol::{Block, BlockExcerpt, BlockId, Height, PublicKey},
@@ -46,7 +46,7 @@ pub(super) enum Across {
     /// The block before, and a seam farther back.
     Chain { parent: Arc<Link>, jump: Option<Arc<Link>> },
     /// It has settled.
-    Settled(Arc<dyn Settled>),
+    Settled(Arc<dyn SettledChain>),
 }
 
 impl Link {
@@ -82,7 +82,7 @@ impl Link {
         block: Arc<Block>,
         notable: Option<Arc<Notable>>,
         transactions: u64,
-        settled: Arc<dyn Settled>,
+        settled: Arc<dyn SettledChain>,
     ) -> Arc<Self> {
         let below = match block.header.height {
             Height::GENESIS => Below::Nothing,
@@ -150,7 +150,7 @@ impl Link {
     }
 
     /// The block of this chain at a height, or the store that has it; `None` above this block.
-    fn reached(self: &Arc<Self>, height: Height) -> Option<Result<Arc<Link>, Arc<dyn Settled>>> {
+    fn reached(self: &Arc<Self>, height: Height) -> Option<Result<Arc<Link>, Arc<dyn SettledChain>>> {
         if height.0 == 0 || height > self.height() {
             return None;
         }
@@ -172,7 +172,7 @@ impl Link {
     }
 
     /// The next link on the way from a seam down to a height, or the store that has the blocks there.
-    pub(super) fn across_towards(&self, height: Height) -> Result<Arc<Link>, Arc<dyn Settled>> {
+    pub(super) fn across_towards(&self, height: Height) -> Result<Arc<Link>, Arc<dyn SettledChain>> {
         let Below::Seam(across) = &self.below else {
             unreachable!("only genesis has no parent, and its height is the least")
         };
@@ -280,7 +280,7 @@ impl Below {
     }
 
     /// The store that holds the parent, if it has settled.
-    pub(super) fn settled(&self) -> Option<Arc<dyn Settled>> {
+    pub(super) fn settled(&self) -> Option<Arc<dyn SettledChain>> {
         let Self::Seam(across) = self else { return None };
         match &**across.load() {
             Across::Chain { .. } => None,

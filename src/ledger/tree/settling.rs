@@ -8,7 +8,7 @@ use crate::{
     ledger::{
         base::Base,
         round::Round,
-        settled::{Settled, read},
+        settled_chain::{SettledChain, read},
         state::Applied,
     },
     protocol::{Block, Height, TransactionId},
@@ -23,7 +23,7 @@ impl BlockTree {
     }
 
     /// The settled blocks, if there are any.
-    pub fn settled(&self) -> Option<Arc<dyn Settled>> {
+    pub fn settled(&self) -> Option<Arc<dyn SettledChain>> {
         self.settled.load().as_ref().map(|settled| Arc::clone(&**settled))
     }
 
@@ -67,7 +67,7 @@ impl BlockTree {
     ///
     /// # Panics
     /// `top` lies below no seam, or `settled` lacks it.
-    pub fn settle(&self, top: &Arc<Link>, settled: &Arc<dyn Settled>) {
+    pub fn settle(&self, top: &Arc<Link>, settled: &Arc<dyn SettledChain>) {
         let height = top.height();
         assert!(is_seam(height.next(), self.span), "{top:?} is not the last block below a seam, every {}", self.span);
         assert!(settled.top() >= height, "{top:?} is above the top of what has settled, {}", settled.top());
@@ -123,7 +123,7 @@ impl BlockTree {
     ///
     /// # Panics
     /// The base lies below no seam, or `settled` lacks it.
-    pub fn begin_at(&self, base: Base, settled: &Arc<dyn Settled>) {
+    pub fn begin_at(&self, base: Base, settled: &Arc<dyn SettledChain>) {
         let in_memory = self.links.get(&base.id).map(|link| link.clone());
         if let Some(top) = in_memory {
             // The chain that the run began on comes with the network.
@@ -152,7 +152,12 @@ impl BlockTree {
     /// Reverses settling after the run went back to chains that end in `tips` and are in memory down to the height above `cut`. `settled`
     /// has the blocks below. Blocks of these chains that had settled can be found again. Blocks on top of others that are no longer
     /// settled are removed: if they come again, their chains are whole.
-    pub fn unsettle<'t>(&self, cut: Height, settled: &Arc<dyn Settled>, tips: impl Iterator<Item = &'t Arc<Link>>) {
+    pub fn unsettle<'t>(
+        &self,
+        cut: Height,
+        settled: &Arc<dyn SettledChain>,
+        tips: impl Iterator<Item = &'t Arc<Link>>,
+    ) {
         let had_settled = self.cut();
         self.settled.store(Some(Arc::new(settled.clone())));
         self.cut.store(cut.0, Ordering::Release);
@@ -225,7 +230,7 @@ impl BlockTree {
     }
 
     /// The state of a block whose parent has settled: from the base if that is the parent's, else from genesis on.
-    pub(super) fn settled_state(&self, block: &Arc<Block>, settled: &dyn Settled) -> Arc<Applied> {
+    pub(super) fn settled_state(&self, block: &Arc<Block>, settled: &dyn SettledChain) -> Arc<Applied> {
         let height = block.header.height;
         let is_parent = |base: &Base| base.height.next() == height && block.header.previous == Some(base.id);
         if let Some(base) = self.base().filter(|base| is_parent(base)) {

@@ -8,11 +8,11 @@ mod error;
 mod text;
 
 pub(super) use apply::{
-    Checked, amount, at_least_one, check, common_fee, indexed_signatures, multi_signature_min, order_as_javascript,
-    payments, recipient, wrong_network,
+    amount, at_least_one, check, common_fee, indexed_signatures, multi_signature_min, order_as_javascript, payments,
+    recipient, wrong_network,
 };
-pub(super) use error::VOTE;
 pub use error::{Rule, SchemaError};
+pub(super) use error::{SchemaResult, VOTE};
 pub(super) use text::{
     CORE_API, base58, is_port_name, items, multihash_text, name, port_count, ports, seed_nodes, uri, username, vat,
     vendor_field,

@@ -19,20 +19,20 @@ pub struct SignedTransaction {
     size: u32,
     standing: Standing,
     verified: OnceLock<bool>,
-    known: OnceLock<Box<Known>>,
+    known: OnceLock<Box<VerificationCache>>,
 }
 
 /// Results that few transactions need, but these on every node that sees them. Each is the first one, with its arguments.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct VerificationCache {
     pub second: OnceLock<(PublicKey, bool)>,
-    pub multi: OnceLock<Counted>,
+    pub multi: OnceLock<SignatureCount>,
     pub registers: OnceLock<Option<PublicKey>>,
 }
 
 /// The result of counting `signatures`.
 #[derive(Clone, Debug)]
-pub(super) struct Counted {
+pub(super) struct SignatureCount {
     pub min: u8,
     pub keys: Vec<PublicKey>,
     pub outcome: Result<bool, MultiSignatureCheckError>,
@@ -191,7 +191,7 @@ impl SignedTransaction {
         &self.verified
     }
 
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &VerificationCache {
         self.known.get_or_init(Box::default)
     }
 

@@ -24,7 +24,7 @@ mod ipfs;
 mod members;
 mod multi_payment;
 mod multi_signature;
-mod published;
+mod schema_parts;
 mod second_signature;
 mod transfer;
 mod vote;
@@ -34,7 +34,8 @@ pub use bridgechain_update::BridgechainUpdate;
 pub use members::{Expiration, Payment, Vote};
 
 use super::{
-    BytesError, SchemaError, TransactionContext, TransactionId, decode::WireReader, read::JsonReader, schema::Checked,
+    BytesError, SchemaError, TransactionContext, TransactionId, decode::WireReader, read::JsonReader,
+    schema::SchemaResult,
 };
 use crate::protocol::{Address, Arktoshi, PublicKey};
 use schemars::JsonSchema;
@@ -237,7 +238,7 @@ pub(super) trait TransactionType {
     fn read_json(&self, json: &mut JsonReader<'_>, version: u8, amount: Arktoshi) -> Result<Asset, SchemaError>;
 
     /// The ranges of the asset's members that a value can break.
-    fn check(&self, _asset: &Asset, _context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, _asset: &Asset, _context: &TransactionContext<'_>) -> SchemaResult {
         Ok(())
     }
 

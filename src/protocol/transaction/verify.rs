@@ -2,7 +2,7 @@
 
 use super::{
     SignedTransaction, Version,
-    signed::{Counted, Standing},
+    signed::{SignatureCount, Standing},
 };
 use crate::protocol::{
     PublicKey,
@@ -73,7 +73,7 @@ impl SignedTransaction {
         }
         let outcome = self.count_signatures(min, keys, crypto);
         // The first result stays.
-        let _ = self.known().multi.set(Counted { min, keys: keys.to_vec(), outcome });
+        let _ = self.known().multi.set(SignatureCount { min, keys: keys.to_vec(), outcome });
         outcome
     }
 

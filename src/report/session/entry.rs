@@ -6,7 +6,7 @@ use crate::{
     scenario::FaultDesk,
     sim::{
         Fault, Intervention,
-        intervention::{Asked, ChaosChange},
+        intervention::{ChaosChange, ReorgRequest},
         snapshots::{CameIn, SnapshotId},
     },
 };
@@ -58,7 +58,7 @@ pub enum Came {
     /// A rule between a node and its clients was added or removed. The run ignores it.
     Chaos(ChaosChange),
     /// Nodes were asked to leave the end of their chain for another branch.
-    Reorganise(Box<Asked>),
+    Reorganise(Box<ReorgRequest>),
     /// A block, as wire bytes in hex, was handed in at a node.
     PushBlock { node: u32, block: String },
     /// Pending transactions were taken out of the pool of a node, or out of all pools.

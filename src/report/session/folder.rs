@@ -172,7 +172,7 @@ pub enum FolderError {
 }
 
 /// A testnet that was restored from its folder.
-pub struct Resumed {
+pub struct ResumedTestnet {
     pub moment: Moment,
     pub snapshots: Snapshots,
     /// The pace that was set last, if any was.
@@ -188,7 +188,7 @@ pub struct Resumed {
 }
 
 /// An opened folder, whose testnet begins or continues.
-pub struct Opened {
+pub struct OpenFolder {
     pub log: Log,
     /// Its settled blocks.
     pub settling: Settling,
@@ -197,7 +197,7 @@ pub struct Opened {
     /// The reason why an existing index was rebuilt.
     pub made_again: Option<String>,
     /// The restored testnet, or `None` if it begins now.
-    pub resumed: Option<Resumed>,
+    pub resumed: Option<ResumedTestnet>,
 }
 
 /// The folder of one testnet, which this process has to itself.
@@ -264,7 +264,7 @@ impl Folder {
         plan: &Plan,
         desk: &FaultDesk,
         watching: Vec<Box<dyn Observer>>,
-    ) -> Result<Opened, FolderError> {
+    ) -> Result<OpenFolder, FolderError> {
         self.open_with(session, plan, desk, watching, None).await
     }
 
@@ -280,7 +280,7 @@ impl Folder {
         desk: &FaultDesk,
         watching: Vec<Box<dyn Observer>>,
         beside: Option<&Beside>,
-    ) -> Result<Opened, FolderError> {
+    ) -> Result<OpenFolder, FolderError> {
         let Some(kept) = self.session()? else { return self.make(session, plan, desk) };
         if let Some((key, found, asked)) = kept.differs_from(session) {
             return Err(FolderError::Other { file: self.manifest(), key, found, asked });
@@ -300,7 +300,7 @@ impl Folder {
             None => RestoredTestnet::nothing(records, plan),
         };
         let (log, resumed) = resume(begun, plan, desk, &inputs, watching, &mut settling, told).await?;
-        Ok(Opened { log, settling, inputs, made_again, resumed: Some(resumed) })
+        Ok(OpenFolder { log, settling, inputs, made_again, resumed: Some(resumed) })
     }
 
     fn inputs(&self, plan: &Plan, desk: &FaultDesk) -> LoggedInputs {
@@ -309,7 +309,7 @@ impl Folder {
 
     /// Begins a new testnet. The folder does not count as a testnet until [`Folder::becomes_testnet`]: no client has seen anything of a
     /// start that is killed before, and the next start begins anew.
-    fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
+    fn make(&self, session: &Session, plan: &Plan, desk: &FaultDesk) -> Result<OpenFolder, FolderError> {
         let finality = plan.tree.rules().ledger.finality;
         if finality.asks_forgers() {
             let found =
@@ -329,7 +329,7 @@ impl Folder {
         // An existing index has rows of a log that is removed now.
         let (mut settling, made_again) = self.settling(plan)?;
         settling.is_played()?;
-        Ok(Opened { log, settling, inputs: self.inputs(plan, desk), made_again, resumed: None })
+        Ok(OpenFolder { log, settling, inputs: self.inputs(plan, desk), made_again, resumed: None })
     }
 
     /// Makes the folder count as a testnet, once all that the testnet begins with is in the log and on the disk.
@@ -424,7 +424,7 @@ async fn resume(
     watching: Vec<Box<dyn Observer>>,
     settling: &mut Settling,
     told_of: Vec<String>,
-) -> Result<(Log, Resumed), FolderError> {
+) -> Result<(Log, ResumedTestnet), FolderError> {
     let config = plan.tree.config();
     let RestoredTestnet { mut records, mut known, base, moment, snapshots } = begun;
     let mut stage = match moment {
@@ -499,7 +499,7 @@ async fn resume(
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
     let pace = known.pace.as_deref().and_then(|text| text.parse().ok());
-    Ok((log, Resumed { moment, snapshots, pace, torn, told: told_of, known, base }))
+    Ok((log, ResumedTestnet { moment, snapshots, pace, torn, told: told_of, known, base }))
 }
 
 /// A log that is read, and not written to.

@@ -8,7 +8,7 @@ use super::{Entry, LAST, Session, SessionError, SessionFile};
 use crate::{
     actors::{NodeId, SimTime},
     files,
-    ledger::settled::SettledError,
+    ledger::settled_chain::SettledError,
     protocol::crypto::sha256,
     scenario::FaultDesk,
     sim::{

@@ -4,7 +4,7 @@ use super::{
     Cell, Sweep, SweepError, SweepRun,
     columns::{self, Status},
     rows::{Row, Rows, RowsError},
-    until::Looks,
+    stopping_rule::Looks,
 };
 use crate::{
     report::Metrics,

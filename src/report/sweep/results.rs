@@ -4,10 +4,10 @@
 use super::{
     Manifest, Shard, Sweep, SweepError, SweepRun,
     columns::{self, FIGURES, Status, TIMES},
-    paired,
+    pairs,
     rows::Rows,
+    stopping_rule::UntilReport,
     summary::{AssertionSummary, CellSummary, FailedRun, Summary},
-    until::UntilReport,
 };
 use crate::{
     files::Identity,
@@ -114,7 +114,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, until: Option<UntilRepor
         summary.cells.push(cell.report(sweep));
     }
     if compared {
-        summary.compared = paired::compare(sweep, rows)?;
+        summary.compared = pairs::compare(sweep, rows)?;
     }
     runs.finish()?;
     failures.finish()?;

@@ -1,6 +1,6 @@
 //! The summary of a sweep, as `summary.json` and the report hold it.
 
-use super::{Manifest, paired::PairedComparison, until::UntilReport};
+use super::{Manifest, pairs::PairedComparison, stopping_rule::UntilReport};
 use crate::report::{
     statistics::{Bounds, DistributionReport, ShareReport},
     survival::{Estimate, SurvivalReport},

@@ -1,5 +1,5 @@
 use super::{Choice, Policy, Sight};
-use crate::sim::fault::Said;
+use crate::sim::fault::BoundedValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +20,8 @@ impl Policy for Apathy {
     const NAME: &'static str = "apathy";
     const EXAMPLE: &'static str = "turnout = 0.5";
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("turnout", Said::Part(self.turnout))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("turnout", BoundedValue::Part(self.turnout))]
     }
 
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice> {

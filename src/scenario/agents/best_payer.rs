@@ -1,5 +1,5 @@
 use super::{Choice, Policy, Sight};
-use crate::{protocol::PublicKey, sim::fault::Said};
+use crate::{protocol::PublicKey, sim::fault::BoundedValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,8 @@ impl Policy for BestPayer {
     const NAME: &'static str = "best-payer";
     const EXAMPLE: &'static str = "chance = 0.1\ngain = 0.1";
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("chance", Said::Part(self.chance)), ("gain", Said::Part(self.gain))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("chance", BoundedValue::Part(self.chance)), ("gain", BoundedValue::Part(self.gain))]
     }
 
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice> {

@@ -1,5 +1,5 @@
 use super::{Choice, Policy, Sight};
-use crate::{protocol::PublicKey, sim::fault::Said};
+use crate::{protocol::PublicKey, sim::fault::BoundedValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,8 @@ impl Policy for Churn {
     const NAME: &'static str = "churn";
     const EXAMPLE: &'static str = "chance = 0.01";
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("chance", Said::Part(self.chance))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("chance", BoundedValue::Part(self.chance))]
     }
 
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice> {

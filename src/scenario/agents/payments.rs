@@ -6,7 +6,7 @@ use super::{
     source::{PATIENCE, balance, signed},
 };
 use crate::{
-    ledger::{BlockTree, Link, State, saved::saved},
+    ledger::{BlockTree, Link, State, codec::saved},
     protocol::{
         Address, Arktoshi, Asset, Height, Kind, PublicKey, SignedTransaction, Transaction, transaction::Payment,
     },

@@ -14,7 +14,7 @@ use crate::{
     actors::{Choices, NodeId, SimTime, message::Transactions},
     ledger::{
         BlockTree, Link, State, Wallet,
-        saved::{LoadError, Loader, Saved, Saver, saved},
+        codec::{LoadError, Loader, Save, Saver, saved},
     },
     protocol::{
         Address, Arktoshi, Height, KeyPair, Kind, Nonce, PublicKey, SignedTransaction, Slot, Transaction, Vote,
@@ -274,11 +274,11 @@ impl Source for AgentSource {
     }
 
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        self.choices = Saved::load(from)?;
-        self.round = Saved::load(from)?;
-        self.decisions = Saved::load(from)?;
-        self.votes = Saved::load(from)?;
-        self.queues = Saved::load(from)?;
+        self.choices = Save::load(from)?;
+        self.round = Save::load(from)?;
+        self.decisions = Save::load(from)?;
+        self.votes = Save::load(from)?;
+        self.queues = Save::load(from)?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 use super::{Candidate, Choice, Offer, Policy, Sight, sight::are_same};
 use crate::{
     protocol::{Arktoshi, PublicKey},
-    sim::fault::Said,
+    sim::fault::BoundedValue,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,9 @@ impl Policy for VoteBuying {
     const NAME: &'static str = "vote-buying";
     const EXAMPLE: &'static str = "price = 1_000_000\nasks_most = 2_000_000";
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        let until = self.until_round.map(|round| ("until_round", Said::LaterRound(round)));
-        [("price", Said::Amount(self.price)), ("asks_most", Said::Amount(self.asks_most))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        let until = self.until_round.map(|round| ("until_round", BoundedValue::LaterRound(round)));
+        [("price", BoundedValue::Amount(self.price)), ("asks_most", BoundedValue::Amount(self.asks_most))]
             .into_iter()
             .chain(until)
             .collect()

@@ -82,7 +82,7 @@ pub(super) fn nodes_of(plan: &Plan) -> BTreeMap<PublicKey, Vec<NodeId>> {
 
 /// A condition on blocks, and its result on a chain.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct ConditionResult {
     condition: Condition,
     /// The end of the chain.
     tip: Arc<Link>,
@@ -207,7 +207,7 @@ impl Case {
             is_decided.then(|| (height, self.found_of(&member, part)))
         };
         let decided = stands.or_else(|| new.into_iter().find_map(ask));
-        let asked = Asked { condition: condition.clone(), tip, decided: decided.clone() };
+        let asked = ConditionResult { condition: condition.clone(), tip, decided: decided.clone() };
         match place {
             Some(place) => self.asked[place] = asked,
             None => self.asked.push(asked),

@@ -6,7 +6,7 @@ use crate::{
     files::{self, CHAIN_LIMIT},
     ledger::{
         Link,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{Height, SignedTransaction, Timestamp, transaction::TransactionError},
     sim::source::{Poll, Source},
@@ -132,7 +132,7 @@ impl Source for ChainSource {
     }
 
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        let (nodes, left, handed_in) = Saved::load(from)?;
+        let (nodes, left, handed_in) = Save::load(from)?;
         let gone = self.blocks.len().checked_sub(left).ok_or_else(|| from.wrong("number of blocks left", left))?;
         self.blocks.drain(..gone);
         (self.network.nodes, self.handed_in) = (nodes, handed_in);

@@ -10,7 +10,7 @@ use crate::{
     actors::{Choices, NodeId, SimTime, Submission, message::Transactions},
     ledger::{
         Link, State,
-        saved::{LoadError, Loader, Saved, Saver, saved},
+        codec::{LoadError, Loader, Save, Saver, saved},
     },
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PrivateKey, SignedTransaction, Transaction, TransactionId,
@@ -351,14 +351,14 @@ impl Source for Generator {
     }
 
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        self.network.nodes = Saved::load(from)?;
-        self.choices = Saved::load(from)?;
-        self.locks = Saved::load(from)?;
-        self.funding = Saved::load(from)?;
-        self.due = Saved::load(from)?;
-        self.number = Saved::load(from)?;
+        self.network.nodes = Save::load(from)?;
+        self.choices = Save::load(from)?;
+        self.locks = Save::load(from)?;
+        self.funding = Save::load(from)?;
+        self.due = Save::load(from)?;
+        self.number = Save::load(from)?;
         for (sender, pending) in &mut self.senders {
-            (sender.made, *pending) = Saved::load(from)?;
+            (sender.made, *pending) = Save::load(from)?;
         }
         Ok(())
     }

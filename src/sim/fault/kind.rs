@@ -6,16 +6,16 @@
 //! API and the error messages follow from the row, and for a strategy from its registration.
 
 use super::{
+    bounded_value::BoundedValue,
     facts::{Facts, Lasting, Timing},
+    nodes::Nodes,
     parameters::{
         ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, Heal, LowFeeFlood, NodeChurn,
         Offline, Parameters, Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing,
     },
     rounds::Rounds,
-    said::Said,
-    who::Nodes,
 };
-use crate::sim::strategy::{self, Planned, Strategy, Table};
+use crate::sim::strategy::{self, PlannedStrategy, Strategy, Table};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ macro_rules! kinds {
             $($(#[doc = $doc])* #[serde(rename = $name)] $variant($type),)*
             /// Actors behave against the protocol.
             #[serde(skip)]
-            Strategy(Planned),
+            Strategy(PlannedStrategy),
         }
 
         impl FaultKind {
@@ -118,7 +118,7 @@ macro_rules! kinds {
 
             /// Returns the parameters other than lists of nodes, each under its key in a file. The key is empty for a statement about all
             /// parameters together.
-            pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+            pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
                 match self {
                     $(Self::$variant(parameters) => parameters.said(),)*
                     Self::Strategy(planned) => planned.said(),
@@ -205,16 +205,16 @@ impl FaultKind {
     /// The accounts and delegates that it names beside its lists, by name or address.
     pub fn parties(&self) -> impl Iterator<Item = &str> {
         self.said().into_iter().filter_map(|(_, said)| match said {
-            Said::Delegate(name) | Said::Party(name) => Some(name),
-            Said::Number(..)
-            | Said::Part(_)
-            | Said::Rate(_)
-            | Said::Amount(_)
-            | Said::Durations(_)
-            | Said::Rounds(_)
-            | Said::LaterRound(_)
-            | Said::Accounts(_)
-            | Said::Clash { .. } => None,
+            BoundedValue::Delegate(name) | BoundedValue::Party(name) => Some(name),
+            BoundedValue::Number(..)
+            | BoundedValue::Part(_)
+            | BoundedValue::Rate(_)
+            | BoundedValue::Amount(_)
+            | BoundedValue::Durations(_)
+            | BoundedValue::Rounds(_)
+            | BoundedValue::LaterRound(_)
+            | BoundedValue::Accounts(_)
+            | BoundedValue::Clash { .. } => None,
         })
     }
 

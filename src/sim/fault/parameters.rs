@@ -1,14 +1,14 @@
 //! The parameters of each kind of fault, in the form of a file, and their lists of nodes.
 
 use super::{
-    Said,
+    BoundedValue,
     durations::Durations,
+    nodes::{Nodes, Share},
     rounds::Rounds,
-    who::{Nodes, Share},
 };
 use crate::{
     actors::{Spells, delegate::ALL_ROUNDS},
-    ledger::saved::saved,
+    ledger::codec::saved,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub(super) trait Parameters {
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
     /// Returns the parameters other than lists of nodes, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, Said<'_>)>;
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
 }
 
 /// A member that names nodes.
@@ -92,7 +92,7 @@ macro_rules! parameters {
                 all
             }
 
-            fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+            fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
                 $(let $given = self; return $said;)?
                 #[allow(unreachable_code, reason = "some say nothing more")]
                 Vec::new()
@@ -113,53 +113,54 @@ parameters! {
         delay.which.said().into_iter().chain(times).collect()
     };
     DuplicateMessages [which] |duplicate| {
-        let copies = ("copies", Said::Number(duplicate.copies, 1..=100));
+        let copies = ("copies", BoundedValue::Number(duplicate.copies, 1..=100));
         let within = milliseconds("within_ms", duplicate.within_ms);
         duplicate.which.said().into_iter().chain([copies, within]).collect()
     };
     Crash [nodes];
-    NodeChurn [nodes] |churn| vec![("up", Said::Durations(&churn.up)), ("down", Said::Durations(&churn.down))];
+    NodeChurn [nodes] |churn| vec![("up", BoundedValue::Durations(&churn.up)), ("down", BoundedValue::Durations(&churn.down))];
     Restart [nodes];
     Slow [nodes] |slow| vec![milliseconds("step_ms", slow.step_ms)];
     ClockSkew [nodes] |skew| {
         let offset = u32::try_from(skew.offset_ms.unsigned_abs()).unwrap_or(u32::MAX);
         let drift = skew.drift_ppm.unsigned_abs();
         vec![
-            ("offset_ms", Said::Number(offset, 0..=MILLISECONDS_LIMIT)),
-            ("drift_ppm", Said::Number(drift, 0..=100_000)),
+            ("offset_ms", BoundedValue::Number(offset, 0..=MILLISECONDS_LIMIT)),
+            ("drift_ppm", BoundedValue::Number(drift, 0..=100_000)),
         ]
     };
-    Offline [delegates] |offline| offline.rounds.iter().map(|rounds| ("rounds", Said::Rounds(rounds))).collect();
-    SpamPool [nodes] |spam| vec![("per_second", Said::Rate(spam.per_second))];
+    Offline [delegates] |offline| offline.rounds.iter().map(|rounds| ("rounds", BoundedValue::Rounds(rounds))).collect();
+    SpamPool [nodes] |spam| vec![("per_second", BoundedValue::Rate(spam.per_second))];
     LowFeeFlood [nodes] |flood| {
-        let fee = flood.fee.iter().map(|fee| ("fee", Said::Amount(*fee)));
-        fee.chain([("per_second", Said::Rate(flood.per_second))]).collect()
+        let fee = flood.fee.iter().map(|fee| ("fee", BoundedValue::Amount(*fee)));
+        fee.chain([("per_second", BoundedValue::Rate(flood.per_second))]).collect()
     };
     VoteSwing [] |swing| vec![
-        ("voters", Said::Accounts(swing.voters)),
-        ("round", Said::LaterRound(swing.round)),
-        ("delegate", Said::Delegate(&swing.delegate)),
+        ("voters", BoundedValue::Accounts(swing.voters)),
+        ("round", BoundedValue::LaterRound(swing.round)),
+        ("delegate", BoundedValue::Delegate(&swing.delegate)),
     ];
 }
 
 impl Partition {
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         let allowed = "groups or share";
         match (self.groups.is_empty(), self.share) {
-            (true, None) => vec![("", Said::Clash { found: "neither", allowed })],
-            (false, Some(_)) => vec![("share", Said::Clash { found: "both", allowed })],
-            (true, Some(Share { share, .. })) => vec![("share.share", Said::Part(share))],
+            (true, None) => vec![("", BoundedValue::Clash { found: "neither", allowed })],
+            (false, Some(_)) => vec![("share", BoundedValue::Clash { found: "both", allowed })],
+            (true, Some(Share { share, .. })) => vec![("share.share", BoundedValue::Part(share))],
             (false, None) => Vec::new(),
         }
     }
 }
 
 impl Messages {
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         let twice = (1..self.messages.len()).any(|at| self.messages[..at].contains(&self.messages[at]));
-        let clash = twice.then_some(("messages", Said::Clash { found: "a kind twice", allowed: "each kind once" }));
-        let chance = self.chance.iter().map(|chance| ("chance", Said::Part(*chance)));
-        let only = self.only.iter().map(|number| ("only", Said::Number(*number, 1..=u32::MAX)));
+        let clash =
+            twice.then_some(("messages", BoundedValue::Clash { found: "a kind twice", allowed: "each kind once" }));
+        let chance = self.chance.iter().map(|chance| ("chance", BoundedValue::Part(*chance)));
+        let only = self.only.iter().map(|number| ("only", BoundedValue::Number(*number, 1..=u32::MAX)));
         chance.chain(only).chain(clash).collect()
     }
 }
@@ -168,8 +169,8 @@ impl Messages {
 const MILLISECONDS_LIMIT: u32 = 1_000_000_000;
 
 /// A time in milliseconds as a statement, with the allowed range.
-pub fn milliseconds(key: &'static str, ms: u32) -> (&'static str, Said<'static>) {
-    (key, Said::Number(ms, 0..=MILLISECONDS_LIMIT))
+pub fn milliseconds(key: &'static str, ms: u32) -> (&'static str, BoundedValue<'static>) {
+    (key, BoundedValue::Number(ms, 0..=MILLISECONDS_LIMIT))
 }
 
 /// The nodes that a partition keeps apart: groups by list, or one cut by share.
@@ -375,17 +376,17 @@ impl Offline {
     /// Returns when the delegates learn that they are off, and the rounds in which they are off. A delegate compares these rounds with the
     /// round of its own relay's chain, which may be ahead of the highest chain or behind it. So it must know the rounds before the fault
     /// begins, and needs no message at the end.
-    pub fn told(&self) -> (Told, Spells) {
+    pub fn told(&self) -> (NoticeTime, Spells) {
         match &self.rounds {
-            Some(rounds) => (Told::Planned, rounds.spans().into()),
-            None => (Told::Begun, Spells::from([ALL_ROUNDS])),
+            Some(rounds) => (NoticeTime::Planned, rounds.spans().into()),
+            None => (NoticeTime::Begun, Spells::from([ALL_ROUNDS])),
         }
     }
 }
 
 /// The moment at which a fault tells delegates that they are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum NoticeTime {
     /// As soon as the run has the fault: at its start, or when the fault comes in.
     Planned,
     /// At the beginning of the fault.

@@ -5,7 +5,7 @@ use crate::{
     actors::{Event, SimTime},
     ledger::{
         BlockTree,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     protocol::{Height, Slot},
     sim::{Plan, Tips},
@@ -139,7 +139,7 @@ event_kinds! {
     ForgerFailed: Event::ForgerFailed { .. },
 }
 
-impl Saved for Trigger {
+impl Save for Trigger {
     fn save(&self, out: &mut Saver) {
         out.json(self);
     }

@@ -39,7 +39,7 @@ pub enum Until {
 
 /// The result of an advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Advanced {
+pub struct AdvanceResult {
     /// Whole slots that were played.
     pub slots: u32,
     /// The instant at which the advance ended. It may lie within a slot.
@@ -82,7 +82,7 @@ pub(super) struct AdvanceRequest {
 }
 
 /// The client that waits for the end of an advance.
-type Reply = oneshot::Sender<Result<Advanced, NoNode>>;
+type Reply = oneshot::Sender<Result<AdvanceResult, NoNode>>;
 
 /// The goal of the running advance, checked after each event.
 pub(super) struct Goal {
@@ -256,9 +256,9 @@ impl Live {
         let _client_gone = asked.reply.send(Ok(self.advanced(0, asked.node, Ended::Crowded)));
     }
 
-    fn advanced(&self, slots: u32, node: NodeId, ended: Ended) -> Advanced {
+    fn advanced(&self, slots: u32, node: NodeId, ended: Ended) -> AdvanceResult {
         let world = self.stage.world();
-        Advanced { slots, now: world.now(), height: world.tips().of(node).height(), ended }
+        AdvanceResult { slots, now: world.now(), height: world.tips().of(node).height(), ended }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The handle through which clients control a live run.
 
-use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::AdvanceRequest};
+use super::{ADVANCE_LIMIT, AdvanceResult, NoNode, Pace, Until, advance::AdvanceRequest};
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     sim::{Intervention, Outcome, Stage},
@@ -95,7 +95,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn advance(&self, slots: u32) -> Result<Advanced, StoppedError> {
+    pub async fn advance(&self, slots: u32) -> Result<AdvanceResult, StoppedError> {
         Ok(self.advance_until(None, slots, NodeId(0)).await?.expect("no node is named"))
     }
 
@@ -108,7 +108,7 @@ impl LiveHandle {
         until: Option<Until>,
         slots: u32,
         node: NodeId,
-    ) -> Result<Result<Advanced, NoNode>, StoppedError> {
+    ) -> Result<Result<AdvanceResult, NoNode>, StoppedError> {
         let slots = slots.min(ADVANCE_LIMIT);
         self.ask(|reply| Command::Advance(AdvanceRequest { slots, until, node, reply })).await
     }

@@ -51,10 +51,10 @@ impl Demand {
 
 /// Records the transactions that each node's pool has dropped, while a client waits for a block. Clones share the record.
 #[derive(Clone, Default)]
-pub(super) struct DropRecord(Arc<Shared>);
+pub(super) struct DropRecord(Arc<DroppedSet>);
 
 #[derive(Default)]
-struct Shared {
+struct DroppedSet {
     is_wanted: AtomicBool,
     gone: Mutex<BTreeSet<(NodeId, TransactionId)>>,
 }

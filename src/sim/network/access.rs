@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,7 @@ impl AccessLinks {
     /// Continues from the saved values of links that began like these.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
         for busy in [&mut self.uplinks, &mut self.downlinks] {
-            let saved: Vec<Busy> = Saved::load(from)?;
+            let saved: Vec<Busy> = Save::load(from)?;
             if saved.len() != busy.len() {
                 return Err(from.wrong("number of uplinks or downlinks", saved.len()));
             }

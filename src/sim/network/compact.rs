@@ -6,7 +6,7 @@
 
 use crate::{
     actors::{Choices, NodeId},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::Block,
     sim::SeedTree,
 };
@@ -93,7 +93,7 @@ impl CompactRelay {
 
     /// Continues from the saved values of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        self.choices = Saved::load(from)?;
+        self.choices = Save::load(from)?;
         Ok(())
     }
 

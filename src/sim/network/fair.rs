@@ -5,7 +5,7 @@
 
 use crate::{
     actors::{ActorId, Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
 };
 use std::{collections::BTreeMap, mem, time::Duration};
 
@@ -141,7 +141,7 @@ impl Flows {
 
     /// Continues from the saved values of flows that began like these.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        (self.all, self.at, self.due) = Saved::load(from)?;
+        (self.all, self.at, self.due) = Save::load(from)?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::kind_of;
 use crate::{
     actors::{Choices, Message, NodeId, SimTime},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::{Slot, Slots, hashing::IdHash},
     sim::SeedTree,
 };
@@ -96,10 +96,10 @@ impl Fates {
 
     /// Continues from the saved values of a network that began like this one.
     pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
-        self.named = Saved::load(from)?;
-        self.choices = Saved::load(from)?;
-        self.slot = Saved::load(from)?;
-        self.sent = Saved::load(from)?;
+        self.named = Save::load(from)?;
+        self.choices = Save::load(from)?;
+        self.slot = Save::load(from)?;
+        self.sent = Save::load(from)?;
         Ok(())
     }
 }

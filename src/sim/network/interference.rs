@@ -3,7 +3,7 @@
 
 use crate::{
     actors::{Choices, NodeId},
-    ledger::saved::saved,
+    ledger::codec::saved,
     sim::fault::MessageKind,
 };
 use rand::Rng;

@@ -6,7 +6,7 @@ use super::ListOrFile;
 use crate::{
     actors::{
         NodeId,
-        ahead::{self, Ahead},
+        prefetch::{self, Prefetch},
     },
     sim::SeedTree,
 };
@@ -292,11 +292,11 @@ impl Lists {
     }
 }
 
-impl Ahead<NodeId> for Links {
+impl Prefetch<NodeId> for Links {
     /// The neighbours of a node.
     fn fetch(&self, node: NodeId) {
         if let Self::Lists(lists) = self {
-            ahead::line(&lists.all, lists.starts[node.0 as usize] as usize);
+            prefetch::line(&lists.all, lists.starts[node.0 as usize] as usize);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{History, RetainedMoment, RunPoint, Watchers};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::settled::SettledError,
+    ledger::settled_chain::SettledError,
     protocol::{BlockId, RoundNumber},
     sim::{NetworkEvent, Observer, Stage, snapshots::CameIn, stage::ractor::ActorDied},
 };

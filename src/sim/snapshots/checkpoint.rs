@@ -1,8 +1,10 @@
 //! Snapshots in a checkpoint: their descriptions, and where in the log their inputs lie.
 
-use super::{InputLog, Inputs, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, StoredSnapshot, inputs::Named};
+use super::{
+    InputLog, Inputs, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, StoredSnapshot, inputs::InputReference,
+};
 use crate::{
-    ledger::{saved::saved, settled::SettledError},
+    ledger::{codec::saved, settled_chain::SettledError},
     sim::Plan,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,13 +14,13 @@ pub struct NamedSnapshots {
     all: Vec<NamedSnapshot>,
     next: u64,
     last: SnapshotId,
-    since: Vec<Named>,
+    since: Vec<InputReference>,
 }
 
 struct NamedSnapshot {
     info: SnapshotInfo,
     before: SnapshotId,
-    inputs: Vec<Named>,
+    inputs: Vec<InputReference>,
     is_deleted: bool,
 }
 

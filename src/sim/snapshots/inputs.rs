@@ -8,7 +8,7 @@
 
 use crate::{
     actors::SimTime,
-    ledger::{saved::saved, settled::SettledError},
+    ledger::{codec::saved, settled_chain::SettledError},
     sim::Intervention,
 };
 use std::{collections::VecDeque, fmt, iter, sync::Arc};
@@ -103,12 +103,12 @@ impl Stretch {
 
 /// A reference of a checkpoint to inputs: the places in the log where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Named {
+pub(in crate::sim) enum InputReference {
     Stretch(Stretch),
     Fault(LogPlace),
 }
 
-saved!(enum Named { 0 Stretch(stretch), 1 Fault(place) });
+saved!(enum InputReference { 0 Stretch(stretch), 1 Fault(place) });
 
 impl Inputs {
     /// Inputs that are only in memory.
@@ -245,15 +245,15 @@ impl Inputs {
 
     /// The places of all inputs in the log, or `None` if the log lacks one. Between two adjacent stretches the run has
     /// reverted.
-    pub(in crate::sim) fn named(&self) -> Option<Vec<Named>> {
+    pub(in crate::sim) fn named(&self) -> Option<Vec<InputReference>> {
         let (mut named, mut is_apart) = (Vec::new(), false);
         for part in &self.parts {
             let was_apart = std::mem::replace(&mut is_apart, matches!(part, Part::Seam));
             match (named.last_mut(), part.stretch(), part) {
                 (_, _, Part::Seam) => {}
-                (Some(Named::Stretch(before)), Some(stretch), _) if !was_apart => before.go_on(stretch),
-                (_, Some(stretch), _) => named.push(Named::Stretch(stretch)),
-                (_, None, Part::Here(_, Some(place))) => named.push(Named::Fault(*place)),
+                (Some(InputReference::Stretch(before)), Some(stretch), _) if !was_apart => before.go_on(stretch),
+                (_, Some(stretch), _) => named.push(InputReference::Stretch(stretch)),
+                (_, None, Part::Here(_, Some(place))) => named.push(InputReference::Fault(*place)),
                 (_, None, _) => return None,
             }
         }
@@ -264,18 +264,18 @@ impl Inputs {
     ///
     /// # Errors
     /// A fault cannot be read.
-    pub(in crate::sim) fn from_named(named: &[Named], log: &Arc<dyn InputLog>) -> Result<Self, SettledError> {
+    pub(in crate::sim) fn from_named(named: &[InputReference], log: &Arc<dyn InputLog>) -> Result<Self, SettledError> {
         let mut inputs = Self::after_revert(Some(log.clone()));
         for name in named {
             match *name {
-                Named::Stretch(stretch) => {
+                InputReference::Stretch(stretch) => {
                     if let Some(Part::Logged(_)) = inputs.parts.back() {
                         inputs.parts.push_back(Part::Seam);
                     }
                     inputs.parts.push_back(Part::Logged(stretch));
                     inputs.count += stretch.count;
                 }
-                Named::Fault(place) => {
+                InputReference::Fault(place) => {
                     for came in log.read(Stretch { first: place, last: place, count: 1 }) {
                         inputs.push(came?, Some(place));
                     }

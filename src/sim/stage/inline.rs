@@ -3,9 +3,9 @@
 use crate::{
     actors::{
         ActorId, Effect, HostedActor, Message, NodeId, Peer, Role, SimTime,
-        ahead::{self, Ahead, Announced},
+        prefetch::{self, Prefetch, UpcomingInput},
     },
-    ledger::saved::{Saved, Saver},
+    ledger::codec::{Save, Saver},
     sim::{
         Observer, Outlook, Plan, SeedTree, World,
         network::script::Script,
@@ -185,9 +185,9 @@ fn next<'w>(world: &'w mut World, actors: &[HostedActor], many: bool, through: S
         return world.next(through);
     }
     let soon = |index: usize, from: Option<NodeId>, soon| match soon {
-        Soon::Far => ahead::line(actors, index),
-        Soon::Near => actors[index].fetch(Announced::Near { is_wake: from.is_none() }),
-        Soon::Next => from.into_iter().for_each(|from| actors[index].fetch(Announced::Next { from })),
+        Soon::Far => prefetch::line(actors, index),
+        Soon::Near => actors[index].fetch(UpcomingInput::Near { is_wake: from.is_none() }),
+        Soon::Next => from.into_iter().for_each(|from| actors[index].fetch(UpcomingInput::Next { from })),
     };
     world.next_foreseeing(through, Some(soon))
 }

@@ -5,7 +5,7 @@
 
 use crate::{
     actors::{ActorId, Effect, HostedActor as Machine, Role, SimTime, Stimulus},
-    ledger::settled::SettledError,
+    ledger::settled_chain::SettledError,
     sim::{
         Observer, Plan, World,
         world::{Delivery, Moment},

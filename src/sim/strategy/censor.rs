@@ -3,9 +3,9 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step, message::Transactions},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::Address,
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,8 @@ impl Strategy for Censor {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("sender", Said::Party(&self.sender))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("sender", BoundedValue::Party(&self.sender))]
     }
 
     fn parties_mut(&mut self) -> Vec<&mut String> {

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Event, Input, Message, NodeId, Peer, Role, behaviour::Step},
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::{BlockId, PublicKey},
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,8 +45,8 @@ impl Strategy for Coalition {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("slots", Said::Number(self.slots, 1..=1_000))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("slots", BoundedValue::Number(self.slots, 1..=1_000))]
     }
 
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Member)> {

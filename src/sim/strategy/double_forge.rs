@@ -3,7 +3,7 @@
 use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Event, Message, Role, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     sim::fault::{Facts, Nodes},
 };
 use schemars::JsonSchema;

@@ -3,7 +3,7 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, NodeId, Role, behaviour::Step},
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::Height,
     sim::fault::{Facts, Nodes},
 };

@@ -6,9 +6,9 @@ use crate::{
         Actor, ActorId, Behaviour, Delegate, Effect, Event, Input, Message, Role, SimTime, behaviour::Step,
         message::RoundView,
     },
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::Slot,
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,8 @@ impl Strategy for ForgeOutOfTurn {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("every", Said::Number(self.every, 1..=1_000_000))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("every", BoundedValue::Number(self.every, 1..=1_000_000))]
     }
 
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, OutOfTurn)> {

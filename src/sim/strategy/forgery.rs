@@ -3,7 +3,7 @@
 use super::{FalseClaim, InvalidBlock, lie_about_tip::Lie};
 use crate::{
     actors::{Delegate, message::RoundView},
-    ledger::{BlockTree, saved::saved},
+    ledger::{BlockTree, codec::saved},
     protocol::{
         Arktoshi, Block, BlockDraft, BlockHeader, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
         Timestamp, Transaction,

@@ -6,8 +6,8 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, Wake, behaviour::Step},
-    ledger::saved::saved,
-    sim::fault::{Facts, Nodes, Said, milliseconds},
+    ledger::codec::saved,
+    sim::fault::{BoundedValue, Facts, Nodes, milliseconds},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ impl Strategy for LateForging {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![milliseconds("by_ms", self.by_ms)]
     }
 

@@ -3,9 +3,9 @@
 use super::{Setting, Strategy, forgery};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Message, Role, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{Block, BlockId, KeyPair},
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,8 @@ impl Strategy for LieAboutTip {
         vec![("nodes", &mut self.nodes)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("by", Said::Number(self.by.unsigned_abs(), 1..=1_000_000))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("by", BoundedValue::Number(self.by.unsigned_abs(), 1..=1_000_000))]
     }
 
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Lie)> {

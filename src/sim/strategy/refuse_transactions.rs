@@ -3,7 +3,7 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, PoolError, Role, Submission, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     sim::fault::{Facts, Nodes},
 };
 use schemars::JsonSchema;

@@ -13,12 +13,12 @@ mod turn;
 
 pub use turn::Answer;
 
-use super::{AnyStrategy, Kind, Planned, Setting, Source, Table};
+use super::{AnyStrategy, Kind, PlannedStrategy, Setting, Source, Table};
 use crate::{
     actors::{ActorId, Behaviour, Role, behaviour},
     sim::{
         FaultKind,
-        fault::{Facts, Nodes, Said},
+        fault::{BoundedValue, Facts, Nodes},
     },
 };
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -211,7 +211,7 @@ fn type_of(value: &Value) -> &'static str {
 
 impl Script {
     /// Reads the parameters of a fault of this kind.
-    pub(super) fn read(&'static self, mut table: Table) -> Result<Planned, serde_json::Error> {
+    pub(super) fn read(&'static self, mut table: Table) -> Result<PlannedStrategy, serde_json::Error> {
         let example = &self.said.example;
         if let Some(other) = table.keys().find(|key| !example.contains_key(*key)) {
             let all: Vec<String> = example.keys().map(|key| format!("`{key}`")).collect();
@@ -239,7 +239,7 @@ impl Script {
                 )));
             }
         }
-        Ok(Planned(Box::new(Parameters { script: self, lists, others: table })))
+        Ok(PlannedStrategy(Box::new(Parameters { script: self, lists, others: table })))
     }
 
     /// The schema of its parameters.
@@ -294,7 +294,7 @@ impl AnyStrategy for Parameters {
         Vec::new()
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 

@@ -3,7 +3,7 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Delegate, Effect, Input, Role, Wake, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{KeyPair, PublicKey},
     sim::fault::{Facts, Nodes},
 };

@@ -3,9 +3,9 @@
 use super::{Setting, Strategy};
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, Role, behaviour::Step},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::BlockId,
-    sim::fault::{Facts, Nodes, Said, milliseconds},
+    sim::fault::{BoundedValue, Facts, Nodes, milliseconds},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ impl Strategy for Withhold {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         self.release_ms.iter().map(|release| milliseconds("release_ms", *release)).collect()
     }
 

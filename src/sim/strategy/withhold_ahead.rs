@@ -3,7 +3,7 @@
 use super::{Setting, Strategy, coalition::Member};
 use crate::{
     actors::{ActorId, Role},
-    sim::fault::{Facts, Nodes, Said},
+    sim::fault::{BoundedValue, Facts, Nodes},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,8 +39,8 @@ impl Strategy for WithholdAhead {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
-        vec![("slots", Said::Number(self.slots, 1..=1_000))]
+    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        vec![("slots", BoundedValue::Number(self.slots, 1..=1_000))]
     }
 
     /// Makes each delegate a coalition of its own.

@@ -1,6 +1,6 @@
 //! SHA256 whose intermediate state can be saved, so that another process can continue it.
 
-use crate::ledger::saved::saved;
+use crate::ledger::codec::saved;
 use sha2::compress256;
 use std::{mem, slice};
 

@@ -5,7 +5,7 @@ use crate::{
     actors::SimTime,
     sim::{
         Fault, FaultKind,
-        fault::{AddedFault, Told},
+        fault::{AddedFault, NoticeTime},
     },
 };
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl World {
         let entry = self.agenda.add_fault(&fault);
         self.faults.add();
         Arc::make_mut(&mut self.plan).faults.push(fault);
-        self.switch_off(id, Told::Planned);
+        self.switch_off(id, NoticeTime::Planned);
         self.arm_beginning(entry);
         if let Some(source) = source {
             let entry = self.agenda.add_source(&source);

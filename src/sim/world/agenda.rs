@@ -6,7 +6,7 @@
 use super::{Item, World};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, saved::saved},
+    ledger::{BlockTree, codec::saved},
     protocol::Height,
     sim::{
         Fault, Plan, PlannedSource, Tips,

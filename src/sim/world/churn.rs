@@ -2,7 +2,7 @@
 
 use super::{
     Item, World,
-    faults::{Held, State},
+    faults::{LastingEffect, State},
 };
 use crate::{
     actors::{Choices, NodeId},
@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 
 impl World {
     /// Begins the fault: all its nodes are up, and each draws the length of its first phase.
-    pub(super) fn churn(&mut self, fault: usize, nodes: &[NodeId], keep_pool: bool) -> Held {
+    pub(super) fn churn(&mut self, fault: usize, nodes: &[NodeId], keep_pool: bool) -> LastingEffect {
         // There is always a turn to come while the fault lasts.
         self.ahead.scheduled += 1;
         let name = self.draw_name(fault);
         nodes.iter().for_each(|node| self.plan_turn(fault, name, *node, 0));
-        Held::ComeAndGo { name, keep_pool, down: BTreeSet::new() }
+        LastingEffect::ComeAndGo { name, keep_pool, down: BTreeSet::new() }
     }
 
     /// Schedules the end of a phase of a node. The first phase, the third and so on are up, the others down.
@@ -31,7 +31,8 @@ impl World {
 
     /// Ends a phase of a node: the node goes down or comes back.
     pub(super) fn turn(&mut self, fault: usize, node: NodeId, stays: u32) {
-        let State::On { held: Held::ComeAndGo { name, keep_pool, down }, .. } = self.faults.state_mut(fault) else {
+        let State::On { held: LastingEffect::ComeAndGo { name, keep_pool, down }, .. } = self.faults.state_mut(fault)
+        else {
             return;
         };
         let (name, keep_pool) = (*name, *keep_pool);

@@ -2,12 +2,12 @@
 
 use super::{
     Item, World,
-    nodes::{Freed, NotNow, Reach},
+    nodes::{FreedInput, NotNow, Reach},
     pending_events::{Bound, HandedEvent, PoppedEntry},
     sending::ANSWER_TIME,
 };
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Ahead},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, prefetch::Prefetch},
     sim::{plan, queue::Soon},
 };
 
@@ -154,7 +154,7 @@ impl World {
 
     /// Makes the input that has waited longest on a node due.
     fn free(&mut self, node: NodeId, generation: u32) -> Option<ReachedEvent> {
-        let Freed { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
+        let FreedInput { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
         self.call(node, again);
         Some(ReachedEvent { to, now: local, due: self.queue.push_first(Item::Input { to, generation, input }) })
     }

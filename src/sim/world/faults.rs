@@ -3,13 +3,13 @@
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, Choices, NodeId, Role, SimTime, Spells, Stimulus, behaviour::Layer, delegate::ALL_ROUNDS},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::{RoundNumber, crypto::sha256},
     sim::{
-        fault::{FaultKind, Messages, Nodes, Partition, Told},
-        named,
+        entry_names,
+        fault::{FaultKind, Messages, Nodes, NoticeTime, Partition},
         network::interference::{Action, Cut, MessageRule, NodeSet},
-        strategy::{Planned, Setting},
+        strategy::{PlannedStrategy, Setting},
     },
 };
 use rand::RngCore;
@@ -42,7 +42,7 @@ pub(super) enum State {
     On {
         since: SimTime,
         nodes: Vec<NodeId>,
-        held: Held,
+        held: LastingEffect,
     },
     Over,
 }
@@ -50,7 +50,7 @@ pub(super) enum State {
 /// The part of a fault's effects on its nodes that has to be undone when it ends. Rules of the network and behaviours are found
 /// by the fault's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum LastingEffect {
     Nothing,
     /// They are down, and come back with or without their pools.
     Down {
@@ -136,7 +136,8 @@ impl World {
         let kind = self.plan.faults[index].kind.clone();
         self.tell(&NetworkEvent::FaultBegan { index, kind: kind.name() });
         let concerned = self.concerned(&kind);
-        self.faults.state[index] = State::On { since: self.now, nodes: concerned.clone(), held: Held::Nothing };
+        self.faults.state[index] =
+            State::On { since: self.now, nodes: concerned.clone(), held: LastingEffect::Nothing };
         let began = self.carry_out(index, &kind, &concerned);
         if let State::On { held, .. } = &mut self.faults.state[index] {
             *held = began;
@@ -144,7 +145,7 @@ impl World {
     }
 
     /// Carries out the effects of a fault on its nodes. Returns the effects that its end has to undo.
-    fn carry_out(&mut self, index: usize, kind: &FaultKind, concerned: &[NodeId]) -> Held {
+    fn carry_out(&mut self, index: usize, kind: &FaultKind, concerned: &[NodeId]) -> LastingEffect {
         match kind {
             FaultKind::Partition(partition) => {
                 let cut = self.partition(partition);
@@ -167,31 +168,31 @@ impl World {
             }
             FaultKind::Crash(crash) => {
                 concerned.iter().for_each(|node| self.crash(*node));
-                Held::Down { keep_pool: crash.keep_pool }
+                LastingEffect::Down { keep_pool: crash.keep_pool }
             }
             FaultKind::NodeChurn(churn) => self.churn(index, concerned, churn.keep_pool),
             FaultKind::Restart(restart) => self.restart(concerned, restart.keep_pool),
             FaultKind::Pause(_) => {
                 concerned.iter().for_each(|node| self.pause(*node));
-                Held::Still
+                LastingEffect::Still
             }
             FaultKind::Slow(slow) => {
                 let by = millis(slow.step_ms);
                 concerned.iter().for_each(|node| self.nodes.slow_down(*node, by));
-                Held::Slowed(by)
+                LastingEffect::Slowed(by)
             }
             FaultKind::ClockSkew(skew) => {
                 let offset = skew.offset_ms.saturating_mul(1_000);
                 concerned.iter().for_each(|node| self.nodes.skew(*node, self.now, offset, skew.drift_ppm));
-                Held::Skewed
+                LastingEffect::Skewed
             }
-            FaultKind::Offline(_) => self.switch_off(index, Told::Begun),
+            FaultKind::Offline(_) => self.switch_off(index, NoticeTime::Begun),
             FaultKind::Strategy(planned) => self.behave(index, planned),
             // Clients do these.
             FaultKind::SpamPool(_)
             | FaultKind::LowFeeFlood(_)
             | FaultKind::VoteSwing(_)
-            | FaultKind::MassResignation(_) => Held::Nothing,
+            | FaultKind::MassResignation(_) => LastingEffect::Nothing,
         }
     }
 
@@ -200,12 +201,12 @@ impl World {
         let was = mem::replace(&mut self.faults.state[index], State::Over);
         let State::On { nodes: concerned, held, .. } = was else { return };
         match held {
-            Held::Nothing => {}
-            Held::Down { keep_pool } => concerned.iter().for_each(|node| self.crash_over(*node, keep_pool)),
-            Held::Still => concerned.iter().for_each(|node| self.resume(*node)),
-            Held::Slowed(by) => concerned.iter().for_each(|node| self.nodes.speed_up(*node, by)),
-            Held::Skewed => concerned.iter().for_each(|node| self.set_right(*node)),
-            Held::ComeAndGo { keep_pool, down, .. } => self.churn_over(keep_pool, &down),
+            LastingEffect::Nothing => {}
+            LastingEffect::Down { keep_pool } => concerned.iter().for_each(|node| self.crash_over(*node, keep_pool)),
+            LastingEffect::Still => concerned.iter().for_each(|node| self.resume(*node)),
+            LastingEffect::Slowed(by) => concerned.iter().for_each(|node| self.nodes.speed_up(*node, by)),
+            LastingEffect::Skewed => concerned.iter().for_each(|node| self.set_right(*node)),
+            LastingEffect::ComeAndGo { keep_pool, down, .. } => self.churn_over(keep_pool, &down),
         }
         self.network.interference.end(index);
         self.cease(index);
@@ -248,12 +249,12 @@ impl World {
         Cut::groups(self.count(), &groups)
     }
 
-    fn cut(&mut self, index: usize, cut: Cut) -> Held {
+    fn cut(&mut self, index: usize, cut: Cut) -> LastingEffect {
         self.network.interference.cut(index, cut);
-        Held::Nothing
+        LastingEffect::Nothing
     }
 
-    fn rule(&mut self, index: usize, which: &Messages, action: Action) -> Held {
+    fn rule(&mut self, index: usize, which: &Messages, action: Action) -> LastingEffect {
         let rule = MessageRule {
             kinds: which.messages.clone(),
             senders: which.senders.as_ref().map(|nodes| self.set(nodes)),
@@ -265,20 +266,20 @@ impl World {
             name: self.draw_name(index),
         };
         self.network.rule(index, rule);
-        Held::Nothing
+        LastingEffect::Nothing
     }
 
     /// The name by which a fault draws.
     pub(super) fn draw_name(&self, index: usize) -> u64 {
-        let name = named::name(&self.plan.faults[index], &self.plan.faults[..index]);
+        let name = entry_names::name(&self.plan.faults[index], &self.plan.faults[..index]);
         u64::from_le_bytes(sha256(name.as_bytes())[..8].try_into().expect("8 of 32 bytes"))
     }
 
-    fn heal(&mut self) -> Held {
+    fn heal(&mut self) -> LastingEffect {
         for index in self.network.interference.heal() {
             self.end_fault(index);
         }
-        Held::Nothing
+        LastingEffect::Nothing
     }
 
     // At a node.
@@ -297,12 +298,12 @@ impl World {
         self.tell_whether_live(node, was_live, DownCause::Crash);
     }
 
-    fn restart(&mut self, nodes: &[NodeId], keep_pool: bool) -> Held {
+    fn restart(&mut self, nodes: &[NodeId], keep_pool: bool) -> LastingEffect {
         for node in nodes {
             self.crash(*node);
             self.come_back(*node, keep_pool);
         }
-        Held::Nothing
+        LastingEffect::Nothing
     }
 
     fn pause(&mut self, node: NodeId) {
@@ -336,8 +337,8 @@ impl World {
 
     fn is_kept_down(&self, node: NodeId) -> bool {
         self.faults.state.iter().any(|state| match state {
-            State::On { nodes, held: Held::Down { .. }, .. } => nodes.contains(&node),
-            State::On { held: Held::ComeAndGo { down, .. }, .. } => down.contains(&node),
+            State::On { nodes, held: LastingEffect::Down { .. }, .. } => nodes.contains(&node),
+            State::On { held: LastingEffect::ComeAndGo { down, .. }, .. } => down.contains(&node),
             _ => false,
         })
     }
@@ -385,7 +386,8 @@ impl World {
         self.nodes.set_right(node);
         let mut skews = Vec::new();
         for (state, fault) in self.faults.state.iter().zip(&self.plan.faults) {
-            if let (State::On { since, nodes, held: Held::Skewed }, FaultKind::ClockSkew(skew)) = (state, &fault.kind)
+            if let (State::On { since, nodes, held: LastingEffect::Skewed }, FaultKind::ClockSkew(skew)) =
+                (state, &fault.kind)
                 && nodes.contains(&node)
             {
                 skews.push((*since, skew.offset_ms.saturating_mul(1_000), skew.drift_ppm));
@@ -398,7 +400,7 @@ impl World {
     // By a delegate, its relay or its pool.
 
     /// Gives the actors of a strategy their behaviours.
-    fn behave(&mut self, index: usize, planned: &Planned) -> Held {
+    fn behave(&mut self, index: usize, planned: &PlannedStrategy) -> LastingEffect {
         let setting = Setting::new(&self.plan, &self.names, self.best());
         let choices = Choices::new(self.draw_name(index));
         let mut of_actors = BTreeMap::<ActorId, u64>::new();
@@ -413,7 +415,7 @@ impl World {
             self.faults.behaviours.push((index, to, layer.clone()));
             self.tell_to_behave(to, layer);
         }
-        Held::Nothing
+        LastingEffect::Nothing
     }
 
     fn tell_to_behave(&mut self, to: ActorId, layer: Layer) {
@@ -471,4 +473,4 @@ fn millis(ms: u32) -> Duration {
 
 saved!(struct Faults { state, behaviours, off, next_layer, without_pool });
 saved!(enum State { 0 Ahead, 1 On { since, nodes, held }, 2 Over });
-saved!(enum Held { 0 Nothing, 1 Down { keep_pool }, 2 Still, 3 Slowed(step), 4 Skewed, 5 ComeAndGo { name, keep_pool, down } });
+saved!(enum LastingEffect { 0 Nothing, 1 Down { keep_pool }, 2 Still, 3 Slowed(step), 4 Skewed, 5 ComeAndGo { name, keep_pool, down } });

@@ -38,7 +38,7 @@
 use super::World;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::saved::{DiagnosticCount, saved},
+    ledger::codec::{DiagnosticCount, saved},
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
 };

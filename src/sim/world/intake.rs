@@ -4,7 +4,7 @@
 use super::{Item, World};
 use crate::{
     actors::{ActorId, BodyPart, Input, Message, SimTime},
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::TransactionId,
     sim::network::{Approach, Flow},
 };

@@ -3,9 +3,9 @@
 use crate::{
     actors::{
         ActorId, Event, Input, NodeId, SimTime,
-        ahead::{self, Ahead},
+        prefetch::{self, Prefetch},
     },
-    ledger::{Link, saved::saved},
+    ledger::{Link, codec::saved},
     protocol::{Height, TransactionId},
     sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
@@ -67,7 +67,7 @@ pub enum NotNow {
 }
 
 /// An input that has waited long enough.
-pub struct Freed {
+pub struct FreedInput {
     pub to: ActorId,
     pub input: Input,
     /// The time on its node's clock.
@@ -96,13 +96,13 @@ impl NodeState {
         self.call()
     }
 
-    fn free(&mut self, now: SimTime) -> Option<Freed> {
+    fn free(&mut self, now: SimTime) -> Option<FreedInput> {
         self.is_called = false;
         if self.pauses > 0 {
             return None;
         }
         let (to, input) = self.waiting.pop_front()?;
-        Some(Freed { to, input, local: self.begin(now), again: self.call() })
+        Some(FreedInput { to, input, local: self.begin(now), again: self.call() })
     }
 
     fn resume(&mut self) -> Option<SimTime> {
@@ -120,10 +120,10 @@ impl NodeState {
     }
 }
 
-impl Ahead<NodeId> for Nodes {
+impl Prefetch<NodeId> for Nodes {
     /// The record of a node that a message to it looks at.
     fn fetch(&self, node: NodeId) {
-        ahead::line(&self.brief, node.0 as usize);
+        prefetch::line(&self.brief, node.0 as usize);
     }
 }
 
@@ -174,7 +174,7 @@ impl Nodes {
 
     /// Takes the input that has waited longest on a node of this generation, with the time at which to call the node
     /// again.
-    pub fn free(&mut self, node: NodeId, generation: u32, now: SimTime) -> Option<Freed> {
+    pub fn free(&mut self, node: NodeId, generation: u32, now: SimTime) -> Option<FreedInput> {
         if self.generation(node) != generation {
             return None;
         }

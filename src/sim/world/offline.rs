@@ -5,22 +5,22 @@
 //!
 //! [`Offline::told`]: crate::sim::fault::Offline::told
 
-use super::{World, faults::Held};
+use super::{World, faults::LastingEffect};
 use crate::{
     actors::{ActorId, HostedActor, NodeId, Role, Spells, Stimulus},
     sim::{
-        fault::{FaultKind, Told},
+        fault::{FaultKind, NoticeTime},
         plan,
     },
 };
 
 impl World {
     /// Tells the delegates of a fault that they are off, if it is an `offline` fault that tells them at this point.
-    pub(super) fn switch_off(&mut self, index: usize, told: Told) -> Held {
+    pub(super) fn switch_off(&mut self, index: usize, told: NoticeTime) -> LastingEffect {
         for (node, rounds) in self.switched_off(index, told) {
             self.tell_switched(node, rounds, true);
         }
-        Held::Nothing
+        LastingEffect::Nothing
     }
 
     /// Tells the delegates of the plan's faults, before the first event. A world that is loaded has no actors yet. Its actors are loaded
@@ -28,7 +28,7 @@ impl World {
     pub(super) fn switch_off_from_the_start(&mut self, actors: &mut [(ActorId, HostedActor)]) {
         let mut effects = Vec::new();
         for index in 0..self.plan.faults.len() {
-            for (node, rounds) in self.switched_off(index, Told::Planned) {
+            for (node, rounds) in self.switched_off(index, NoticeTime::Planned) {
                 let of_delegate = plan::index(ActorId { node, role: Role::Delegate });
                 if let Some((_, actor)) = actors.get_mut(of_delegate) {
                     actor.take(self.now, Stimulus::Switch { rounds, off: true }, &mut effects);
@@ -39,7 +39,7 @@ impl World {
     }
 
     /// Records and returns the delegates that a fault switches off at this point, with the rounds.
-    fn switched_off(&mut self, index: usize, at: Told) -> Vec<(NodeId, Spells)> {
+    fn switched_off(&mut self, index: usize, at: NoticeTime) -> Vec<(NodeId, Spells)> {
         let FaultKind::Offline(offline) = &self.plan.faults[index].kind else { return Vec::new() };
         let (told, rounds) = offline.told();
         if told != at {

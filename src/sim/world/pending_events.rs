@@ -3,8 +3,8 @@
 
 use super::{Item, places::Places};
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, ahead},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, prefetch},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::{TransactionId, hashing::IdHash},
     sim::{
         plan::ROLES,
@@ -236,13 +236,13 @@ impl PendingEvents {
             move |due: &Due, how| match due.event() {
                 Event::Copy { place, from, to, .. } => {
                     if how == Soon::Near {
-                        ahead::element(messages, place as usize);
+                        prefetch::element(messages, place as usize);
                     }
                     soon(peer(to), Some(from), how);
                 }
                 Event::Wake { place, to, .. } => {
                     if how == Soon::Near {
-                        ahead::element(wakes, place as usize);
+                        prefetch::element(wakes, place as usize);
                     }
                     soon(to, None, how);
                 }
@@ -419,7 +419,7 @@ fn place(index: usize) -> u32 {
 }
 
 /// Saves the events in the order in which they are due. Their places do not matter, because loading assigns new ones.
-impl Saved for PendingEvents {
+impl Save for PendingEvents {
     fn save(&self, out: &mut Saver) {
         let Self { queue, items, wakes, messages, latest } = self;
         let events = queue.in_order();
@@ -470,7 +470,7 @@ impl Saved for PendingEvents {
             let due = match from.array()? {
                 [ITEM] => Due::item(coming.keep(Item::load(from)?)),
                 [WAKE] => {
-                    let (wake, to, generation) = Saved::load(from)?;
+                    let (wake, to, generation) = Save::load(from)?;
                     Due::wake(coming.wakes.insert(wake), to, generation)
                 }
                 [COPY] => {

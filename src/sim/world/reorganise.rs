@@ -12,10 +12,10 @@
 use super::{Item, World};
 use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
-    ledger::{BlockRejected, Link, saved::saved},
+    ledger::{BlockRejected, Link, codec::saved},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, RoundNumber, Slot, Timestamp, TransactionId},
     sim::{
-        intervention::{Asked, ReorgError, ReorgResult, Returned, RevertedFate},
+        intervention::{ReorgError, ReorgRequest, ReorgResult, ReturnedTransactions, RevertedFate},
         tips::common_height,
     },
 };
@@ -51,7 +51,7 @@ impl World {
     ///
     /// # Errors
     /// The reorganisation is impossible, and nothing has changed.
-    pub(in crate::sim) fn reorganise(&mut self, asked: &Asked) -> Result<ReorgResult, ReorgError> {
+    pub(in crate::sim) fn reorganise(&mut self, asked: &ReorgRequest) -> Result<ReorgResult, ReorgError> {
         let (from, common) = self.check_reorganisation(asked)?;
         let reverted = between(&from, &common);
         let transactions = decided(&reverted, &asked.transactions)?;
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Checks the request. Returns the observed node's tip and the block to go back to.
-    fn check_reorganisation(&self, asked: &Asked) -> Result<(Arc<Link>, Arc<Link>), ReorgError> {
+    fn check_reorganisation(&self, asked: &ReorgRequest) -> Result<(Arc<Link>, Arc<Link>), ReorgError> {
         let (node, nodes) = (asked.node, self.plan.nodes.len());
         if node.0 as usize >= nodes {
             return Err(ReorgError::NoNode { node, nodes });
@@ -213,19 +213,22 @@ fn between(tip: &Arc<Link>, common: &Link) -> Vec<Arc<Link>> {
 }
 
 /// Decides the outcome of each reverted transaction, in the order of the reverted chain.
-fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(TransactionId, RevertedFate)>, ReorgError> {
+fn decided(
+    reverted: &[Arc<Link>],
+    wanted: &ReturnedTransactions,
+) -> Result<Vec<(TransactionId, RevertedFate)>, ReorgError> {
     let blocks = reverted.iter().rev().map(|link| link.block());
     let ids: Vec<TransactionId> = blocks.flat_map(|block| block.transactions.iter().map(|one| one.id())).collect();
-    if let Returned::These(wanted) = wanted {
+    if let ReturnedTransactions::These(wanted) = wanted {
         let known: BTreeSet<&TransactionId> = ids.iter().collect();
         if let Some(id) = wanted.iter().find(|id| !known.contains(id)) {
             return Err(ReorgError::NotReverted { id: *id, blocks: reverted.len(), transactions: ids.len() });
         }
     }
     let returns = |id: &TransactionId| match wanted {
-        Returned::All => true,
-        Returned::None => false,
-        Returned::These(wanted) => wanted.contains(id),
+        ReturnedTransactions::All => true,
+        ReturnedTransactions::None => false,
+        ReturnedTransactions::These(wanted) => wanted.contains(id),
     };
     Ok(ids
         .into_iter()

@@ -6,7 +6,7 @@
 
 use super::{Item, World, pending_events::Arrival};
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, ahead::Ahead},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, prefetch::Prefetch},
     sim::network::{Flow, Route},
 };
 use std::{mem, time::Duration};

@@ -10,7 +10,7 @@ use crate::support::get;
 use dposlab::{
     actors::NodeId,
     api::{Dialect, Older, Shelf, View},
-    ledger::settled::{Settled, SettledError},
+    ledger::settled_chain::{SettledChain, SettledError},
     sim::SeedTree,
 };
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};

@@ -4,7 +4,7 @@ use dposlab::{
     api::Shelf,
     ledger::{
         BlockTree, Link,
-        settled::{Settled, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{BlockId, Height, TransactionId},
 };
@@ -51,7 +51,7 @@ impl Settling {
     pub fn settle(&self, tree: &BlockTree, tips: &[Arc<Link>]) {
         if let Some(top) = tree.settles_at(tips, DEPTH).filter(|top| top.height() > self.kept.top()) {
             self.kept.keep(&top);
-            tree.settle(&top, &(self.kept.clone() as Arc<dyn Settled>));
+            tree.settle(&top, &(self.kept.clone() as Arc<dyn SettledChain>));
         }
     }
 }
@@ -97,7 +97,7 @@ impl Kept {
     }
 }
 
-impl Settled for Kept {
+impl SettledChain for Kept {
     fn top(&self) -> Height {
         Height(self.links.read().unwrap_or_else(PoisonError::into_inner).len() as u32)
     }

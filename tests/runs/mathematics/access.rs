@@ -4,7 +4,7 @@
 use super::{arrivals, scenario};
 use dposlab::{
     actors::{Event, Message, NodeId, SimTime, message::Inquiry},
-    ledger::saved::Saver,
+    ledger::codec::Saver,
     scenario::{Scenario, StageKind},
     sim::{
         Digest, NetworkEvent, NetworkModel, Observer, SeedTree, TraceDigest, stage::inline::InlineStage, world::Moment,

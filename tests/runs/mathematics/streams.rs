@@ -6,13 +6,13 @@ use dposlab::{
     scenario::{Scenario, StageKind},
     sim::{
         SeedTree,
-        seeds::{Asked, recorded},
+        seeds::{StreamRequest, recorded},
     },
 };
 use std::collections::BTreeMap;
 
 /// The streams a run asks for, from its keys to its end.
-fn asked(scenario: &Scenario, seed: u64) -> Vec<Asked> {
+fn asked(scenario: &Scenario, seed: u64) -> Vec<StreamRequest> {
     let slots = std::cell::Cell::new(0);
     let run = || {
         let seeds = SeedTree::new(seed);
@@ -27,9 +27,9 @@ fn asked(scenario: &Scenario, seed: u64) -> Vec<Asked> {
 }
 
 /// Streams that were asked for more than once, with who asked.
-fn shared(asked: &[Asked]) -> Vec<String> {
+fn shared(asked: &[StreamRequest]) -> Vec<String> {
     let mut by_name = BTreeMap::<(u64, &str), Vec<String>>::new();
-    for Asked { seed, name, by } in asked {
+    for StreamRequest { seed, name, by } in asked {
         by_name.entry((*seed, name)).or_default().push(by.to_string());
     }
     let several = by_name.into_iter().filter(|(_, by)| by.len() > 1);

@@ -1,6 +1,6 @@
 //! Coin and accounts for tests: `POST /lab/faucet` and `POST /lab/accounts`.
 
-use super::until::refused;
+use super::goal::refused;
 use crate::{
     api::{
         http::ApiError,

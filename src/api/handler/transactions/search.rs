@@ -13,13 +13,13 @@ use crate::{
         handler::blocks,
         resource::transaction::{self, TransactionRow},
         table::{
-            Call, Dialect, Estimate, Given, Listing,
-            least::{self, Least},
-            like::Pattern,
+            Call, Dialect, Estimate, Listing, ParameterValue,
+            like_pattern::Pattern,
             page::Page,
             select,
+            smallest_keys::{self, SmallestKeys},
         },
-        view::{Block, Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
+        view::{Block, Chain, ChainList, ConfirmedTransaction, Entry, Facts, List, Spot, VisitedTransaction},
     },
     protocol::{Address, Asset, PublicKey, TransactionId, transaction::Kind},
 };
@@ -74,12 +74,12 @@ const READ_AT_ONCE: u64 = 256;
 /// A superset of the matching transactions.
 enum Candidates<'s> {
     All,
-    Of(Listed<'s>),
-    OfKind(Listed<'s>),
+    Of(ChainList<'s>),
+    OfKind(ChainList<'s>),
     /// In the order of the chain.
     Few(Vec<Spot>),
     /// In any of these lists.
-    OfAny(Vec<Listed<'s>>),
+    OfAny(Vec<ChainList<'s>>),
 }
 
 impl Kinds {
@@ -102,7 +102,7 @@ impl Kinds {
 
 impl Numbers {
     /// Reads a parameter: one number, or a range of them. `None` if it narrows nothing.
-    fn asked(of: fn(&Facts) -> u64, given: &Given) -> Option<Self> {
+    fn asked(of: fn(&Facts) -> u64, given: &ParameterValue) -> Option<Self> {
         let (from, to) = given.ends()?;
         // No number is below 0, so an end below 0 makes the range empty.
         let to = to.map_or((0, u64::MAX), |to| u64::try_from(to).map_or((1, 0), |to| (0, to)));
@@ -129,7 +129,7 @@ fn number(name: &str) -> Option<fn(&Facts) -> u64> {
     })
 }
 
-fn holds(given: &Given, number: u64) -> bool {
+fn holds(given: &ParameterValue, number: u64) -> bool {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     let (from, to) = given.ends().unwrap_or_default();
     from.is_none_or(|from| number >= from) && to.is_none_or(|to| number <= to)
@@ -156,7 +156,7 @@ impl<'s> Search<'s> {
         // A type without its group is one of group 1.
         let is_core_only = kind.is_some() && group.is_none();
         let asset = match parameters.get("asset") {
-            Some(Given::Value(asset)) => asset.as_object().and_then(|asset| asset.keys().next()),
+            Some(ParameterValue::Value(asset)) => asset.as_object().and_then(|asset| asset.keys().next()),
             _ => None,
         };
         let kinds = Kinds::matching(|other| {
@@ -266,10 +266,10 @@ impl<'s> Search<'s> {
     }
 
     /// Visits the candidates that match, newest first.
-    fn each_found(&self, candidates: &Candidates<'_>, mut visit: impl FnMut(&Seen<'_>)) {
+    fn each_found(&self, candidates: &Candidates<'_>, mut visit: impl FnMut(&VisitedTransaction<'_>)) {
         let chain = self.call.head.chain();
         let must_look = self.has_more_than(candidates) || self.scope.block.is_some();
-        let mut consider = |seen: &Seen<'_>| {
+        let mut consider = |seen: &VisitedTransaction<'_>| {
             let passes = self.may_match(seen.facts)
                 && (!must_look
                     || seen.place(chain).is_some_and(|place| self.accepts(&TransactionRow::confirmed(place))));
@@ -334,7 +334,7 @@ impl<'s> Search<'s> {
         descending: bool,
         page: Page,
     ) -> Listing<TransactionRow> {
-        let mut least = Least::new(page.end());
+        let mut least = SmallestKeys::new(page.end());
         self.each_found(candidates, |seen| {
             // The complement of a number reverses the order.
             let number = if descending { !of(seen.facts) } else { of(seen.facts) };
@@ -363,7 +363,7 @@ impl<'s> Search<'s> {
             total += 1;
             rows.extend(seen.place(chain).map(TransactionRow::confirmed));
             // Drops the rows behind the page each time the buffer is full.
-            if rows.len() == least::room(keep) {
+            if rows.len() == smallest_keys::room(keep) {
                 cut(&mut rows);
             }
         });
@@ -416,7 +416,7 @@ impl Candidates<'_> {
             Self::All => chain.transactions(),
             Self::Of(list) | Self::OfKind(list) => list.len(),
             Self::Few(spots) => spots.len() as u64,
-            Self::OfAny(lists) => lists.iter().map(Listed::len).sum(),
+            Self::OfAny(lists) => lists.iter().map(ChainList::len).sum(),
         }
     }
 
@@ -430,7 +430,7 @@ impl Candidates<'_> {
     }
 
     /// Visits each candidate once, newest first. Visits nothing of `All`, whose blocks the caller walks.
-    fn down(&self, chain: &Chain, mut visit: impl FnMut(&Seen<'_>)) {
+    fn down(&self, chain: &Chain, mut visit: impl FnMut(&VisitedTransaction<'_>)) {
         let mut at = |spot: Spot| chain.look_at(spot.height, |block| visit(&block.seen(spot.index as usize)));
         match self {
             Self::All => {}
@@ -441,7 +441,7 @@ impl Candidates<'_> {
             Self::Few(spots) => spots.iter().rev().for_each(|spot| {
                 at(*spot);
             }),
-            Self::OfAny(lists) => Merged::of(lists).for_each(|spot| {
+            Self::OfAny(lists) => ListMerge::of(lists).for_each(|spot| {
                 at(spot);
             }),
         }
@@ -449,19 +449,19 @@ impl Candidates<'_> {
 }
 
 /// A merge of several lists: each spot once, newest first.
-struct Merged<'l> {
+struct ListMerge<'l> {
     /// Each list with the position above which all has been read, and with the spots that were read and not yet returned, the
     /// newest last.
-    lists: Vec<(&'l Listed<'l>, u64, Vec<Spot>)>,
+    lists: Vec<(&'l ChainList<'l>, u64, Vec<Spot>)>,
 }
 
-impl<'l> Merged<'l> {
-    fn of(lists: &'l [Listed<'l>]) -> Self {
+impl<'l> ListMerge<'l> {
+    fn of(lists: &'l [ChainList<'l>]) -> Self {
         Self { lists: lists.iter().map(|list| (list, list.len(), Vec::new())).collect() }
     }
 }
 
-impl Iterator for Merged<'_> {
+impl Iterator for ListMerge<'_> {
     type Item = Spot;
 
     fn next(&mut self) -> Option<Spot> {

@@ -3,7 +3,7 @@
 use super::{
     search::several,
     text::{ANY_TEXT_CHECKS, one_of, text},
-    value::Given,
+    value::ParameterValue,
 };
 use crate::{
     actors::webhook::{CONDITIONS_MAX, Comparison, EVENTS_MAX, VALUE_DEPTH_MAX},
@@ -13,17 +13,17 @@ use fluent_uri::Uri;
 use serde_json::Value;
 
 /// An absolute URI of any scheme.
-pub fn uri(name: &str, value: &Value) -> Result<Given, String> {
+pub fn uri(name: &str, value: &Value) -> Result<ParameterValue, String> {
     let text = text(name, value, ANY_TEXT_CHECKS)?;
     // An authority must have a host.
     let is_uri =
         Uri::parse(text.as_str()).is_ok_and(|uri| uri.authority().is_none_or(|authority| !authority.host().is_empty()));
-    if is_uri { Ok(Given::Text(text)) } else { Err(format!("\"{name}\" must be a valid uri")) }
+    if is_uri { Ok(ParameterValue::Text(text)) } else { Err(format!("\"{name}\" must be a valid uri")) }
 }
 
 /// The name of an event. The dialect [`Dialect::Documented`] also takes a list of different names.
-pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
-    let one = |name: &str, value: &Value| text(name, value, ANY_TEXT_CHECKS).map(Given::Text);
+pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
+    let one = |name: &str, value: &Value| text(name, value, ANY_TEXT_CHECKS).map(ParameterValue::Text);
     match (value, dialect) {
         (Value::Array(_), Dialect::Documented) => several(name, value, one, (1, EVENTS_MAX)),
         _ => one(name, value),
@@ -32,7 +32,7 @@ pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<Given, Stri
 
 /// A list of conditions, which may be empty. As in the reference, a string that contains the JSON of a list counts as
 /// the list.
-pub fn conditions(name: &str, value: &Value) -> Result<Given, String> {
+pub fn conditions(name: &str, value: &Value) -> Result<ParameterValue, String> {
     let read = value.as_str().and_then(|text| serde_json::from_str(text).ok());
     let value = read.as_ref().unwrap_or(value);
     let items = value.as_array().ok_or_else(|| format!("\"{name}\" must be an array"))?;
@@ -42,7 +42,7 @@ pub fn conditions(name: &str, value: &Value) -> Result<Given, String> {
     for (index, item) in items.iter().enumerate() {
         condition(index, item).map_err(|why| format!("\"{name}\" at position {index} fails because [{why}]"))?;
     }
-    Ok(Given::Value(value.clone()))
+    Ok(ParameterValue::Value(value.clone()))
 }
 
 fn condition(index: usize, item: &Value) -> Result<(), String> {
@@ -90,9 +90,9 @@ mod tests {
     #[test]
     fn a_webhook_is_for_one_event_or_for_several() {
         let check = |value| events("event", &value, Dialect::Documented);
-        assert_eq!(check(json!("a")), Ok(Given::Text("a".to_owned())));
-        assert_eq!(check(json!("[\"a\"]")), Ok(Given::Text("[\"a\"]".to_owned())), "any text is a name");
-        assert_eq!(check(json!(["a", "b"])), Ok(Given::Texts(vec!["a".to_owned(), "b".to_owned()])));
+        assert_eq!(check(json!("a")), Ok(ParameterValue::Text("a".to_owned())));
+        assert_eq!(check(json!("[\"a\"]")), Ok(ParameterValue::Text("[\"a\"]".to_owned())), "any text is a name");
+        assert_eq!(check(json!(["a", "b"])), Ok(ParameterValue::Texts(vec!["a".to_owned(), "b".to_owned()])));
         let many: Vec<String> = (0..=EVENTS_MAX).map(|number| number.to_string()).collect();
         assert!(check(json!(many[1..])).is_ok());
         for (value, why) in [
@@ -112,7 +112,7 @@ mod tests {
     fn conditions_are_checked_one_by_one() {
         let check = |value| conditions("conditions", &value);
         assert!(check(json!([])).is_ok() && check(json!([{"key": "a", "condition": "eq", "value": null}])).is_ok());
-        assert_eq!(check(json!("[]")), Ok(Given::Value(json!([]))));
+        assert_eq!(check(json!("[]")), Ok(ParameterValue::Value(json!([]))));
         let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
         let of = |value| json!([{"key": "a", "condition": "eq", "value": value}]);
         assert!(check(of(nested(VALUE_DEPTH_MAX))).is_ok());

@@ -1,6 +1,6 @@
 //! Texts as parameters, and the checks they have to pass. Source: api.md 1.3.
 
-use super::value::Given;
+use super::value::ParameterValue;
 use serde_json::Value;
 
 /// The checks of a text that may be any but the empty one.
@@ -24,10 +24,10 @@ pub enum Check {
 }
 
 /// One of a few texts.
-pub fn one_of(name: &str, value: &Value, allowed: &[&str]) -> Result<Given, String> {
+pub fn one_of(name: &str, value: &Value, allowed: &[&str]) -> Result<ParameterValue, String> {
     match value.as_str() {
         Some("") => Err(format!("\"{name}\" is not allowed to be empty")),
-        Some(text) if allowed.contains(&text) => Ok(Given::Text(text.to_owned())),
+        Some(text) if allowed.contains(&text) => Ok(ParameterValue::Text(text.to_owned())),
         _ => Err(format!("\"{name}\" must be one of [{}]", allowed.join(", "))),
     }
 }
@@ -45,11 +45,11 @@ pub fn text(name: &str, value: &Value, checks: &[Check]) -> Result<String, Strin
 }
 
 /// A text that passes one of these lists of checks.
-pub fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, String> {
+pub fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<ParameterValue, String> {
     let mut reasons = Vec::with_capacity(lists.len());
     for checks in lists {
         match text(name, value, checks) {
-            Ok(text) => return Ok(Given::Text(text)),
+            Ok(text) => return Ok(ParameterValue::Text(text)),
             Err(reason) => reasons.push(reason),
         }
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A parameter that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum ParameterValue {
     Integer(i64),
     /// Inclusive on both ends.
     Range {
@@ -21,7 +21,7 @@ pub enum Given {
     Value(Value),
 }
 
-impl Given {
+impl ParameterValue {
     /// The ends of a range. A single number is a range with two equal ends.
     pub fn ends(&self) -> Option<(Option<i64>, Option<i64>)> {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! The store reports most damage by an error and some by a panic. This module turns both into errors.
 
-use crate::ledger::settled::SettledError;
+use crate::ledger::settled_chain::SettledError;
 use fjall::{
     Database, Error, Guard, Keyspace, KeyspaceCreateOptions, PersistMode,
     config::{PartitioningPolicy, PinningPolicy},

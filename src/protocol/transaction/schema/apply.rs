@@ -1,15 +1,12 @@
 //! Applying the rules to a typed transaction, and rules over several members.
 
-use super::{Rule, SchemaError, text};
+use super::{Rule, SchemaError, SchemaResult, text};
 use crate::protocol::transaction::{Asset, Kind, Transaction, TransactionContext, TransactionId};
 use crate::protocol::{Address, Arktoshi, PublicKey};
 use indexmap::IndexMap;
 
-/// Passed, or the member at fault.
-pub type Checked = Result<(), SchemaError>;
-
 /// Checks every rule that a decoded value can still break, in the reference's order of evaluation.
-pub fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> Checked {
+pub fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> SchemaResult {
     let kind = transaction.kind();
     let genesis = || context.genesis_ids.contains(&id);
     if transaction.network != context.network {
@@ -38,7 +35,7 @@ pub fn wrong_network(found: u8, allowed: u8) -> SchemaError {
 }
 
 /// Transfers and locks move something, other types nothing.
-pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Checked {
+pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> SchemaResult {
     let (min, max) = match kind {
         Kind::Transfer | Kind::HtlcLock => (1, Arktoshi::MAX.value()),
         _ => (0, 0),
@@ -51,7 +48,7 @@ pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Ch
 }
 
 /// Core types have a fee, claims and refunds have none, and types of group 2 have any that a pool accepts.
-pub fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Checked {
+pub fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> SchemaResult {
     let (min, max) = match (kind, kind.numbers().0) {
         (Kind::HtlcClaim | Kind::HtlcRefund, _) => (0, 0),
         (_, 1) => (1, Arktoshi::MAX.value()),
@@ -63,7 +60,7 @@ pub fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -
     Err(SchemaError::new("fee", format!("\"{found}\""), Rule::Amount { min, max }))
 }
 
-fn signatures(transaction: &Transaction) -> Checked {
+fn signatures(transaction: &Transaction) -> SchemaResult {
     let found = transaction.signatures.len();
     match &transaction.asset {
         Asset::MultiSignature { .. } if found == 0 => Err(SchemaError::new("signatures", "missing", Rule::Required)),
@@ -76,11 +73,11 @@ fn signatures(transaction: &Transaction) -> Checked {
 }
 
 /// Checks for repetition among `signatures` in JSON. It compares whole texts, not only the indexes.
-pub fn indexed_signatures(texts: &[&str]) -> Checked {
+pub fn indexed_signatures(texts: &[&str]) -> SchemaResult {
     unique("signatures", texts)
 }
 
-fn unique<T: PartialEq>(path: &str, items: &[T]) -> Checked {
+fn unique<T: PartialEq>(path: &str, items: &[T]) -> SchemaResult {
     match text::last_pair(items) {
         Some((one, other)) => {
             Err(SchemaError::new(path, format!("a list of {}", items.len()), Rule::Unique(one, other)))
@@ -90,7 +87,7 @@ fn unique<T: PartialEq>(path: &str, items: &[T]) -> Checked {
 }
 
 /// A minimum from 1 to the number of keys, which are different and at most 16.
-pub fn multi_signature_min(min: u64, keys: &[PublicKey]) -> Checked {
+pub fn multi_signature_min(min: u64, keys: &[PublicKey]) -> SchemaResult {
     text::items("asset.multiSignature.publicKeys", keys.len(), 1, 16)?;
     unique("asset.multiSignature.publicKeys", keys)?;
     let max = keys.len() as u64;
@@ -101,7 +98,7 @@ pub fn multi_signature_min(min: u64, keys: &[PublicKey]) -> Checked {
 }
 
 /// Two payments at least, and the milestone's limit at most.
-pub fn payments(found: usize, limit: usize) -> Checked {
+pub fn payments(found: usize, limit: usize) -> SchemaResult {
     if found < 2 {
         return text::items("asset.payments", found, 2, limit);
     }
@@ -112,7 +109,7 @@ pub fn payments(found: usize, limit: usize) -> Checked {
 }
 
 /// Checks the length of a recipient's address: those of some other networks are shorter or longer in base58 than the schema allows.
-pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checked {
+pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> SchemaResult {
     if recipient.network_byte() == context.network {
         return Ok(());
     }
@@ -120,7 +117,7 @@ pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checke
 }
 
 /// Fails if none of these members is present.
-pub fn at_least_one(path: &str, any: bool, members: &'static str) -> Checked {
+pub fn at_least_one(path: &str, any: bool, members: &'static str) -> SchemaResult {
     if any { Ok(()) } else { Err(SchemaError::new(path, "none", Rule::AnyOf(members))) }
 }
 

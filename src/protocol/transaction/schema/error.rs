@@ -15,6 +15,9 @@ pub struct SchemaError {
     pub rule: Rule,
 }
 
+/// Passed, or the member at fault.
+pub type SchemaResult = Result<(), SchemaError>;
+
 /// The allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {

@@ -1,11 +1,9 @@
 //! Rules for texts. The patterns are few and simple, so they are matched by hand instead of by a regex engine.
 
-use super::{Rule, SchemaError};
+use super::{Rule, SchemaError, SchemaResult};
 use crate::protocol::keys::shorten;
 use indexmap::IndexMap;
 use std::net::{IpAddr, Ipv4Addr};
-
-type Checked = Result<(), SchemaError>;
 
 const BASE58: &str = "^[123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz]+$";
 const USERNAME: &str = "^[a-z0-9!@$&_.]+$";
@@ -15,24 +13,24 @@ fn quoted(text: &str) -> String {
     format!("{:?}", shorten(text))
 }
 
-fn require(holds: bool, path: &str, text: &str, rule: Rule) -> Checked {
+fn require(holds: bool, path: &str, text: &str, rule: Rule) -> SchemaResult {
     if holds { Ok(()) } else { Err(SchemaError::new(path, quoted(text), rule)) }
 }
 
-fn characters(path: &str, text: &str, min: usize, max: usize) -> Checked {
+fn characters(path: &str, text: &str, min: usize, max: usize) -> SchemaResult {
     let holds = (min..=max).contains(&text.chars().count());
     if holds { Ok(()) } else { Err(SchemaError::of_text(path, text, Rule::Characters { min, max })) }
 }
 
 /// Delegate names: pattern, then length.
-pub fn username(path: &str, text: &str) -> Checked {
+pub fn username(path: &str, text: &str) -> SchemaResult {
     let allowed = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'!' | b'@' | b'$' | b'&' | b'_' | b'.');
     require(!text.is_empty() && text.bytes().all(allowed), path, text, Rule::Pattern(USERNAME))?;
     characters(path, text, 1, 20)
 }
 
 /// Names of businesses and bridgechains: words with single separators, at most 40 characters.
-pub fn name(path: &str, text: &str) -> Checked {
+pub fn name(path: &str, text: &str) -> SchemaResult {
     require(is_name(text), path, text, Rule::Pattern(NAME))?;
     characters(path, text, 1, 40)
 }
@@ -50,13 +48,13 @@ fn is_alphanumeric(byte: u8) -> bool {
 }
 
 /// Tax numbers: 8 to 15 letters and digits.
-pub fn vat(path: &str, text: &str) -> Checked {
+pub fn vat(path: &str, text: &str) -> SchemaResult {
     require(text.bytes().all(is_alphanumeric), path, text, Rule::Pattern("^[a-zA-Z0-9]+$"))?;
     characters(path, text, 8, 15)
 }
 
 /// Scheme, colon, up to two slashes, no blanks; 4 to 80 characters. Only ASCII survives the reference's wire.
-pub fn uri(path: &str, text: &str) -> Checked {
+pub fn uri(path: &str, text: &str) -> SchemaResult {
     let rule = || Rule::Format { name: "uri", meaning: "an address of the form scheme:rest without blanks".to_owned() };
     require(is_uri(text), path, text, rule())?;
     characters(path, text, 4, 80)?;
@@ -78,7 +76,7 @@ fn is_blank(c: char) -> bool {
 }
 
 /// Checks for at most `limit` bytes of UTF-8; without a limit refuses even an empty text.
-pub fn vendor_field(text: &str, limit: Option<usize>) -> Checked {
+pub fn vendor_field(text: &str, limit: Option<usize>) -> SchemaResult {
     let Some(limit) = limit else {
         let meaning = "no text, as no milestone says how long one may be".to_owned();
         return require(false, "vendorField", text, Rule::Format { name: "vendorField", meaning });
@@ -88,19 +86,19 @@ pub fn vendor_field(text: &str, limit: Option<usize>) -> Checked {
 }
 
 /// The text of a multihash: base58 of 2 to 90 characters.
-pub fn multihash_text(text: &str) -> Checked {
+pub fn multihash_text(text: &str) -> SchemaResult {
     base58("asset.ipfs", text, 2, 90)
 }
 
 /// Checks for `min` to `max` letters and digits without 0, O, I, l.
-pub fn base58(path: &str, text: &str, min: usize, max: usize) -> Checked {
+pub fn base58(path: &str, text: &str, min: usize, max: usize) -> SchemaResult {
     let is_digit = |byte: u8| is_alphanumeric(byte) && !matches!(byte, b'0' | b'O' | b'I' | b'l');
     characters(path, text, min, max)?;
     require(text.bytes().all(is_digit), path, text, Rule::Pattern(BASE58))
 }
 
 /// One to ten different addresses of the internet that are not the machine's own.
-pub fn seed_nodes(path: &str, nodes: &[String]) -> Checked {
+pub fn seed_nodes(path: &str, nodes: &[String]) -> SchemaResult {
     items(path, nodes.len(), 1, 10)?;
     if let Some((one, other)) = last_pair(nodes) {
         return Err(SchemaError::new(path, quoted(&nodes[one]), Rule::Unique(other, one)));
@@ -126,7 +124,7 @@ fn is_seed_node(text: &str) -> bool {
 
 /// One to ten ports, that of the public interface among them, with names of 1 to 214 characters. The allowed characters are
 /// a rule of the state, not of the schema.
-pub fn ports(path: &str, ports: &IndexMap<String, u16>) -> Checked {
+pub fn ports(path: &str, ports: &IndexMap<String, u16>) -> SchemaResult {
     port_count(path, ports.len(), ports.contains_key(CORE_API))?;
     ports.keys().try_for_each(|name| {
         let rule = Rule::Characters { min: 1, max: PORT_NAME_LENGTH };
@@ -134,7 +132,7 @@ pub fn ports(path: &str, ports: &IndexMap<String, u16>) -> Checked {
     })
 }
 
-pub fn port_count(path: &str, count: usize, has_core_api: bool) -> Checked {
+pub fn port_count(path: &str, count: usize, has_core_api: bool) -> SchemaResult {
     if !has_core_api {
         return Err(SchemaError::new(format!("{path}['{CORE_API}']"), "missing", Rule::Required));
     }
@@ -150,7 +148,7 @@ pub fn is_port_name(name: &str) -> bool {
     (1..=PORT_NAME_LENGTH).contains(&name.encode_utf16().count())
 }
 
-pub fn items(path: &str, found: usize, min: usize, max: usize) -> Checked {
+pub fn items(path: &str, found: usize, min: usize, max: usize) -> SchemaResult {
     if (min..=max).contains(&found) {
         return Ok(());
     }

@@ -6,10 +6,10 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, Members, checked, describe, optional_uri, texts, whole},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use indexmap::IndexMap;
@@ -116,7 +116,7 @@ impl TransactionType for Type {
         .into())
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BridgechainRegistration(registration));
         let BridgechainRegistration { name, seed_nodes, repository, asset_repository, ports, .. } = &**registration;
         schema::name(&format!("{PATH}.name"), name)?;
@@ -132,9 +132,9 @@ impl TransactionType for Type {
         members["name"] = reference("genericName");
         members["genesisHash"] = reference("transactionId");
         let required = ["name", "seedNodes", "genesisHash", "bridgechainRepository", "ports"];
-        let mut registration = published::object(&required, members);
+        let mut registration = schema_parts::object(&required, members);
         registration["additionalProperties"] = json!(false);
-        vec![published::closed_asset("bridgechainRegistration", registration)]
+        vec![schema_parts::closed_asset("bridgechainRegistration", registration)]
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn check_members(
     repository: Option<&String>,
     asset_repository: Option<&String>,
     ports: Option<&IndexMap<String, u16>>,
-) -> Checked {
+) -> SchemaResult {
     seed_nodes.map_or(Ok(()), |nodes| schema::seed_nodes(&format!("{path}.seedNodes"), nodes))?;
     repository.map_or(Ok(()), |uri| schema::uri(&format!("{path}.bridgechainRepository"), uri))?;
     asset_repository.map_or(Ok(()), |uri| schema::uri(&format!("{path}.bridgechainAssetRepository"), uri))?;

@@ -3,7 +3,7 @@
 use super::{
     super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},
     Asset, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -51,6 +51,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let members = json!({"bridgechainId": reference("transactionId")});
-        vec![published::asset("bridgechainResignation", published::object(&["bridgechainId"], members))]
+        vec![schema_parts::asset("bridgechainResignation", schema_parts::object(&["bridgechainId"], members))]
     }
 }

@@ -6,12 +6,12 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, optional_uri, texts},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, TransactionType,
     bridgechain_registration::{check_members, ports, ports_to_json, published_members, read_ports, seed_nodes},
     own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use indexmap::IndexMap;
@@ -113,7 +113,7 @@ impl TransactionType for Type {
         Ok(BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository }.into())
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BridgechainUpdate(update));
         let BridgechainUpdate { seed_nodes, ports, repository, asset_repository, .. } = &**update;
         let any = seed_nodes.is_some() || ports.is_some() || repository.is_some() || asset_repository.is_some();
@@ -128,10 +128,10 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let mut members = published_members();
-        let one_of = published::one_of(&members);
+        let one_of = schema_parts::one_of(&members);
         members["bridgechainId"] = reference("transactionId");
-        let mut update = published::object(&["bridgechainId"], members);
+        let mut update = schema_parts::object(&["bridgechainId"], members);
         update["anyOf"] = one_of;
-        vec![published::asset("bridgechainUpdate", update)]
+        vec![schema_parts::asset("bridgechainUpdate", update)]
     }
 }

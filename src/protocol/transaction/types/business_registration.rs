@@ -6,10 +6,10 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, Members, checked, optional_uri, texts},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ impl TransactionType for Type {
         Ok(Asset::BusinessRegistration { name, website, vat, repository })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BusinessRegistration { name, website, vat, repository });
         check_members("asset.businessRegistration", [Some(name), Some(website), vat.as_ref(), repository.as_ref()])
     }
@@ -82,8 +82,8 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        let registration = published::object(&["name", "website"], published_members());
-        vec![published::asset("businessRegistration", registration)]
+        let registration = schema_parts::object(&["name", "website"], published_members());
+        vec![schema_parts::asset("businessRegistration", registration)]
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn members(path: &str, asset: Members<'_>, lax: bool) -> Result<Texts
 }
 
 /// The rules for name, website, vat and repository.
-pub(super) fn check_members(path: &str, [name, website, vat, repository]: [Option<&String>; 4]) -> Checked {
+pub(super) fn check_members(path: &str, [name, website, vat, repository]: [Option<&String>; 4]) -> SchemaResult {
     name.map_or(Ok(()), |name| schema::name(&format!("{path}.name"), name))?;
     website.map_or(Ok(()), |website| schema::uri(&format!("{path}.website"), website))?;
     vat.map_or(Ok(()), |vat| schema::vat(&format!("{path}.vat"), vat))?;

@@ -6,11 +6,11 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, texts},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType,
     business_registration::{check_members, members, published_members},
-    own, published,
+    own, schema_parts,
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ impl TransactionType for Type {
         Ok(Asset::BusinessUpdate { name, website, vat, repository })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::BusinessUpdate { name, website, vat, repository });
         let members = [name.as_ref(), website.as_ref(), vat.as_ref(), repository.as_ref()];
         schema::at_least_one(PATH, members.iter().any(|member| member.is_some()), MEMBERS)?;
@@ -85,8 +85,8 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let members = published_members();
-        let one_of = published::one_of(&members);
+        let one_of = schema_parts::one_of(&members);
         let update = json!({"type": "object", "anyOf": one_of, "properties": members});
-        vec![published::closed_asset("businessUpdate", update)]
+        vec![schema_parts::closed_asset("businessUpdate", update)]
     }
 }

@@ -6,10 +6,10 @@ use super::{
         decode::WireReader,
         encode,
         read::JsonReader,
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ impl TransactionType for Type {
         Ok(Asset::DelegateRegistration { username: username.to_owned() })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::DelegateRegistration { username });
         schema::username("asset.delegate.username", username)
     }
@@ -71,6 +71,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let username = json!({"username": reference("delegateUsername")});
-        vec![published::asset("delegate", published::object(&["username"], username))]
+        vec![schema_parts::asset("delegate", schema_parts::object(&["username"], username))]
     }
 }

@@ -5,7 +5,7 @@ use super::{
         BytesError, SchemaError, Transaction, TransactionBuilder, TransactionId, decode::WireReader, read::JsonReader,
     },
     Asset, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        let members = json!({"lockTransactionId": reference("transactionId"), "unlockSecret": published::hash()});
-        vec![published::asset("claim", published::object(&["lockTransactionId", "unlockSecret"], members))]
+        let members = json!({"lockTransactionId": reference("transactionId"), "unlockSecret": schema_parts::hash()});
+        vec![schema_parts::asset("claim", schema_parts::object(&["lockTransactionId", "unlockSecret"], members))]
     }
 }

@@ -5,10 +5,10 @@ use super::{
         BytesError, Rule, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::{JsonReader, Members, describe, whole},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Expiration, TENTH, TransactionType, own,
-    published::{self, from_zero},
+    schema_parts::{self, from_zero},
 };
 use crate::protocol::{Address, Arktoshi};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ impl TransactionType for Type {
         Ok(Asset::HtlcLock { amount, secret_hash, expiration, recipient })
     }
 
-    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::HtlcLock { recipient, .. });
         schema::recipient(*recipient, context)
     }
@@ -85,10 +85,10 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let members = json!({"type": {"enum": [1, 2]}, "value": from_zero()});
-        let expiration = published::object(&["type", "value"], members);
-        let members = json!({"secretHash": published::hash(), "expiration": expiration});
-        let lock = published::object(&["secretHash", "expiration"], members);
-        vec![published::recipient(), published::vendor_field(), published::asset("lock", lock)]
+        let expiration = schema_parts::object(&["type", "value"], members);
+        let members = json!({"secretHash": schema_parts::hash(), "expiration": expiration});
+        let lock = schema_parts::object(&["secretHash", "expiration"], members);
+        vec![schema_parts::recipient(), schema_parts::vendor_field(), schema_parts::asset("lock", lock)]
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
         BytesError, SchemaError, Transaction, TransactionBuilder, TransactionId, decode::WireReader, read::JsonReader,
     },
     Asset, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -52,6 +52,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let members = json!({"lockTransactionId": reference("transactionId")});
-        vec![published::asset("refund", published::object(&["lockTransactionId"], members))]
+        vec![schema_parts::asset("refund", schema_parts::object(&["lockTransactionId"], members))]
     }
 }

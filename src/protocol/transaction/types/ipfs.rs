@@ -5,9 +5,9 @@ use super::{
         BytesError, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::JsonReader,
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
-    Asset, TransactionType, own, published,
+    Asset, TransactionType, own, schema_parts,
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl TransactionType for Type {
         Ok(Asset::Ipfs { multihash })
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::Ipfs { multihash });
         schema::multihash_text(&Asset::ipfs_text(multihash))
     }
@@ -65,6 +65,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let text = json!({"allOf": [{"minLength": 2, "maxLength": 90}, {"$ref": "base58"}]});
-        vec![published::asset("ipfs", text)]
+        vec![schema_parts::asset("ipfs", text)]
     }
 }

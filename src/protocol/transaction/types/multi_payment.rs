@@ -5,10 +5,10 @@ use super::{
         BytesError, Rule, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::{JsonReader, amount, describe},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Payment, TENTH, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ impl TransactionType for Type {
         Ok(Asset::MultiPayment { payments: payments.collect::<Result<_, _>>()? })
     }
 
-    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::MultiPayment { payments });
         schema::payments(payments.len(), context.milestone.multi_payment_limit)?;
         match payments.iter().position(|payment| payment.amount == Arktoshi::ZERO) {
@@ -85,11 +85,11 @@ impl TransactionType for Type {
     fn published(&self) -> Vec<(&'static str, Value)> {
         let amount = json!({"bignumber": {"minimum": 1}});
         let payment = json!({"amount": amount, "recipientId": reference("address")});
-        let payments = published::object(&["amount", "recipientId"], payment);
+        let payments = schema_parts::object(&["amount", "recipientId"], payment);
         let shape = json!({
             "type": "array", "minItems": 2, "additionalItems": false, "uniqueItems": false, "items": payments,
         });
-        vec![published::vendor_field(), published::asset("payments", shape)]
+        vec![schema_parts::vendor_field(), schema_parts::asset("payments", shape)]
     }
 }
 

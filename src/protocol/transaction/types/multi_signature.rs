@@ -6,10 +6,10 @@ use super::{
         decode::WireReader,
         encode,
         read::{JsonReader, Members, text_of},
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl TransactionType for Type {
         if version == 1 { legacy(json.asset("multiSignatureLegacy")?) } else { current(json.asset("multiSignature")?) }
     }
 
-    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> SchemaResult {
         match asset {
             Asset::MultiSignature { min, public_keys } => schema::multi_signature_min(u64::from(*min), public_keys),
             _ => Ok(()),
@@ -90,11 +90,11 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        let mut keys = published::list(1, 16, &reference("publicKey"));
+        let mut keys = schema_parts::list(1, 16, &reference("publicKey"));
         keys["uniqueItems"] = json!(true);
         let least = json!({"type": "integer", "minimum": 1, "maximum": {"$data": "1/publicKeys/length"}});
         let members = json!({"min": least, "publicKeys": keys});
-        vec![published::asset("multiSignature", published::object(&["min", "publicKeys"], members))]
+        vec![schema_parts::asset("multiSignature", schema_parts::object(&["min", "publicKeys"], members))]
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},
     Asset, Pending, TransactionType, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
@@ -58,6 +58,6 @@ impl TransactionType for Type {
 
     fn published(&self) -> Vec<(&'static str, Value)> {
         let key = json!({"publicKey": reference("publicKey")});
-        vec![published::asset("signature", published::object(&["publicKey"], key))]
+        vec![schema_parts::asset("signature", schema_parts::object(&["publicKey"], key))]
     }
 }

@@ -5,9 +5,9 @@ use super::{
         BytesError, SchemaError, Transaction, TransactionBuilder, TransactionContext,
         decode::WireReader,
         read::JsonReader,
-        schema::{self, Checked},
+        schema::{self, SchemaResult},
     },
-    Asset, TENTH, TransactionType, own, published,
+    Asset, TENTH, TransactionType, own, schema_parts,
 };
 use crate::protocol::{Address, Arktoshi};
 use serde_json::Value;
@@ -52,12 +52,12 @@ impl TransactionType for Type {
         Ok(Asset::Transfer { amount, expiration, recipient })
     }
 
-    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    fn check(&self, asset: &Asset, context: &TransactionContext<'_>) -> SchemaResult {
         own!(asset is Asset::Transfer { recipient, .. });
         schema::recipient(*recipient, context)
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        vec![published::vendor_field(), published::recipient(), ("expiration", published::from_zero())]
+        vec![schema_parts::vendor_field(), schema_parts::recipient(), ("expiration", schema_parts::from_zero())]
     }
 }

@@ -8,7 +8,7 @@ use super::{
         schema,
     },
     Asset, Pending, TransactionType, Vote, own,
-    published::{self, reference},
+    schema_parts::{self, reference},
 };
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
@@ -81,8 +81,8 @@ impl TransactionType for Type {
     }
 
     fn published(&self) -> Vec<(&'static str, Value)> {
-        let votes = published::list(1, 1, &reference("walletVote"));
-        vec![published::recipient(), published::asset("votes", votes)]
+        let votes = schema_parts::list(1, 1, &reference("walletVote"));
+        vec![schema_parts::recipient(), schema_parts::asset("votes", votes)]
     }
 }
 

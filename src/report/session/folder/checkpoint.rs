@@ -23,7 +23,7 @@ mod writing;
 
 use super::facts::{LogFacts, Spots};
 use crate::{
-    ledger::saved::saved,
+    ledger::codec::saved,
     protocol::crypto::sha256,
     sim::{TraceDigest, snapshots::NamedSnapshots},
 };

@@ -3,7 +3,7 @@
 use super::inputs;
 use crate::{
     files::segments::{LogError, Records, SEGMENT_HEAD, Spot, segment, segment_bytes},
-    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
+    ledger::codec::{LoadError, Loader, Save, Saver, saved},
     sim::snapshots::LogPlace,
 };
 use std::{
@@ -152,7 +152,7 @@ impl Drop for SegmentVerifier {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spots(pub Vec<Spot>);
 
-impl Saved for Spots {
+impl Save for Spots {
     fn save(&self, out: &mut Saver) {
         out.number(self.0.len() as u64);
         let mut before = FIRST;

@@ -18,7 +18,7 @@ use crate::{
     files::segments::{LogError, Reader, Spot},
     ledger::{
         Link,
-        settled::{Settled, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{
         Block, BlockContext, BlockExcerpt, BlockId, Height, NetworkConfig, PublicKey, TransactionId,
@@ -214,7 +214,7 @@ impl Index {
     }
 }
 
-impl Settled for Index {
+impl SettledChain for Index {
     fn top(&self) -> Height {
         let cuts = self.inner.cuts();
         let cut = cuts.get(self.generation..).and_then(|since| since.iter().min().copied());

@@ -4,7 +4,7 @@ use super::{FolderError, JSON, JsonRecord, RecordPlace, told};
 use crate::{
     actors::SimTime,
     files::segments::{LogError, Records, SEGMENT_HEAD, Spot},
-    ledger::settled::SettledError,
+    ledger::settled_chain::SettledError,
     protocol::{Height, NetworkConfig},
     report::session::{Came, Entry},
     scenario::FaultDesk,

@@ -14,7 +14,7 @@ use crate::{
     ledger::{
         BlockTree, Link,
         base::Base,
-        settled::{Settled, SettledError},
+        settled_chain::{SettledChain, SettledError},
     },
     protocol::{Block, BlockId, Height},
     sim::{Plan, tips::Tips},
@@ -126,7 +126,7 @@ impl Settling {
         Ok(Some(Height(top.height().0.saturating_add(self.depth.rollback))))
     }
 
-    fn settled(&self) -> Arc<dyn Settled> {
+    fn settled(&self) -> Arc<dyn SettledChain> {
         self.index.clone()
     }
 

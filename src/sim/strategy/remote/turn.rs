@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     actors::{Actor, ActorId, Behaviour, Effect, Input, Message, NodeId, Role, behaviour::Step},
-    ledger::saved::{LoadError, Loader, Saved, Saver},
+    ledger::codec::{LoadError, Loader, Save, Saver},
     protocol::TransactionId,
     sim::strategy::{self, Source},
 };
@@ -27,7 +27,7 @@ pub struct Remote {
     kept: BTreeMap<u64, Message>,
 }
 
-impl Saved for Remote {
+impl Save for Remote {
     fn save(&self, out: &mut Saver) {
         let Self { script, parameters, state, nodes, kept } = self;
         script.said.name.save(out);
@@ -95,13 +95,13 @@ pub struct Answer {
     forget: Vec<u64>,
     /// The effects to carry out in this order, before the message goes on.
     #[serde(default)]
-    effects: Vec<Wanted>,
+    effects: Vec<RequestedEffect>,
 }
 
 /// An effect that the other process asks for.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Wanted {
+enum RequestedEffect {
     /// Sends this message, or one that is kept, to the peers of nodes.
     Send {
         to: Vec<NodeId>,
@@ -178,7 +178,7 @@ impl Remote {
         }
         for wanted in answer.effects {
             match wanted {
-                Wanted::Send { to, kept, after_ms } => {
+                RequestedEffect::Send { to, kept, after_ms } => {
                     let sent = match (kept, &message) {
                         (Some(number), _) => {
                             self.kept.get(&number).ok_or_else(|| format!("kept: found {number}, which is none"))?
@@ -207,10 +207,10 @@ impl Remote {
                         });
                     }
                 }
-                Wanted::Wake { after_ms, number } => {
+                RequestedEffect::Wake { after_ms, number } => {
                     step.wake_at(step.now + Duration::from_millis(after_ms.into()), number)
                 }
-                Wanted::Share(value) => step.share(&value),
+                RequestedEffect::Share(value) => step.share(&value),
             }
         }
         for number in answer.forget {

@@ -9,8 +9,8 @@ use crate::{
     ledger::{
         BlockTree, Link,
         base::StartStates,
-        saved::{LoadError, Saved},
-        tree::NotAgain,
+        codec::{LoadError, Save},
+        tree::ReapplyError,
     },
     protocol::{Block, BlockId, Height, crypto::sha256},
     sim::{
@@ -287,7 +287,7 @@ fn read_whole(
                     settling.is_logged(link.height(), link.id(), spot);
                     ready.extend(waiting.remove(&Some(link.id())).unwrap_or_default());
                 }
-                Err(NotAgain::NoParent(_)) => waiting.entry(block.header.previous).or_default().push((block, spot)),
+                Err(ReapplyError::NoParent(_)) => waiting.entry(block.header.previous).or_default().push((block, spot)),
                 Err(why) => return Err(RecordPlace::of(log, spot).wrong(why)),
             }
         }

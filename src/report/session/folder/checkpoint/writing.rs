@@ -9,8 +9,8 @@ use crate::{
     ledger::{
         BlockTree, Link,
         base::{Base, StartStates, StateAbove},
-        saved::{Saved, Saver},
-        settled::SettledError,
+        codec::{Save, Saver},
+        settled_chain::SettledError,
     },
     protocol::{BlockId, Height, crypto::sha256},
     sim::{Plan, live::Keeper, snapshots::Snapshots, world::Moment},
@@ -268,7 +268,7 @@ impl WritingDesk {
     }
 
     /// Writes a file, whole or not at all, and returns the checksum of its body.
-    fn put_file(&self, name: &str, magic: &[u8; 8], body: &impl Saved) -> io::Result<[u8; 32]> {
+    fn put_file(&self, name: &str, magic: &[u8; 8], body: &impl Save) -> io::Result<[u8; 32]> {
         let mut out = Saver::new(&self.tree);
         body.save(&mut out);
         let (body, _) = out.finish();

@@ -1,7 +1,7 @@
 //! Planted faults that keep a network split, or would: the certificate of the thresholds is missing with each of them.
 
 use super::{
-    certificate::network::{Shown, held},
+    certificate::network::{NetworkProof, held},
     liveness::liveness,
     search::{Networks, RUN_SEED, Search},
     swarm::Frame,
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Plays the run of a seed without a fault, until all nodes had their time to come to one chain, and then tries to prove why
 /// they have not, with one in force or none.
-fn proof(seed: u64, fault: Option<Planted>) -> Result<Shown, String> {
+fn proof(seed: u64, fault: Option<Planted>) -> Result<NetworkProof, String> {
     let rules = toml::Table::from_iter([("base".to_owned(), "corrected".into())]);
     let frame = Frame { rules, crypto: Some(CryptoMode::Modelled), ..Frame::default() };
     let scenario = Search { frame, runs: 1, seed, part: None, jobs: 1, guided: false }.scenario(seed);
@@ -39,7 +39,7 @@ fn a_split_that_the_thresholds_hold_has_a_certificate() {
     for seed in SPLITS {
         let shown = proof(seed, None);
         assert!(
-            matches!(&shown, Ok(Shown::Held(words)) if words.contains("peers are on other chains")),
+            matches!(&shown, Ok(NetworkProof::Held(words)) if words.contains("peers are on other chains")),
             "{seed}: {shown:?}"
         );
     }
@@ -49,7 +49,7 @@ fn a_split_that_the_thresholds_hold_has_a_certificate() {
 #[track_caller]
 fn is_missing(fault: Planted, what: &str) {
     let proofs: Vec<_> = SPLITS.into_iter().map(|seed| proof(seed, Some(fault))).collect();
-    let missing = |proof: &Result<Shown, String>| proof.as_ref().is_err_and(|why| why.contains(what));
+    let missing = |proof: &Result<NetworkProof, String>| proof.as_ref().is_err_and(|why| why.contains(what));
     assert!(proofs.iter().any(missing), "{}: {proofs:?}", fault.name());
 }
 

@@ -7,7 +7,7 @@
 use super::{
     Finding, Minimiser,
     finding::Signature,
-    known::{Known, Rate},
+    known_causes::{KnownCauses, Rate},
     search::{Networks, Search},
 };
 use crate::{
@@ -70,7 +70,7 @@ pub(crate) fn named(which: &str) -> Option<Vec<Planted>> {
 pub(crate) fn measure(
     faults: &[Planted],
     search: &Search,
-    known: &Known,
+    known: &KnownCauses,
     budget: usize,
     mut told: impl FnMut(Measured),
 ) {
@@ -125,7 +125,7 @@ impl Sound {
 fn measure_one(
     fault: Planted,
     search: &Search,
-    known: &Known,
+    known: &KnownCauses,
     budget: usize,
     networks: &Networks,
     sound: &Sound,

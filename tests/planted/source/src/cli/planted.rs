@@ -3,7 +3,7 @@
 use super::{Failure, output};
 use crate::{
     check::{
-        known::Known,
+        known_causes::KnownCauses,
         power::{self, Measured, Small},
         search::Search,
     },
@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, path::Path};
 pub(super) fn run(
     which: &str,
     search: &Search,
-    known: &Known,
+    known: &KnownCauses,
     budget: usize,
     as_json: bool,
     except: Option<&Path>,

@@ -6,7 +6,7 @@
 
 use super::{
     Finding,
-    story::{Told, block_in_words, event_in_words, line},
+    story::{StoryEntry, block_in_words, event_in_words, line},
 };
 use crate::{
     actors::{Event, Message, NodeId, SimTime},
@@ -114,7 +114,7 @@ impl TellerState {
             }
             _ => {}
         }
-        Told::is_worth_telling(event).then(|| event_in_words(event, &self.tree))
+        StoryEntry::is_worth_telling(event).then(|| event_in_words(event, &self.tree))
     }
 }
 

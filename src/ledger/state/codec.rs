@@ -3,7 +3,7 @@
 use super::{Applied, State};
 use crate::{
     ledger::{
-        saved::{LoadError, Loader, Saved, Saver, saved, shared},
+        codec::{LoadError, Loader, Save, Saver, saved, shared},
         votes::LaterVote,
         wallet::{
             Attributes, Bridgechain, Business, DelegateAttributes, Htlc, LastBlock, Lock, MultiSignature,
@@ -19,7 +19,7 @@ use std::sync::Arc;
 saved!(struct Applied { state, senders });
 shared!(Applied);
 
-impl Saved for State {
+impl Save for State {
     fn save(&self, out: &mut Saver) {
         self.save_with(self.wallets.iter(), out);
     }
@@ -83,26 +83,26 @@ impl State {
     /// Loads a state. Wallets that `from` does not contain are those of `wallets`.
     fn load_on(wallets: Wallets, from: &mut Loader) -> Result<Self, LoadError> {
         Ok(Self {
-            height: Saved::load(from)?,
-            timestamp: Saved::load(from)?,
+            height: Save::load(from)?,
+            timestamp: Save::load(from)?,
             wallets: load_wallets(wallets, from)?,
             usernames: load_map(from)?,
-            live_delegates: Saved::load(from)?,
+            live_delegates: Save::load(from)?,
             locks: load_map(from)?,
             ipfs: load_map(from)?,
             businesses: from.list::<Address, _>()?,
-            round: Saved::load(from)?,
-            forged_in_round: Saved::load(from)?,
-            election: Saved::load(from)?,
-            finality: Saved::load(from)?,
-            supply: Saved::load(from)?,
-            transactions: Saved::load(from)?,
-            network_byte: Saved::load(from)?,
+            round: Save::load(from)?,
+            forged_in_round: Save::load(from)?,
+            election: Save::load(from)?,
+            finality: Save::load(from)?,
+            supply: Save::load(from)?,
+            transactions: Save::load(from)?,
+            network_byte: Save::load(from)?,
         })
     }
 }
 
-fn save_map<K: Saved + Ord + Clone, V: Saved + Clone>(map: &OrdMap<K, V>, out: &mut Saver) {
+fn save_map<K: Save + Ord + Clone, V: Save + Clone>(map: &OrdMap<K, V>, out: &mut Saver) {
     out.number(map.len() as u64);
     for (key, value) in map {
         key.save(out);
@@ -110,7 +110,7 @@ fn save_map<K: Saved + Ord + Clone, V: Saved + Clone>(map: &OrdMap<K, V>, out: &
     }
 }
 
-fn load_map<K: Saved + Ord + Clone, V: Saved + Clone>(from: &mut Loader) -> Result<OrdMap<K, V>, LoadError> {
+fn load_map<K: Save + Ord + Clone, V: Save + Clone>(from: &mut Loader) -> Result<OrdMap<K, V>, LoadError> {
     from.list::<(K, V), _>()
 }
 
@@ -146,7 +146,7 @@ shared!(Attributes, DelegateAttributes, MultiSignature, Htlc, Business, Vec<Late
 /// votes existed.
 const SEVERAL: u8 = 2;
 
-impl Saved for Attributes {
+impl Save for Attributes {
     fn save(&self, out: &mut Saver) {
         let Self {
             vote,
@@ -174,23 +174,23 @@ impl Saved for Attributes {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let later_votes = if from.skip(SEVERAL) { Some(Saved::load(from)?) } else { None };
+        let later_votes = if from.skip(SEVERAL) { Some(Save::load(from)?) } else { None };
         Ok(Self {
-            vote: Saved::load(from)?,
-            vote_address: Saved::load(from)?,
+            vote: Save::load(from)?,
+            vote_address: Save::load(from)?,
             later_votes,
-            second_public_key: Saved::load(from)?,
-            multi_signature: Saved::load(from)?,
-            delegate: Saved::load(from)?,
-            htlc: Saved::load(from)?,
-            ipfs: Saved::load(from)?,
-            business: Saved::load(from)?,
+            second_public_key: Save::load(from)?,
+            multi_signature: Save::load(from)?,
+            delegate: Save::load(from)?,
+            htlc: Save::load(from)?,
+            ipfs: Save::load(from)?,
+            business: Save::load(from)?,
         })
     }
 }
 
 /// Saves the whole block, because the reader may have no tree that holds it.
-impl Saved for LastBlock {
+impl Save for LastBlock {
     fn save(&self, out: &mut Saver) {
         let Self(block) = self;
         block.id.save(out);

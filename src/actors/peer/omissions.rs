@@ -4,13 +4,13 @@ use super::{
     endpoint::Endpoint,
     gossip::Passing,
     limits::Limits,
-    neighbours::{Call, Neighbour, Verified},
+    neighbours::{Call, Neighbour, VerificationResult},
 };
 use crate::{
     actors::{NodeId, SimTime},
     ledger::{
         BlockTree, Rules,
-        saved::{Saved, Saver},
+        codec::{Save, Saver},
     },
     protocol::{Height, NetworkConfig, crypto::CryptoMode},
 };
@@ -32,7 +32,7 @@ fn slot(number: u64) -> SimTime {
 }
 
 /// Returns true if two values decide the same from an instant on.
-fn alike<T: Saved>(one: &T, other: &T, now: SimTime) -> bool {
+fn alike<T: Save>(one: &T, other: &T, now: SimTime) -> bool {
     let bytes = |value: &T| {
         let mut out = Saver::of_what_is_ahead(&TREE, now.micros());
         value.save(&mut out);
@@ -54,7 +54,7 @@ fn how_often_a_block_came_counts_until_nobody_waits_to_pass_it_on() {
 #[test]
 fn calls_count_as_long_as_windows_run() {
     let call = |seconds: u32| Call::new(SimTime::from_micros(u64::from(seconds) * 1_000_000), Endpoint::Blocks);
-    let verified = Verified { my_height: Height(1), his_height: Height(1), highest_common: Height(1) };
+    let verified = VerificationResult { my_height: Height(1), his_height: Height(1), highest_common: Height(1) };
     let of = |calls| Neighbour { node: NodeId(1), height: Height(1), verified, answered: 0, calls };
     assert!(
         !alike(&of([Call::NONE, call(5)]), &of([Call::NONE, call(6)]), slot(1)),

@@ -38,7 +38,7 @@ pub enum LoadError {
 }
 
 /// A value that can be saved and loaded.
-pub trait Saved: Sized {
+pub trait Save: Sized {
     /// Appends the value to `out`.
     fn save(&self, out: &mut Saver);
 
@@ -50,7 +50,7 @@ pub trait Saved: Sized {
 }
 
 /// A value behind an `Arc`. Each is written once.
-pub trait Shared {
+pub trait SaveShared {
     /// Appends the value behind `arc` to `out`.
     fn save_shared(arc: &Arc<Self>, out: &mut Saver);
 
@@ -125,7 +125,7 @@ impl Saver {
     }
 
     /// Appends a list of `length` elements.
-    pub fn list<'a, T: Saved + 'a>(&mut self, length: usize, all: impl IntoIterator<Item = &'a T>) {
+    pub fn list<'a, T: Save + 'a>(&mut self, length: usize, all: impl IntoIterator<Item = &'a T>) {
         self.number(length as u64);
         all.into_iter().for_each(|one| one.save(self));
     }
@@ -222,7 +222,7 @@ impl Loader {
     ///
     /// # Errors
     /// The bytes are none of such elements.
-    pub fn list<T: Saved, C: FromIterator<T>>(&mut self) -> Result<C, LoadError> {
+    pub fn list<T: Save, C: FromIterator<T>>(&mut self) -> Result<C, LoadError> {
         let length = self.length()?;
         (0..length).map(|_| T::load(self)).collect()
     }
@@ -254,31 +254,31 @@ impl Loader {
 macro_rules! saved {
     (struct $name:ident { $($field:ident),* $(,)? $(; $($skipped:ident = $value:expr),* $(,)?)? }) => {
         #[allow(unused_variables, reason = "some records have no fields")]
-        impl $crate::ledger::saved::Saved for $name {
-            fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        impl $crate::ledger::codec::Save for $name {
+            fn save(&self, out: &mut $crate::ledger::codec::Saver) {
                 let Self { $($field,)* $($($skipped: _,)*)? } = self;
-                $($crate::ledger::saved::Saved::save($field, out);)*
+                $($crate::ledger::codec::Save::save($field, out);)*
             }
 
             fn load(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<Self, $crate::ledger::saved::LoadError> {
-                $(let $field = $crate::ledger::saved::Saved::load(from)?;)*
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<Self, $crate::ledger::codec::LoadError> {
+                $(let $field = $crate::ledger::codec::Save::load(from)?;)*
                 Ok(Self { $($field,)* $($($skipped: $value,)*)? })
             }
         }
     };
     (struct $name:ident ( $($field:ident),* $(,)? )) => {
-        impl $crate::ledger::saved::Saved for $name {
-            fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        impl $crate::ledger::codec::Save for $name {
+            fn save(&self, out: &mut $crate::ledger::codec::Saver) {
                 let Self($($field,)*) = self;
-                $($crate::ledger::saved::Saved::save($field, out);)*
+                $($crate::ledger::codec::Save::save($field, out);)*
             }
 
             fn load(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<Self, $crate::ledger::saved::LoadError> {
-                $(let $field = $crate::ledger::saved::Saved::load(from)?;)*
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<Self, $crate::ledger::codec::LoadError> {
+                $(let $field = $crate::ledger::codec::Save::load(from)?;)*
                 Ok(Self($($field,)*))
             }
         }
@@ -286,24 +286,24 @@ macro_rules! saved {
     (enum $name:ident {
         $($number:literal $variant:ident $({ $($field:ident),* $(,)? })? $(( $($part:ident),* $(,)? ))?),* $(,)?
     }) => {
-        impl $crate::ledger::saved::Saved for $name {
-            fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+        impl $crate::ledger::codec::Save for $name {
+            fn save(&self, out: &mut $crate::ledger::codec::Saver) {
                 match self {
                     $(Self::$variant $({ $($field),* })? $(( $($part),* ))? => {
                         out.raw(&[$number]);
-                        $($($crate::ledger::saved::Saved::save($field, out);)*)?
-                        $($($crate::ledger::saved::Saved::save($part, out);)*)?
+                        $($($crate::ledger::codec::Save::save($field, out);)*)?
+                        $($($crate::ledger::codec::Save::save($part, out);)*)?
                     })*
                 }
             }
 
             fn load(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<Self, $crate::ledger::saved::LoadError> {
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<Self, $crate::ledger::codec::LoadError> {
                 match from.array::<1>()?[0] {
                     $($number => {
-                        $($(let $field = $crate::ledger::saved::Saved::load(from)?;)*)?
-                        $($(let $part = $crate::ledger::saved::Saved::load(from)?;)*)?
+                        $($(let $field = $crate::ledger::codec::Save::load(from)?;)*)?
+                        $($(let $part = $crate::ledger::codec::Save::load(from)?;)*)?
                         Ok(Self::$variant $({ $($field),* })? $(( $($part),* ))?)
                     })*
                     found => Err(from.wrong(stringify!($name), found)),
@@ -314,7 +314,7 @@ macro_rules! saved {
 }
 pub use saved;
 
-impl<T: Shared + ?Sized + 'static> Saved for Arc<T> {
+impl<T: SaveShared + ?Sized + 'static> Save for Arc<T> {
     fn save(&self, out: &mut Saver) {
         // Sharing does not affect any decision.
         if out.ahead.is_some() {
@@ -344,25 +344,25 @@ impl<T: Shared + ?Sized + 'static> Saved for Arc<T> {
     }
 }
 
-/// Implements [`Shared`] for types that are written as themselves.
+/// Implements [`SaveShared`] for types that are written as themselves.
 macro_rules! shared {
     ($($name:ty),* $(,)?) => {$(
-        impl $crate::ledger::saved::Shared for $name {
-            fn save_shared(arc: &std::sync::Arc<Self>, out: &mut $crate::ledger::saved::Saver) {
-                $crate::ledger::saved::Saved::save(&**arc, out);
+        impl $crate::ledger::codec::SaveShared for $name {
+            fn save_shared(arc: &std::sync::Arc<Self>, out: &mut $crate::ledger::codec::Saver) {
+                $crate::ledger::codec::Save::save(&**arc, out);
             }
 
             fn load_shared(
-                from: &mut $crate::ledger::saved::Loader,
-            ) -> Result<std::sync::Arc<Self>, $crate::ledger::saved::LoadError> {
-                $crate::ledger::saved::Saved::load(from).map(std::sync::Arc::new)
+                from: &mut $crate::ledger::codec::Loader,
+            ) -> Result<std::sync::Arc<Self>, $crate::ledger::codec::LoadError> {
+                $crate::ledger::codec::Save::load(from).map(std::sync::Arc::new)
             }
         }
     )*};
 }
 pub(crate) use shared;
 
-impl<T: Saved> Shared for [T] {
+impl<T: Save> SaveShared for [T] {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         out.list(arc.len(), arc.iter());
     }
@@ -372,7 +372,7 @@ impl<T: Saved> Shared for [T] {
     }
 }
 
-impl Shared for str {
+impl SaveShared for str {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         arc.to_string().save(out);
     }

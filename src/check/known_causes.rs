@@ -22,7 +22,7 @@ const DRAWN: &str = "drawn with: ";
 
 /// A list of known causes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct KnownCauses {
     lines: Vec<Line>,
 }
 
@@ -49,7 +49,7 @@ pub enum Rate {
     AsRecorded,
 }
 
-impl Known {
+impl KnownCauses {
     /// Reads a list.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Known {
     /// Reads a list whose causes need no record yet.
     ///
     /// # Errors
-    /// As [`Known::read`].
+    /// As [`KnownCauses::read`].
     pub fn read_to_record(text: &str) -> Result<Self, String> {
         let mut known = Self::default();
         let mut seen = BTreeSet::new();
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_list_names_invariants_with_and_without_a_cause() {
-        let known = Known::read(&format!("{LIST}supply is conserved | 1 of 2\n")).expect("a list");
+        let known = KnownCauses::read(&format!("{LIST}supply is conserved | 1 of 2\n")).expect("a list");
         assert!(known.has(&forked()) && !known.has(&Signature { cause: "double-forging".to_owned(), ..forked() }));
         assert!(!known.has(&Signature { is_certified: false, ..forked() }), "a name proves nothing");
         assert!(known.has(&Signature { invariant: "supply is conserved", cause: String::new(), is_certified: true }));
@@ -234,22 +234,23 @@ mod tests {
 
     #[test]
     fn a_cause_may_come_as_often_as_recorded() {
-        let known = Known::read(LIST).expect("a list");
+        let known = KnownCauses::read(LIST).expect("a list");
         let rate = |so, of| known.rate(&forked(), Count { so, of });
         assert_eq!(rate(1, 400), Rate::AsRecorded);
         assert!(matches!(rate(170, 400), Rate::More(chance) if chance < ALARM));
         assert!(matches!(rate(5, 40), Rate::More(chance) if chance < ALARM), "few runs are enough");
         assert_eq!(rate(0, 30_000), Rate::Fewer);
-        let never = Known::read(&LIST.replace("27 of", "0 of")).expect("a list");
+        let never = KnownCauses::read(&LIST.replace("27 of", "0 of")).expect("a list");
         assert_eq!(never.rate(&forked(), Count { so: 1, of: 2_000 }), Rate::AsRecorded);
     }
 
     #[test]
     fn a_record_is_written_in_its_place() {
-        let known = Known::read_to_record("# Why.\na rollback ends at the common block: forked\n").expect("a list");
+        let known =
+            KnownCauses::read_to_record("# Why.\na rollback ends at the common block: forked\n").expect("a list");
         let text = known.record(CORRECTED, |_| Count { so: 27, of: 17_337 });
         assert_eq!(text, LIST.replace("\n\n", "\n"));
-        let again = Known::read(&text)
+        let again = KnownCauses::read(&text)
             .expect("a list")
             .record("networks as drawn; rules 'reference'", |_| Count { so: 1, of: 2 });
         assert!(
@@ -269,12 +270,12 @@ mod tests {
             (&format!("{common}: forked | often"), "found record 'often'", "27 of 17337"),
             (&format!("{common}: forked | 0 of 0"), "found record '0 of 0'", "27 of 17337"),
         ] {
-            let why = Known::read(&format!("drawn with: {CORRECTED}\n{line}\n")).expect_err(line);
+            let why = KnownCauses::read(&format!("drawn with: {CORRECTED}\n{line}\n")).expect_err(line);
             assert!(why.starts_with("line 2: ") && why.contains(found) && why.contains(allowed), "{line}: {why}");
         }
         let twice = format!("{LIST}a rollback ends at the common block: forked | 1 of 2\n");
-        assert!(Known::read(&twice).expect_err("twice").contains("again"));
+        assert!(KnownCauses::read(&twice).expect_err("twice").contains("again"));
         let nobody = "a rollback ends at the common block: forked | 1 of 2\n";
-        assert!(Known::read(nobody).expect_err("drawn how").contains("drawn with"));
+        assert!(KnownCauses::read(nobody).expect_err("drawn how").contains("drawn with"));
     }
 }

@@ -12,11 +12,11 @@ use imbl::{OrdSet, Vector};
 use std::sync::Arc;
 
 /// The number of retained events.
-pub const TOLD_MAX: usize = 500;
+pub const RECENT_EVENTS_MAX: usize = 500;
 
 /// The events, the newest last. A copy costs nothing.
 #[derive(Clone, Default)]
-pub struct Told {
+pub struct RecentEvents {
     /// The number of the last one.
     last: u64,
     events: Vector<Arc<Record>>,
@@ -24,7 +24,7 @@ pub struct Told {
     ends: OrdSet<BlockId>,
 }
 
-impl Told {
+impl RecentEvents {
     /// The retained events, the newest last.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.events.iter()
@@ -71,7 +71,7 @@ impl Told {
     fn keep(&mut self, record: Record) {
         self.last = record.number;
         self.events.push_back(Arc::new(record));
-        if self.events.len() > TOLD_MAX {
+        if self.events.len() > RECENT_EVENTS_MAX {
             self.events.pop_front();
         }
     }
@@ -97,18 +97,18 @@ mod tests {
         let tree =
             Testnet::generate(SeedTree::new(1), 3, CryptoMode::Modelled).tree(Rules::reference()).expect("a network");
         let slots = tree.slots();
-        let mut told = Told::default();
+        let mut told = RecentEvents::default();
         told.hear(at(8), NodeId(2), &Event::BlockForged(tree.genesis().block().clone()));
         told.hear(at(8), NodeId(2), &Event::BlockReceived(tree.genesis().block().clone()));
         told.hear_network(at(9), &NetworkEvent::PoolLost { node: NodeId(1) });
         told.hear_network(at(9), &NetworkEvent::NodeDown { node: NodeId(1), cause: DownCause::Crash });
         let then = told.clone();
-        for second in 0..TOLD_MAX as u64 {
+        for second in 0..RECENT_EVENTS_MAX as u64 {
             told.hear_network(at(10 + second), &NetworkEvent::NodeUp { node: NodeId(1) });
         }
-        let kinds = |told: &Told| told.events().map(|record| record.kind()).collect::<Vec<_>>();
+        let kinds = |told: &RecentEvents| told.events().map(|record| record.kind()).collect::<Vec<_>>();
         assert_eq!(kinds(&then), ["block.forged", "node.down"]);
-        assert_eq!(kinds(&told), ["node.up"; TOLD_MAX]);
+        assert_eq!(kinds(&told), ["node.up"; RECENT_EVENTS_MAX]);
         let down = then.events().last().expect("there are two").json(&slots);
         assert_eq!(down, r#"{"at":9000000,"node":1,"kind":"node.down","cause":"crash"}"#);
     }
@@ -125,7 +125,7 @@ mod tests {
         let chain: Vec<_> = std::iter::successors(Some(tip), |link| link.parent()).collect();
         let ends: Vec<_> = chain.iter().rev().filter(|link| link.round_end().is_some()).collect();
         assert!(ends.len() >= 2, "or nothing is shown");
-        let mut told = Told::default();
+        let mut told = RecentEvents::default();
         for (second, node) in (0..).zip([0, 1, 2, 0]) {
             for link in chain.iter().rev() {
                 told.hear(at(second), NodeId(node), &Event::BlockApplied(link.clone()));
@@ -137,7 +137,7 @@ mod tests {
         let is_first = |record: &Record| record.json(&plan.tree.slots()).starts_with("{\"at\":0,");
         assert!(told.events().all(|record| record.round_after().is_none() || is_first(record)), "when the first came");
         // A node that was isolated for long comes to them after their events have given way to others.
-        for second in 0..TOLD_MAX as u64 {
+        for second in 0..RECENT_EVENTS_MAX as u64 {
             told.hear_network(at(10 + second), &NetworkEvent::NodeUp { node: NodeId(1) });
         }
         for link in chain.iter().rev() {

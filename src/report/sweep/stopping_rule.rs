@@ -15,12 +15,12 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// A figure from 0 to 1, and the width below which the interval of its mean must be.
 #[derive(Clone, Copy, Debug)]
-pub struct Until {
+pub struct StoppingRule {
     measure: Measure,
     width: f64,
 }
 
-impl FromStr for Until {
+impl FromStr for StoppingRule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -36,7 +36,7 @@ impl FromStr for Until {
     }
 }
 
-impl fmt::Display for Until {
+impl fmt::Display for StoppingRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}<{}", self.measure.name, self.width)
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Until {
 
 /// The observations of a sweep, seed after seed.
 pub struct Looks {
-    until: Until,
+    until: StoppingRule,
     /// The confidence sequence of each combination of values.
     sequences: Vec<Sequence>,
     /// The number of seeds whose runs were observed.
@@ -55,7 +55,7 @@ pub struct Looks {
 
 impl Looks {
     /// The state before the first observation.
-    pub fn new(until: Until, sweep: &Sweep) -> Self {
+    pub fn new(until: StoppingRule, sweep: &Sweep) -> Self {
         Self { until, sequences: vec![Sequence::default(); sweep.cells.len()], seeds: 0, is_enough: false }
     }
 

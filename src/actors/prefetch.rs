@@ -10,14 +10,14 @@ use super::NodeId;
 use prefetch_index::prefetch_index;
 
 /// Prefetches the memory that a coming event will need into the processor's cache.
-pub trait Ahead<What> {
+pub trait Prefetch<What> {
     /// Fetches what `what` will need.
     fn fetch(&self, what: What);
 }
 
 /// An input that its receiver will soon hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announced {
+pub enum UpcomingInput {
     /// The announcement when the event is near: whether the input is a wake-up or a message.
     Near { is_wake: bool },
     /// The announcement when the event is next, for messages only: the sender's node.

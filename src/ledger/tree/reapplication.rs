@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 /// The reason why a block cannot be put into the tree again, so it cannot have been there.
 #[derive(Debug, thiserror::Error)]
-pub enum NotAgain {
+pub enum ReapplyError {
     #[error("the block before {0} is missing")]
     NoParent(BlockId),
     #[error(transparent)]
@@ -27,7 +27,7 @@ impl BlockTree {
     ///
     /// # Errors
     /// It cannot be applied, or its parent is missing.
-    pub fn extend_again(&self, block: &Arc<Block>) -> Result<Arc<Link>, NotAgain> {
+    pub fn extend_again(&self, block: &Arc<Block>) -> Result<Arc<Link>, ReapplyError> {
         let parent = self.parent_of(block)?;
         match self.known(&parent, block) {
             Some(known) => Ok(known),
@@ -44,7 +44,7 @@ impl BlockTree {
         &self,
         blocks: &[Arc<Block>],
         ahead: Option<&StateAbove>,
-    ) -> Result<Vec<Arc<Link>>, (usize, NotAgain)> {
+    ) -> Result<Vec<Arc<Link>>, (usize, ReapplyError)> {
         let ahead = ahead.filter(|ahead| blocks.iter().any(|block| block.id == ahead.id));
         let mut children: BTreeMap<Option<BlockId>, u32> = BTreeMap::new();
         blocks.iter().for_each(|block| *children.entry(block.header.previous).or_default() += 1);
@@ -71,9 +71,9 @@ impl BlockTree {
         blocks.iter().enumerate().map(|(index, block)| put(block).map_err(|why| (index, why))).collect()
     }
 
-    fn parent_of(&self, block: &Block) -> Result<Arc<Link>, NotAgain> {
+    fn parent_of(&self, block: &Block) -> Result<Arc<Link>, ReapplyError> {
         let parent = block.header.previous.and_then(|id| self.link(&id));
-        parent.ok_or(NotAgain::NoParent(block.id))
+        parent.ok_or(ReapplyError::NoParent(block.id))
     }
 
     /// The state after a block, from the nearest state in memory below it.

@@ -13,7 +13,7 @@ use std::{
 
 /// The result of playing a scenario twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Twice {
+pub enum RepetitionResult {
     Same {
         digest: Digest,
         events: u64,
@@ -61,12 +61,12 @@ struct Entries {
 ///
 /// # Errors
 /// On the ractor stage, an actor died.
-pub fn twice(
+pub fn play_twice(
     scenario: &Scenario,
     seeds: SeedTree,
     [first, second]: [StageKind; 2],
     mut wanted: impl FnMut(u64, Height) -> bool,
-) -> Result<Twice, ActorDied> {
+) -> Result<RepetitionResult, ActorDied> {
     let mut all = true;
     let mut wanted = |run, height| {
         all = wanted(run, height);
@@ -77,19 +77,19 @@ pub fn twice(
     let again = Log::default();
     again.lock().expected = Some(std::mem::take(&mut log.lock().seen));
     if !wanted(1, Height(0)) {
-        return Ok(Twice::Interrupted { same: 0 });
+        return Ok(RepetitionResult::Interrupted { same: 0 });
     }
     let digest = again.play(scenario, seeds, second, |height| wanted(1, height))?;
     let mut entries = again.lock();
     let (expected, events) = (entries.expected.take().unwrap_or_default(), entries.seen.len());
     if !all && entries.difference.is_none() && events < expected.len() {
-        return Ok(Twice::Interrupted { same: events as u64 });
+        return Ok(RepetitionResult::Interrupted { same: events as u64 });
     }
     let missing =
         expected.get(events).map(|first| Difference { event: events + 1, first: Some(first.clone()), second: None });
     Ok(match entries.difference.take().or(missing) {
-        Some(difference) => Twice::Differ(difference),
-        None => Twice::Same { digest, events: events as u64 },
+        Some(difference) => RepetitionResult::Differ(difference),
+        None => RepetitionResult::Same { digest, events: events as u64 },
     })
 }
 
@@ -177,11 +177,14 @@ mod tests {
         let scenario = Scenario::parse(text, Path::new("twice")).expect("a scenario");
         let stopped = |run: u64, height: u32| {
             let wanted = |at, now| (at, now) < (run, Height(height));
-            twice(&scenario, SeedTree::new(1), [StageKind::Inline; 2], wanted).expect("no actor dies")
+            play_twice(&scenario, SeedTree::new(1), [StageKind::Inline; 2], wanted).expect("no actor dies")
         };
-        let Twice::Same { events, .. } = stopped(2, 0) else { panic!("it is the same again") };
-        assert_eq!([stopped(0, 5), stopped(1, 0)], [Twice::Interrupted { same: 0 }, Twice::Interrupted { same: 0 }]);
-        let Twice::Interrupted { same } = stopped(1, 5) else { panic!("it was interrupted") };
+        let RepetitionResult::Same { events, .. } = stopped(2, 0) else { panic!("it is the same again") };
+        assert_eq!(
+            [stopped(0, 5), stopped(1, 0)],
+            [RepetitionResult::Interrupted { same: 0 }, RepetitionResult::Interrupted { same: 0 }]
+        );
+        let RepetitionResult::Interrupted { same } = stopped(1, 5) else { panic!("it was interrupted") };
         assert!(0 < same && same < events / 2, "{same} of {events}");
     }
 }

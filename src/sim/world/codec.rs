@@ -5,7 +5,7 @@ use crate::{
     actors::HostedActor,
     ledger::{
         Link,
-        saved::{LoadError, Loader, Saved, Saver},
+        codec::{LoadError, Loader, Save, Saver},
     },
     sim::{Plan, fault::AddedFault, source::Counts, strategy},
 };
@@ -119,15 +119,15 @@ impl World {
 
     fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
         let mut world = Self::new(&plan.apart(), &mut [], Vec::new());
-        world.added = Saved::load(from)?;
-        world.faults = Saved::load(from)?;
+        world.added = Save::load(from)?;
+        world.faults = Save::load(from)?;
         world.add_again(from, added)?;
-        world.now = Saved::load(from)?;
-        world.queue = Saved::load(from)?;
+        world.now = Save::load(from)?;
+        world.queue = Save::load(from)?;
         world.network.go_on(from)?;
-        world.nodes = Saved::load(from)?;
-        world.agenda = Saved::load(from)?;
-        world.ahead = Saved::load(from)?;
+        world.nodes = Save::load(from)?;
+        world.agenda = Save::load(from)?;
+        world.ahead = Save::load(from)?;
         let sources = from.number()?;
         if sources != world.plan.sources.len() as u64 {
             return Err(from.wrong("number of clients", sources));
@@ -140,11 +140,11 @@ impl World {
                 world.sources[index] = Some(source);
             }
         }
-        world.abandoned = Saved::load(from)?;
-        world.pool_watch = Saved::load(from)?;
-        world.requests = Saved::load(from)?;
-        world.delivered = Saved::load(from)?;
-        world.anew = Saved::load(from)?;
+        world.abandoned = Save::load(from)?;
+        world.pool_watch = Save::load(from)?;
+        world.requests = Save::load(from)?;
+        world.delivered = Save::load(from)?;
+        world.anew = Save::load(from)?;
         if let Some(processors) = &mut world.processors {
             processors.go_on(from)?;
         }

@@ -3,40 +3,40 @@
 use super::{ElectionRule, FinalityRule, ForkChoiceRule, LedgerRules, NodeRules, PoolRules, Rules, Shuffle};
 
 /// A set of rules with a name.
-pub struct Named {
+pub struct NamedRules {
     pub name: &'static str,
     pub rules: fn() -> Rules,
 }
 
 /// The reference, its corrected form and the protocols that they are compared with. docs/protocols.md describes each. Apart from their
 /// own rules, the protocols are as `corrected`.
-pub const NAMED: [Named; 8] = [
-    Named { name: "reference", rules: Rules::reference },
-    Named { name: "corrected", rules: Rules::corrected },
-    Named { name: "ark-4432", rules: || chosen(ForkChoiceRule::Ark4432) },
-    Named { name: "solar", rules: || chosen(ForkChoiceRule::Solar) },
-    Named { name: "solar-tie-broken", rules: || chosen(ForkChoiceRule::SolarTieBroken) },
-    Named {
+pub const NAMED: [NamedRules; 8] = [
+    NamedRules { name: "reference", rules: Rules::reference },
+    NamedRules { name: "corrected", rules: Rules::corrected },
+    NamedRules { name: "ark-4432", rules: || chosen(ForkChoiceRule::Ark4432) },
+    NamedRules { name: "solar", rules: || chosen(ForkChoiceRule::Solar) },
+    NamedRules { name: "solar-tie-broken", rules: || chosen(ForkChoiceRule::SolarTieBroken) },
+    NamedRules {
         name: "tron",
         rules: || longest(FinalityRule::Solidified, ElectionRule::EverySixHours, 1, Shuffle::Ranking),
     },
-    Named { name: "eos", rules: || eos(FinalityRule::LastIrreversible) },
-    Named { name: "lisk", rules: || lisk(FinalityRule::LiskBft) },
+    NamedRules { name: "eos", rules: || eos(FinalityRule::LastIrreversible) },
+    NamedRules { name: "lisk", rules: || lisk(FinalityRule::LiskBft) },
 ];
 
 /// Protocols with a fault that they once had. Each differs from its protocol by that fault alone; docs/repairs.md describes them.
-pub const FAULTY: [Named; 4] = [
-    Named { name: "eos-2718", rules: || eos(FinalityRule::LastIrreversible2718) },
-    Named { name: "eos-3835", rules: || eos(FinalityRule::LastIrreversible3835) },
-    Named { name: "lisk-6594", rules: || lisk(FinalityRule::LiskBft6594) },
-    Named { name: "lisk-restart", rules: forgetful },
+pub const FAULTY: [NamedRules; 4] = [
+    NamedRules { name: "eos-2718", rules: || eos(FinalityRule::LastIrreversible2718) },
+    NamedRules { name: "eos-3835", rules: || eos(FinalityRule::LastIrreversible3835) },
+    NamedRules { name: "lisk-6594", rules: || lisk(FinalityRule::LiskBft6594) },
+    NamedRules { name: "lisk-restart", rules: forgetful },
 ];
 
 /// The reference with a repair of all that the search finds in it. docs/repairs.md shows what each of its changes mends.
-pub const REPAIRED: Named = Named { name: "repaired", rules: repaired };
+pub const REPAIRED: NamedRules = NamedRules { name: "repaired", rules: repaired };
 
 /// The sets of [`NAMED`], [`FAULTY`] and [`REPAIRED`].
-pub fn all() -> impl Iterator<Item = &'static Named> {
+pub fn all() -> impl Iterator<Item = &'static NamedRules> {
     NAMED.iter().chain(&FAULTY).chain([&REPAIRED])
 }
 

@@ -1,6 +1,6 @@
 //! Blocks, transactions, rounds, keys and amounts as bytes.
 
-use super::{LoadError, Loader, Saved, Saver, Shared, saved, shared};
+use super::{LoadError, Loader, Save, SaveShared, Saver, saved, shared};
 use crate::{
     ledger::{
         Balance, BlockTree, Link,
@@ -15,7 +15,7 @@ use crate::{
 use std::sync::Arc;
 
 /// Saves no bytes. Loading returns the reader's tree.
-impl Shared for BlockTree {
+impl SaveShared for BlockTree {
     fn save_shared(_: &Arc<Self>, _: &mut Saver) {}
 
     fn load_shared(from: &mut Loader) -> Result<Arc<Self>, LoadError> {
@@ -23,7 +23,7 @@ impl Shared for BlockTree {
     }
 }
 
-impl Shared for Link {
+impl SaveShared for Link {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         arc.id().save(out);
         out.links.push(arc.clone());
@@ -36,7 +36,7 @@ impl Shared for Link {
 }
 
 /// A block of the tree is saved by its link, so that loading gives the same one. Any other is saved in full, valid or not.
-impl Shared for Block {
+impl SaveShared for Block {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         if out.ahead.is_some() {
             // Saves the content, not the identity of the copy, nor whether any run accepted it.
@@ -66,7 +66,7 @@ impl Shared for Block {
     }
 }
 
-impl Shared for SignedTransaction {
+impl SaveShared for SignedTransaction {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         let (bytes, id, standing) = arc.as_kept();
         out.number(bytes.len() as u64);
@@ -84,7 +84,7 @@ impl Shared for SignedTransaction {
 }
 
 /// Saves only the public key, never the secret.
-impl Saved for KeyPair {
+impl Save for KeyPair {
     fn save(&self, out: &mut Saver) {
         self.public().save(out);
     }
@@ -96,7 +96,7 @@ impl Saved for KeyPair {
     }
 }
 
-impl Saved for PublicKey {
+impl Save for PublicKey {
     fn save(&self, out: &mut Saver) {
         out.raw(self.as_bytes());
     }
@@ -106,7 +106,7 @@ impl Saved for PublicKey {
     }
 }
 
-impl Saved for Address {
+impl Save for Address {
     fn save(&self, out: &mut Saver) {
         out.raw(self.as_bytes());
     }
@@ -116,7 +116,7 @@ impl Saved for Address {
     }
 }
 
-impl Saved for Arktoshi {
+impl Save for Arktoshi {
     fn save(&self, out: &mut Saver) {
         out.number(self.value());
     }

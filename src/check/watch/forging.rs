@@ -1,6 +1,6 @@
 //! Blocks that delegates make, as a watch sees them: one a slot, and each with the height up to which its forger has forged.
 
-use super::Seen;
+use super::Observations;
 use crate::{
     actors::{NodeId, SimTime},
     check::conduct,
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-impl Seen {
+impl Observations {
     /// Judges a block that a node made, for its own delegate or for another one.
     pub(super) fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, block: &Arc<Block>) {
         self.heard.hears(block);

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 /// A parameter of a fault or a policy, with its allowed range if that does not depend on the run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said<'a> {
+pub enum BoundedValue<'a> {
     /// A whole number.
     Number(u32, RangeInclusive<u32>),
     /// A part of a whole, from 0 to 1.

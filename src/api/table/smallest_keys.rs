@@ -6,7 +6,7 @@ use std::ops::Range;
 const LEAST_ROOM: usize = 64;
 
 /// The least of all pushed keys, up to a fixed number.
-pub struct Least<K> {
+pub struct SmallestKeys<K> {
     keep: usize,
     /// The number of buffered keys at which the keys behind the least `keep` are dropped.
     room: usize,
@@ -16,7 +16,7 @@ pub struct Least<K> {
     pushed: u64,
 }
 
-impl<K: Ord + Copy> Least<K> {
+impl<K: Ord + Copy> SmallestKeys<K> {
     /// Keeps the `keep` least keys.
     pub fn new(keep: usize) -> Self {
         Self { keep, room: room(keep), keys: Vec::new(), bound: None, pushed: 0 }
@@ -76,7 +76,7 @@ mod tests {
             start in 0..90usize,
             limit in 1..30usize,
         ) {
-            let mut least = Least::new(start + limit);
+            let mut least = SmallestKeys::new(start + limit);
             keys.iter().for_each(|key| least.push(*key));
             prop_assert_eq!(least.pushed(), keys.len() as u64);
             keys.sort_unstable();

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// The requested advance.
 #[derive(Debug, PartialEq)]
-pub struct Wanted {
+pub struct AdvanceWish {
     /// The largest number of slots to play.
     pub slots: u32,
     pub until: Option<Until>,
@@ -25,11 +25,11 @@ const LIMIT: u32 = 10_000;
 const NAMES: [&str; 5] = ["height", "time", "round", "transaction", "event"];
 
 /// Reads the body. Heights, rounds and transactions refer to the chain of `node`.
-pub fn read(body: &Value, node: NodeId) -> Result<Wanted, ApiError> {
+pub fn read(body: &Value, node: NodeId) -> Result<AdvanceWish, ApiError> {
     let members = body.as_object().ok_or_else(|| wrong(None, body))?;
     if !members.contains_key("until") {
         let slots = members.get("slots").filter(|_| members.len() == 1).and_then(in_limits);
-        return slots.map(|slots| Wanted { slots, until: None }).ok_or_else(|| wrong(None, body));
+        return slots.map(|slots| AdvanceWish { slots, until: None }).ok_or_else(|| wrong(None, body));
     }
     if let Some(unknown) = members.keys().find(|name| !["until", "limit"].contains(&name.as_str())) {
         return Err(wrong(Some(unknown), body));
@@ -38,7 +38,7 @@ pub fn read(body: &Value, node: NodeId) -> Result<Wanted, ApiError> {
         None => LIMIT,
         Some(limit) => in_limits(limit).ok_or_else(|| refused("limit", limit, &slots_allowed()))?,
     };
-    read_until(&members["until"], node).map(|until| Wanted { slots, until: Some(until) })
+    read_until(&members["until"], node).map(|until| AdvanceWish { slots, until: Some(until) })
 }
 
 /// The schema of the body, for the description of the API.
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::sim::fault::NodeRef;
 
-    fn reads(body: Value) -> Wanted {
+    fn reads(body: Value) -> AdvanceWish {
         read(&body, NodeId(2)).expect("it is allowed")
     }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn slots_are_counted_in_whole_numbers() {
-        assert_eq!(reads(json!({"slots": 1_000_000})), Wanted { slots: 1_000_000, until: None });
+        assert_eq!(reads(json!({"slots": 1_000_000})), AdvanceWish { slots: 1_000_000, until: None });
         for wrong in [
             json!(null),
             json!(5),

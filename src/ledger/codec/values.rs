@@ -1,6 +1,6 @@
 //! Numbers, texts, lists, maps, times and random streams as bytes.
 
-use super::{LoadError, Loader, Saved, Saver};
+use super::{LoadError, Loader, Save, Saver};
 use crate::protocol::hashing::IdHash;
 use indexmap::{IndexMap, IndexSet};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
@@ -14,7 +14,7 @@ use std::{
 
 macro_rules! numbers {
     ($($number:ty),*) => {$(
-        impl Saved for $number {
+        impl Save for $number {
             fn save(&self, out: &mut Saver) {
                 out.number(*self as u64);
             }
@@ -32,7 +32,7 @@ numbers!(u16, u32, u64, usize);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiagnosticCount(pub u64);
 
-impl Saved for DiagnosticCount {
+impl Save for DiagnosticCount {
     fn save(&self, out: &mut Saver) {
         if out.ahead_of().is_none() {
             self.0.save(out);
@@ -46,7 +46,7 @@ impl Saved for DiagnosticCount {
 
 macro_rules! plain {
     ($($number:ty),*) => {$(
-        impl Saved for $number {
+        impl Save for $number {
             fn save(&self, out: &mut Saver) {
                 out.raw(&self.to_le_bytes());
             }
@@ -59,7 +59,7 @@ macro_rules! plain {
 }
 plain!(u8, i32, i64, i128, f64);
 
-impl Saved for bool {
+impl Save for bool {
     fn save(&self, out: &mut Saver) {
         out.raw(&[u8::from(*self)]);
     }
@@ -73,7 +73,7 @@ impl Saved for bool {
     }
 }
 
-impl<T: Saved> Saved for Option<T> {
+impl<T: Save> Save for Option<T> {
     fn save(&self, out: &mut Saver) {
         self.is_some().save(out);
         if let Some(value) = self {
@@ -89,7 +89,7 @@ impl<T: Saved> Saved for Option<T> {
     }
 }
 
-impl<T: Saved> Saved for Box<T> {
+impl<T: Save> Save for Box<T> {
     fn save(&self, out: &mut Saver) {
         (**self).save(out);
     }
@@ -101,7 +101,7 @@ impl<T: Saved> Saved for Box<T> {
 
 macro_rules! lists {
     ($($list:ty),*) => {$(
-        impl<T: Saved> Saved for $list {
+        impl<T: Save> Save for $list {
             fn save(&self, out: &mut Saver) {
                 out.list(self.len(), self.iter());
             }
@@ -114,7 +114,7 @@ macro_rules! lists {
 }
 lists!(Vec<T>, VecDeque<T>, Box<[T]>);
 
-impl<T: Saved + Ord> Saved for BTreeSet<T> {
+impl<T: Save + Ord> Save for BTreeSet<T> {
     fn save(&self, out: &mut Saver) {
         out.list(self.len(), self);
     }
@@ -127,7 +127,7 @@ impl<T: Saved + Ord> Saved for BTreeSet<T> {
 /// Maps, as pairs in their order.
 macro_rules! maps {
     ($($map:ty where $key:ident: $($bound:path),+;)*) => {$(
-        impl<$key: Saved $(+ $bound)+, V: Saved> Saved for $map {
+        impl<$key: Save $(+ $bound)+, V: Save> Save for $map {
             fn save(&self, out: &mut Saver) {
                 out.number(self.len() as u64);
                 for (key, value) in self {
@@ -149,7 +149,7 @@ maps! {
     IndexMap<K, V> where K: Hash, Eq;
 }
 
-impl<T: Saved + Hash + Eq> Saved for IndexSet<T, IdHash> {
+impl<T: Save + Hash + Eq> Save for IndexSet<T, IdHash> {
     fn save(&self, out: &mut Saver) {
         out.list(self.len(), self);
     }
@@ -159,7 +159,7 @@ impl<T: Saved + Hash + Eq> Saved for IndexSet<T, IdHash> {
     }
 }
 
-impl<T: Saved, const N: usize> Saved for [T; N] {
+impl<T: Save, const N: usize> Save for [T; N] {
     fn save(&self, out: &mut Saver) {
         self.iter().for_each(|one| one.save(out));
     }
@@ -172,14 +172,14 @@ impl<T: Saved, const N: usize> Saved for [T; N] {
 
 macro_rules! tuples {
     ($(($($name:ident $part:ident),*))*) => {$(
-        impl<$($name: Saved),*> Saved for ($($name,)*) {
+        impl<$($name: Save),*> Save for ($($name,)*) {
             fn save(&self, out: &mut Saver) {
                 let ($($part,)*) = self;
                 $($part.save(out);)*
             }
 
             fn load(from: &mut Loader) -> Result<Self, LoadError> {
-                $(let $part = Saved::load(from)?;)*
+                $(let $part = Save::load(from)?;)*
                 Ok(($($part,)*))
             }
         }
@@ -187,7 +187,7 @@ macro_rules! tuples {
 }
 tuples!((A a, B b) (A a, B b, C c) (A a, B b, C c, D d));
 
-impl<T: Saved> Saved for Reverse<T> {
+impl<T: Save> Save for Reverse<T> {
     fn save(&self, out: &mut Saver) {
         self.0.save(out);
     }
@@ -197,7 +197,7 @@ impl<T: Saved> Saved for Reverse<T> {
     }
 }
 
-impl<T: Saved> Saved for RangeInclusive<T> {
+impl<T: Save> Save for RangeInclusive<T> {
     fn save(&self, out: &mut Saver) {
         self.start().save(out);
         self.end().save(out);
@@ -208,7 +208,7 @@ impl<T: Saved> Saved for RangeInclusive<T> {
     }
 }
 
-impl Saved for String {
+impl Save for String {
     fn save(&self, out: &mut Saver) {
         out.number(self.len() as u64);
         out.raw(self.as_bytes());
@@ -221,7 +221,7 @@ impl Saved for String {
     }
 }
 
-impl Saved for Duration {
+impl Save for Duration {
     fn save(&self, out: &mut Saver) {
         out.number(self.as_secs());
         out.number(self.subsec_nanos().into());
@@ -237,7 +237,7 @@ impl Saved for Duration {
 }
 
 /// Saves the seed, the stream, and the number of words drawn.
-impl Saved for ChaCha8Rng {
+impl Save for ChaCha8Rng {
     fn save(&self, out: &mut Saver) {
         out.raw(&self.get_seed());
         out.number(self.get_stream());

@@ -1,15 +1,15 @@
 //! The findings of a search, as text and as JSON.
 
-use super::{Check, FileOutcome, RUNS, Replayed, Searched, Told, counted};
+use super::{Check, FileOutcome, RUNS, ReplayedFinding, ReportedFinding, SearchResult, counted};
 use crate::{
     check::{
         INTERESTING, Signature,
         conduct::is_modelled,
         database::Build,
-        known::{ALARM, Known, Rate},
+        known_causes::{ALARM, KnownCauses, Rate},
         search::{Search, Summary},
         seeds::SeedSet,
-        swarm::Modelled,
+        swarm::ModelledRuns,
     },
     cli::span::SearchTime,
     ledger::Rules,
@@ -40,9 +40,9 @@ impl Check {
         let sizes = [("delegates", self.delegates), ("rounds", self.rounds)];
         let sizes = sizes.into_iter().filter_map(|(what, value)| Some(format!("; {what} {}", value?)));
         let behaviour = match self.behaviour {
-            Modelled::Never => "",
-            Modelled::Always => "; each held against the model",
-            Modelled::Drawn => "; one of four quick and without flaws",
+            ModelledRuns::Never => "",
+            ModelledRuns::Always => "; each held against the model",
+            ModelledRuns::Drawn => "; one of four quick and without flaws",
         };
         // One file can have several paths.
         let name =
@@ -61,7 +61,13 @@ impl Check {
         [frame].into_iter().chain(sizes).chain([behaviour.to_owned()]).collect()
     }
 
-    pub(super) fn as_text(&self, search: &Search, searched: &Searched, told: &[Told], known: &Known) -> String {
+    pub(super) fn as_text(
+        &self,
+        search: &Search,
+        searched: &SearchResult,
+        told: &[ReportedFinding],
+        known: &KnownCauses,
+    ) -> String {
         let (summary, session) = (&searched.summary, &searched.summary.session);
         let rules = Self::rules_in_words(search);
         let mut text = format!("{}\n", self.frame_in_words(search));
@@ -118,7 +124,11 @@ impl Check {
     }
 
     /// The causes of the list that come more rarely than recorded, with both counts.
-    fn rarer<'k>(&self, summary: &Summary, known: &'k Known) -> impl Iterator<Item = (&'k Signature, Count, Count)> {
+    fn rarer<'k>(
+        &self,
+        summary: &Summary,
+        known: &'k KnownCauses,
+    ) -> impl Iterator<Item = (&'k Signature, Count, Count)> {
         let counts = known.causes().filter_map(|(signature, recorded)| {
             let found = counted(summary, signature);
             (known.rate(signature, found) == Rate::Fewer).then_some((signature, found, recorded?))
@@ -126,7 +136,13 @@ impl Check {
         counts.filter(|_| self.known.is_some())
     }
 
-    fn finding_in_words(&self, search: &Search, searched: &Searched, told: &Told, known: &Known) -> String {
+    fn finding_in_words(
+        &self,
+        search: &Search,
+        searched: &SearchResult,
+        told: &ReportedFinding,
+        known: &KnownCauses,
+    ) -> String {
         let (summary, found, signature) = (&searched.summary, &told.found, &told.signature);
         let runs = runs_that_judge(search, summary, signature.invariant);
         let Interval { low, high } = interval::of_share(found.seeds.count(), runs);
@@ -191,9 +207,9 @@ impl Check {
     pub(super) fn as_json(
         &self,
         search: &Search,
-        searched: &Searched,
-        told: &[Told],
-        known: &Known,
+        searched: &SearchResult,
+        told: &[ReportedFinding],
+        known: &KnownCauses,
         interrupted: bool,
     ) -> Value {
         let (summary, session) = (&searched.summary, &searched.summary.session);
@@ -272,10 +288,10 @@ impl Check {
     }
 }
 
-impl Searched {
+impl SearchResult {
     /// The findings that neither their file nor any run shows now.
-    fn mended(&self) -> impl Iterator<Item = &Replayed> {
-        let is_gone = |one: &&Replayed| {
+    fn mended(&self) -> impl Iterator<Item = &ReplayedFinding> {
+        let is_gone = |one: &&ReplayedFinding| {
             matches!(one.outcome, FileOutcome::Gone) && !self.summary.found.contains_key(&one.signature)
         };
         self.replayed.iter().filter(is_gone)

@@ -28,7 +28,7 @@ impl SettledError {
 }
 
 /// Reads a block that is known to have settled.
-pub(super) fn read(settled: &dyn Settled, height: Height) -> Arc<Link> {
+pub(super) fn read(settled: &dyn SettledChain, height: Height) -> Arc<Link> {
     let link = settled.link(height).and_then(|link| link.ok_or_else(|| missing(height)));
     link.unwrap_or_else(|why| why.ends_the_run())
 }
@@ -40,20 +40,19 @@ pub(super) fn missing(height: Height) -> SettledError {
 }
 
 /// The settled part of a network's chain. Shared by all that read it, on any thread.
-pub trait Settled: Send + Sync {
+pub trait SettledChain: Send + Sync {
     /// The height of the newest settled block; `Height(0)` while there is none.
     fn top(&self) -> Height;
 
-    /// The block at a height from genesis to [`Settled::top`], as a link that stands alone: with its notable consequences and
+    /// The block at a height from genesis to [`SettledChain::top`], as a link that stands alone: with its notable consequences and
     /// the number of transactions up to it. `None` above the top.
     ///
     /// # Errors
     /// The store cannot be read, or is damaged.
     fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError>;
 
-    /// The id and header of the block at a height from genesis to [`Settled::top`], and its transactions at `indexes`, counted from 0. An
-    /// index without a transaction is skipped. A store that can read less than the whole block does so.
-    /// `None` above the top.
+    /// The id and header of the block at a height from genesis to [`SettledChain::top`], and its transactions at `indexes`, counted
+    /// from 0. An index without a transaction is skipped. A store that can read less than the whole block does so. `None` above the top.
     ///
     /// # Errors
     /// The store cannot be read, or is damaged.

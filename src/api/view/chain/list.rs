@@ -1,6 +1,6 @@
 //! A chain's lists: the rows of settled blocks and those in memory as one.
 
-use super::{Chain, Seen};
+use super::{Chain, VisitedTransaction};
 use crate::{
     api::view::{
         Entry, Spot,
@@ -15,7 +15,7 @@ use std::{
 };
 
 /// One of a chain's lists, oldest first.
-pub struct Listed<'c> {
+pub struct ChainList<'c> {
     chain: &'c Chain,
     list: List,
     /// The number of rows that are not in memory.
@@ -33,7 +33,7 @@ enum Recent<'c> {
 
 impl Chain {
     /// One of its lists.
-    pub fn listed(&self, list: List) -> Listed<'_> {
+    pub fn listed(&self, list: List) -> ChainList<'_> {
         let history = |address| self.wallets.get(address);
         let recent = match &list {
             List::Sent(address) => history(address).map(|history| Recent::Spots(&history.sent)),
@@ -42,11 +42,11 @@ impl Chain {
             List::Of(kind) => Some(Recent::WithFees(&self.kinds[*kind as usize])),
             List::Forged(generator) => self.forged.get(generator).map(Recent::Heights),
         };
-        Listed { chain: self, older: self.settled(&list), list, recent: recent.unwrap_or(Recent::Nothing) }
+        ChainList { chain: self, older: self.settled(&list), list, recent: recent.unwrap_or(Recent::Nothing) }
     }
 }
 
-impl Listed<'_> {
+impl ChainList<'_> {
     /// The number of its rows.
     pub fn len(&self) -> u64 {
         let recent = match self.recent {
@@ -109,7 +109,7 @@ impl Listed<'_> {
     }
 
     /// Visits the transactions, newest first.
-    pub fn down(&self, mut visit: impl FnMut(&Seen<'_>) -> ControlFlow<()>) {
+    pub fn down(&self, mut visit: impl FnMut(&VisitedTransaction<'_>) -> ControlFlow<()>) {
         // Consecutive rows are often from one block.
         let mut last: Option<&Arc<Entry>> = None;
         let mut recent = |spot: Spot| {
@@ -117,7 +117,7 @@ impl Listed<'_> {
                 last = self.chain.recent(spot.height);
             }
             let Some(entry) = last else { return ControlFlow::Continue(()) };
-            visit(&Seen { spot, facts: &entry.contents.facts[spot.index as usize], entry: Some(entry) })
+            visit(&VisitedTransaction { spot, facts: &entry.contents.facts[spot.index as usize], entry: Some(entry) })
         };
         let flow = match self.recent {
             Recent::Nothing | Recent::Heights(_) => ControlFlow::Continue(()),
@@ -126,7 +126,7 @@ impl Listed<'_> {
         };
         if flow.is_continue() {
             self.older_down(self.older, &mut |row| match &row.facts {
-                Some(facts) => visit(&Seen { spot: row.spot, facts, entry: None }),
+                Some(facts) => visit(&VisitedTransaction { spot: row.spot, facts, entry: None }),
                 None => ControlFlow::Continue(()),
             });
         }
