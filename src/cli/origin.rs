@@ -5,7 +5,7 @@ use crate::report::{
     bundle::About,
     provenance::{
         Provenance,
-        ro_crate::{CrateText, write},
+        metadata::{CrateText, write},
     },
     sweep::Sweep,
 };

@@ -10,7 +10,7 @@
 //! the entry of the Parquet files' metadata that names the program.
 
 pub mod compare;
-pub mod ro_crate;
+pub mod metadata;
 
 use super::sheet::{SheetError, write_whole};
 use crate::{
@@ -211,7 +211,7 @@ impl Provenance {
         }
         let into = folder.join(KEPT);
         fs::create_dir_all(&into).map_err(|source| ProvenanceError::Unwritten { file: into, source })?;
-        for name in ["summary.json", ro_crate::CRATE] {
+        for name in ["summary.json", metadata::CRATE] {
             match fs::remove_file(folder.join(name)) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(ProvenanceError::Unwritten { file: folder.join(name), source });

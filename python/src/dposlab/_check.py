@@ -21,7 +21,7 @@ from ._progress import Progress
 from ._strategy import Strategy, deciding
 from ._worker import Job, Played, by_value, minimal, search
 
-#: The chance of a false alarm for each known cause (``ALARM`` in ``src/check/known.rs``).
+#: The chance of a false alarm for each known cause (``ALARM`` in ``src/check/known_causes.rs``).
 ALARM = 1e-4
 
 
@@ -146,7 +146,7 @@ def _signature(found: dict[str, Any]) -> Signature:
 
 
 def _comes_too_often(so: int, of: int, recorded: list[int] | None) -> bool:
-    """Whether a cause that ``so`` of ``of`` runs show comes more often than recorded, by the test of ``src/check/known.rs``.
+    """Whether a cause that ``so`` of ``of`` runs show comes more often than recorded, by the test of ``src/check/known_causes.rs``.
 
     It is Fisher's exact test, one-sided.
     """
