@@ -416,7 +416,7 @@ fn counts_are_those_of_the_runs(scenario: &Scenario, beside: &SideBySide) {
 /// Where no number of the rules decides, a row says what the node found.
 #[test]
 fn a_row_under_other_rules_says_what_the_node_found() {
-    for (rules, text) in [("solar", "does not forge: 2 of 4 peers = 50 % on the chain"), ("ark-4432", "66 % needed")] {
+    for (rules, text) in [("solar", "does not forge: 3 of 3 peers = 100 % on the chain"), ("ark-4432", "66 % needed")] {
         let mut cut = scenario(CUT);
         cut.rules.insert("base".to_owned(), rules.into());
         let explanation = explained(&cut, &Options { repeats: Some(0), ..OPTIONS });

@@ -106,7 +106,7 @@ fn a_block_of_lisk_is_final_after_155_blocks() {
 }
 
 /// At best 68 delegates prevote a block in a row, its own forger among them, and 68 precommit it in a row: 135 blocks after it. The two
-/// that stand by forge in other places.
+/// that stand by forge before and after these blocks, so that holds for 67 of 206 blocks.
 #[test]
 fn a_block_of_lisk_is_final_after_135_blocks_at_best() {
     let order = |round, order: &mut Vec<_>, _: &mut _| {
@@ -117,7 +117,7 @@ fn a_block_of_lisk_is_final_after_135_blocks_at_best() {
     let delays = lisk_in_order((101, 2), 9, 0.0, 1, order);
     let least = delays.iter().map(|(_, delay)| *delay).min();
     let best = delays.iter().filter(|(_, delay)| Some(*delay) == least).map(|(height, _)| (height.0 - 2) % 206);
-    assert_eq!((least, best.collect::<Vec<_>>()), (Some(135), vec![35; 2]));
+    assert_eq!((least, best.collect::<Vec<_>>()), (Some(135), [2..69, 2..69].into_iter().flatten().collect()));
 }
 
 #[test]
