@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,7 @@ def test_a_testnet_does_what_it_is_told() -> None:
         assert net.get(f"wallets/{paid.address}")["data"]["balance"] == "500000000"
         assert len(net.reorg(1)["reverted"]) == 1
         fault = net.fault("partition", groups=[[0, 1]], until={"after": 900})
-        assert net.advance(until={"height": 1000}, limit=4)["stopped"] == "limit"
+        assert net.advance(until={"height": 1000}, limit=4, required=False)["stopped"] == "limit"
         assert net.faults[fault]["state"] == "in-force"
         net.heal(fault)
         net.revert(snapshot)
@@ -51,6 +53,42 @@ def test_it_forges_on_demand_where_no_pace_is_given() -> None:
             assert network.get(f"wallets/{paid.address}")["data"]["balance"] == "500000000"
             assert network.height == 3
             assert network.pace("manual")["pace"] == "manual"
+
+
+def test_a_condition_that_does_not_come_true_is_an_error() -> None:
+    with dposlab.Testnet(delegates=3, pace="manual") as net:
+        assert net.advance(until={"height": 3})["stopped"] == "reached"
+        with pytest.raises(dposlab.NotReached, match=r"\{'height': 99\} does not hold after 4 slots, at height \d .*limit") as failed:
+            net.advance(until={"height": 99}, limit=4)
+        error = failed.value
+        assert (error.slots, error.height, error.stopped, error.until) == (4, net.height, "limit", {"height": 99})
+        again = net.advance(until={"height": 99}, limit=4, required=False)
+        assert again == {**error.advanced, "height": error.height + 4, "now": error.now + 32}
+        net.fault("offline", delegates=[delegate.username for delegate in net.delegates])
+        with pytest.raises(dposlab.NotReached) as failed:
+            net.advance(until={"height": 99})
+        assert failed.value.slots == 10_000, "the default limit"
+
+
+def test_the_slot_of_a_payment_counts() -> None:
+    with dposlab.Testnet(delegates=5) as net:
+        [paid] = net.faucet(net.accounts[0].address, 5)
+        before = net.height
+        net.advance(3)
+        assert net.height == before + 2
+        [paid] = net.faucet(net.accounts[0].address, 5)
+        net.advance(until={"height": net.height + 3})
+        assert net.get(f"transactions/{paid}")["data"]["confirmations"] == 4
+
+
+def test_a_transaction_that_no_delegate_forges_stays_in_the_pool() -> None:
+    with dposlab.Testnet(delegates=3) as net:
+        net.fault("offline", delegates=[delegate.username for delegate in net.delegates])
+        [paid] = net.faucet(net.accounts[0].address, 5)
+        with pytest.raises(dposlab.HttpError) as failed:
+            net.get(f"transactions/{paid}")
+        assert (failed.value.status, net.height) == (404, 2)
+        assert net.get("transactions/unconfirmed")["meta"]["count"] == 1
 
 
 def test_chains_do_not_see_each_other(tmp_path: Path) -> None:
@@ -93,6 +131,23 @@ def test_a_request_to_a_testnet_that_has_died_says_how() -> None:
         assert died.value.command.startswith("dposlab up ")
     with pytest.raises(dposlab.RunDied):
         net.stop()
+
+
+def test_a_request_to_a_testnet_that_was_stopped_says_so() -> None:
+    net = dposlab.Testnet(delegates=3)
+    chain = net.chain()
+    net.stop()
+    for ask in (lambda: net.height, lambda: net.advance(1), net.events, chain.snapshot):
+        with pytest.raises(dposlab.Stopped, match="the testnet at http://127.0.0.1:[0-9]+/api was stopped"):
+            ask()
+    chain.close()  # harmless
+    net.stop()
+    other = dposlab.Testnet(delegates=3)
+    other.process.send_signal(signal.SIGINT)
+    other.process.wait()
+    with pytest.raises(dposlab.Stopped):
+        other.advance(1)
+    other.stop()
 
 
 def test_nothing_stays_open(scenario: str) -> None:
@@ -153,6 +208,36 @@ def test_a_pending_transaction_is_dropped_and_a_wrong_block_is_refused() -> None
         newest = net.get("blocks?transform=false&limit=1")["data"][0]
         with pytest.raises(dposlab.HttpError, match="node-0 "):
             net.push_block({**newest, "transactions": []})
+
+
+def test_a_block_is_pushed_in_either_shape_of_the_api() -> None:
+    with dposlab.Testnet(delegates=5, pace="manual") as net:
+        net.advance(3)
+        net.faucet([{"recipient": account.address, "amount": 5} for account in net.accounts[:2]])
+        net.faucet(net.accounts[0].address, 7)
+        before = net.snapshot()
+        net.advance(until={"height": net.height + 1})
+        made = net.height
+        shown, stored = (net.get(f"blocks/{made}?transform={shape}")["data"] for shape in ("true", "false"))
+        transactions = net.get(f"blocks/{stored['id']}/transactions?transform=false")["data"]
+        other_shape = net.get(f"blocks/{stored['id']}/transactions")["data"]
+        assert shown["transactions"] == len(transactions) > 0
+        net.revert(before)
+        for block in (shown, stored):
+            with pytest.raises(dposlab.UsageError, match=r'found none of its \d transactions, .*get."blocks/\d+/transactions.tran'):
+                net.push_block(block)
+            with pytest.raises(dposlab.UsageError, match="found transactions of another shape"):
+                net.push_block({**block, "transactions": other_shape})
+        for node, block in enumerate((shown, stored)):
+            answer = net.push_block({**block, "transactions": transactions}, node=node)
+            assert answer == {"node": node, "id": stored["id"], "height": made, "transactions": len(transactions)}
+        net.advance(3)
+        assert net.get(f"blocks/{made}")["data"]["id"] == stored["id"]
+        before = net.snapshot()
+        net.advance(1)
+        empty = net.get("blocks?limit=1")["data"][0]
+        net.revert(before)
+        assert net.push_block(empty)["id"] == empty["id"]
 
 
 def test_submit_says_why_a_transaction_is_refused() -> None:
@@ -263,11 +348,86 @@ def test_a_stream_ends_with_its_chain_its_testnet_or_by_another_thread() -> None
     chain.close()
     assert list(of_chain) == []
     net.process.kill()
-    assert list(killed) == [] and list(of_net) == []
+    for stream in (killed, of_net):
+        with pytest.raises(dposlab.RunDied, match="signal 9"):
+            list(stream)
+        assert list(stream) == [], "it has ended"
     with pytest.raises(dposlab.RunDied, match="signal 9"):
         net.events()
     with pytest.raises(dposlab.RunDied):
         net.stop()
+
+
+def test_a_stream_ends_with_a_stop() -> None:
+    net = dposlab.Testnet(delegates=3)
+    deleted, other, waiting = net.chain(), net.events("node.down"), net.events("node.down")
+    of_chain = deleted.events("node.down")
+    net.lab("DELETE", f"chains/{deleted.id}")
+    assert list(of_chain) == []
+    heard: list[list[object]] = []
+    reader = threading.Thread(target=lambda: heard.append(list(waiting)))
+    reader.start()
+    net.stop()
+    reader.join(PATIENCE)
+    assert (heard, list(other)) == ([[]], [])
+
+
+def test_a_stream_waits_as_long_as_it_may() -> None:
+    with dposlab.Testnet(delegates=3) as net, net.events("block.applied", node=0, timeout=0.01) as events:
+        for _ in range(2):
+            with pytest.raises(dposlab.NoEvent, match="within 0.01 s"):
+                next(events)
+        assert issubclass(dposlab.NoEvent, TimeoutError)
+        height = net.advance(until={"height": net.height + 2})["height"]
+        events.timeout = PATIENCE
+        assert [next(events)["block"]["height"] for _ in range(2)] == [height - 1, height]
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with the chunks of its server, without an end."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for chunk in self.server.chunks:  # type: ignore[attr-defined]
+            self.wfile.write(b"%X\r\n%s\r\n" % (len(chunk), chunk))
+        self.close_connection = True
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Prints nothing."""
+
+
+def test_a_stream_hides_no_error() -> None:
+    event = json.dumps({"at": 1, "kind": "x", "text": "\u2028"}, ensure_ascii=False).encode()
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.chunks = [b": hello\n\nid: 1\nda", b"ta: " + event, b"\n\nid: 2\ndata: nonsense\n\n"]  # type: ignore[attr-defined]
+        threading.Thread(target=server.handle_request).start()
+        events = dposlab.EventStream(f"http://127.0.0.1:{server.server_port}/lab/events", timeout=PATIENCE)
+        assert next(events) == {"id": 1, "at": 1, "kind": "x", "text": "\u2028"}
+        with pytest.raises(dposlab.DposlabError, match="found .*nonsense.*, allowed is an event"):
+            next(events)
+        with pytest.raises(dposlab.DposlabError, match="broke off"):
+            next(events)
+        assert list(events) == []
+
+
+def test_a_stream_passes_on_an_error_of_the_callers_signals() -> None:
+    def late(number: int, frame: object) -> None:
+        raise TimeoutError("of the caller")
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        with dposlab.Testnet(delegates=3) as net, net.events("block.applied", node=0) as events:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(TimeoutError, match="of the caller"):
+                next(events)
+            net.advance(2)
+            assert next(events)["kind"] == "block.applied", "the stream is still open"
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_the_past_can_be_looked_at() -> None:

@@ -7,7 +7,7 @@ Every call starts the program ``dposlab`` as a child process. If a run crashes, 
 from __future__ import annotations
 
 from ._check import Check, Finding, check
-from ._errors import DposlabError, HttpError, MissingExtra, Refused, RunDied, UsageError
+from ._errors import DposlabError, HttpError, MissingExtra, NoEvent, NotReached, Refused, RunDied, Stopped, UsageError
 from ._events import EventStream
 from ._explain import explain
 from ._lab import Account
@@ -28,10 +28,13 @@ __all__ = [
     "Finding",
     "HttpError",
     "MissingExtra",
+    "NoEvent",
+    "NotReached",
     "Refused",
     "Report",
     "Run",
     "RunDied",
+    "Stopped",
     "Strategy",
     "StrategyFailed",
     "Sweep",

@@ -16,7 +16,7 @@ from typing import Any
 from ._deal import PATIENCE, Dealer, MakeExecutor, Range, check_effect, cut, halves, parts_for
 from ._errors import DposlabError, UsageError
 from ._lease import Lease, lease
-from ._process import Name, Tell, call, path
+from ._process import Name, Tell, call, options, path, whole
 from ._progress import Progress
 from ._strategy import Strategy, deciding
 from ._worker import Job, Played, by_value, minimal, search
@@ -99,7 +99,8 @@ def check(
     """
     check_effect(executor, jobs, timeout=timeout, patience=patience)
     arguments = ["check"] + ([] if scenario is None else [path(scenario)]) + ["--rules", rules]
-    arguments += [] if delegates is None else ["--delegates", str(delegates)]
+    arguments += [] if delegates is None else ["--delegates", whole("delegates", delegates, 1)]
+    numbers = [*options(seed), "--runs", whole("runs", runs), "--budget", whole("budget", budget)]
     if executor is not None and strategies:
         raise UsageError("strategies: they decide in this process, so allowed is no executor")
     with Progress("check", "run", progress) as bar:
@@ -111,11 +112,11 @@ def check(
             with lease() as wanted:
                 spreading = _Spread([*arguments, *listed], files, Path(path(out)), seed, runs, wanted, bar.tell)
                 return spreading.run(executor, budget, timeout, memory, patience)
-        more = ["--seed", str(seed), "--runs", str(runs), "--budget", str(budget), "--out", path(out)]
+        more = [*numbers, "--out", path(out)]
         more += ["--json", "--progress", "json"]
-        more += [] if jobs is None else ["--jobs", str(jobs)]
+        more += [] if jobs is None else ["--jobs", whole("jobs", jobs, 1)]
         more += [] if known is None else ["--known", path(known)]
-        more += [] if memory is None else ["--max-memory", str(memory)]
+        more += [] if memory is None else [f"--max-memory={memory}"]
         with deciding(strategies) as known_here:
             told = call([*arguments, *more, *known_here], bar.tell).json()
     findings = [_finding(found, found["file"]) for found in told["found"]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import signal as signals
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class DposlabError(Exception):
@@ -12,7 +13,8 @@ class DposlabError(Exception):
 
 
 class UsageError(DposlabError):
-    """The caller's mistake: the program ended with exit code 2. The text names the thing, what was found, what is allowed."""
+    """The caller's mistake, found by this package or by the program (exit code 2). The text names the thing, what was found, what is
+    allowed."""
 
 
 class MissingExtra(DposlabError, ImportError):
@@ -48,6 +50,36 @@ class Refused(DposlabError):
 
     def __reduce__(self) -> tuple[type[Refused], tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]]:
         return (type(self), (self.refusals, self.accepted))
+
+
+class NotReached(DposlabError):
+    """An advance ended before its condition held.
+
+    ``slots`` is the number of whole slots that it played, ``height`` the height of the observed node, ``now`` the clock [s], and
+    ``stopped`` the reason of the end: ``"limit"``, or that a client set the pace.
+    """
+
+    def __init__(self, until: Mapping[str, Any], advanced: Mapping[str, Any]) -> None:
+        self.until = dict(until)
+        self.advanced = dict(advanced)
+        self.slots: int = advanced["slots"]
+        self.height: int = advanced["height"]
+        self.now: float = advanced["now"]
+        self.stopped: str = advanced["stopped"]
+        played = f"after {self.slots} slots, at height {self.height} and second {self.now:g}"
+        why = "their limit: limit= allows more" if self.stopped == "limit" else self.stopped
+        super().__init__(f"until: {self.until} does not hold {played} ({why}); required=False returns instead")
+
+    def __reduce__(self) -> tuple[type[NotReached], tuple[dict[str, Any], dict[str, Any]]]:
+        return (type(self), (self.until, self.advanced))
+
+
+class NoEvent(DposlabError, TimeoutError):
+    """No event came within the ``timeout`` of an :class:`EventStream`, which stays open."""
+
+
+class Stopped(DposlabError):
+    """The testnet was stopped, so it does not answer."""
 
 
 class RunDied(DposlabError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._process import Name, call, options, path
+from ._process import Name, call, listed, options, path, whole
 from ._strategy import Strategy, deciding
 
 
@@ -31,11 +31,11 @@ def explain(
     scenario may have. Raises :class:`UsageError` if ``scenario`` is not valid.
     """
     arguments = ["explain", path(scenario), *options(seed, set), "--json"]
-    numbers = {"--repeats": repeats, "--budget": budget, "--jobs": jobs, "--max-memory": memory}
-    for name, value in numbers.items():
-        arguments += [] if value is None else [name, str(value)]
+    for name, value, least in (("repeats", repeats, 0), ("budget", budget, 0), ("jobs", jobs, 1)):
+        arguments += [] if value is None else [f"--{name}", whole(name, value, least)]
+    arguments += [] if memory is None else [f"--max-memory={memory}"]
     arguments += [] if out is None else ["--out", path(out)]
-    arguments += ["--beside", ",".join(beside)] if beside else []
+    arguments += ["--beside", ",".join(listed("beside", beside, '["lisk"]'))] if beside else []
     with deciding(strategies) as more:
         told: dict[str, Any] = call([*arguments, *more]).json()
     return told

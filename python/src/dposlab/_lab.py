@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from http.client import HTTPException
+from operator import getitem
 from typing import Any, Literal, Protocol
 from weakref import WeakSet
 
-from ._errors import DposlabError, Refused
+from ._errors import DposlabError, NotReached, Refused, UsageError
 from ._events import EventStream, query
 from ._http import asked
 
@@ -123,13 +125,32 @@ class Lab(Asked):
         status: dict[str, Any] = self._lab("GET", "")
         return status
 
-    def advance(self, slots: int | None = None, *, until: Mapping[str, Any] | None = None, limit: int | None = None) -> Any:
-        """Plays ``slots`` slots, or ``until`` a condition holds, such as ``{"height": 100}``, within ``limit``
-        slots. Returns ``slots``, ``height`` and ``now`` [s]."""
-        body: dict[str, Any] = {"slots": slots} if until is None else {"until": dict(until)}
-        if limit is not None:
-            body["limit"] = limit
-        return self._lab("POST", "advance", body)
+    def advance(
+        self,
+        slots: int | None = None,
+        *,
+        until: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        required: bool = True,
+    ) -> Any:
+        """Plays ``slots`` slots, or ``until`` a condition holds, such as ``{"height": 100}``, within ``limit`` slots (10,000 by default).
+        Returns ``slots``, ``height`` and ``now`` [s], and with ``until`` also ``stopped``. Raises :class:`NotReached` if the condition
+        does not hold at the end. With ``required=False`` it returns then, too, and ``stopped`` is not ``"reached"``.
+
+        At the pace on demand the block of a payment uses the slot in which it was forged. The rest of that slot is the first of the
+        ``slots``, so ``advance(n)`` after a payment adds ``n - 1`` blocks. ``advance(until={"height": net.height + n})`` adds ``n``."""
+        if (slots is None) == (until is None) or (until is None and limit is not None):
+            found = f"slots={slots!r}, until={until!r}, limit={limit!r}"
+            raise UsageError(f"advance: found {found}, allowed are slots alone, or until, with limit or without")
+        if until is None:
+            return self._lab("POST", "advance", {"slots": slots})
+        if not isinstance(until, Mapping):
+            raise UsageError(f'until: found {until!r}, allowed is a mapping with one condition, such as {{"height": 100}}')
+        body = {"until": dict(until), **({} if limit is None else {"limit": limit})}
+        advanced = self._lab("POST", "advance", body)
+        if required and advanced["stopped"] != "reached":
+            raise NotReached(until, advanced)
+        return advanced
 
     def pace(self, pace: Pace | None = None) -> Any:
         """Sets the pace of the clock, if given: virtual seconds per real second, ``"max"``, ``"manual"`` or ``"on-demand"``.
@@ -137,10 +158,9 @@ class Lab(Asked):
         return self._lab("GET", "pace") if pace is None else self._lab("POST", "pace", {"pace": pace})
 
     def faucet(self, recipient: str | Iterable[Mapping[str, Any]], amount: int | None = None) -> list[str]:
-        """Pays ``amount`` arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``. Returns the transactions' ids."""
-        to_one = {"recipient": recipient, "amount": amount}
-        payments = to_one if isinstance(recipient, str) else [dict(payment) for payment in recipient]
-        ids: list[str] = self._lab("POST", "faucet", payments)["transactions"]
+        """Pays ``amount`` arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``. Returns the transactions' ids. At the
+        pace on demand they are in blocks when the call returns, unless no block contains them within 120 slots: see :meth:`submit`."""
+        ids: list[str] = self._lab("POST", "faucet", _payments(recipient, amount))["transactions"]
         return ids
 
     def new_accounts(self, count: int, balance: int) -> list[Account]:
@@ -150,8 +170,11 @@ class Lab(Asked):
 
     def submit(self, *transactions: Mapping[str, Any] | Signed) -> list[str]:
         """Submits signed transactions and returns their ids. Each is the dict of its JSON, or an object with ``to_json()``, whose
-        members without a value are left out. At the pace on demand the transactions are in blocks when the call returns. Raises
-        :class:`Refused` with the reason if the node refuses one of them."""
+        members without a value are left out. Raises :class:`Refused` with the reason if the node refuses one of them.
+
+        At the pace on demand the transactions are in blocks when the call returns. The clock advances at most 120 slots for them. If no
+        block contains them by then, because no delegate forges, the call returns nevertheless, and they stay in the pool:
+        ``get(f"transactions/{id}")`` raises an :class:`HttpError` with the status 404 as long as a transaction is in no block."""
         answer = self.post("transactions", {"transactions": [_signed(transaction) for transaction in transactions]})
         accepted: list[str] = answer["data"]["accept"]
         errors = (answer.get("errors") or {}).items()
@@ -205,8 +228,14 @@ class Lab(Asked):
         return self._lab("POST", "reorg", {**back, "transactions": what})
 
     def push_block(self, block: Mapping[str, Any] | str, *, node: int | None = None) -> Any:
-        """Submits a block: as the API shows it, with its transactions, or as wire bytes in hex. Returns the node's answer."""
-        return self._lab("POST", "blocks", {"block": block} if node is None else {"block": block, "node": node})
+        """Submits a block as a peer would push it. Returns the node's answer, and raises :class:`HttpError` with the rule that it breaks.
+
+        ``block`` is its wire bytes in hex, or a mapping as ``get(f"blocks/{id}")`` returns it in ``data``, with or without
+        ``?transform=false``. In both shapes ``transactions`` must be the list of its transactions, in their order, as
+        ``get(f"blocks/{id}/transactions?transform=false")`` returns it in ``data``. A block without transactions needs no list. A node
+        passes over a block whose id it has seen, so change a block and sign it again, or push it after :meth:`revert`."""
+        body = {"block": _block(block)}
+        return self._lab("POST", "blocks", body if node is None else {**body, "node": node})
 
     def drop_pending(self, transaction: str) -> Any:
         """Removes a pending transaction and its sender's later ones from all pools."""
@@ -245,10 +274,12 @@ class Lab(Asked):
         node: int | Iterable[int] | None = None,
         last_event_id: int | None = None,
         limit: int | None = None,
+        timeout: float | None = None,
     ) -> EventStream:
-        """The events from now on, or after an event, of these kinds and on these nodes. The returned stream is already open."""
+        """The events from now on, or after an event, of these kinds and on these nodes. The returned stream is already open. It ends after
+        ``limit`` events. ``next`` raises :class:`NoEvent` if none comes within ``timeout`` seconds of real time."""
         try:
-            stream = EventStream(f"{self.lab_url}/events{query(kind, node, last_event_id, limit)}")
+            stream = EventStream(f"{self.lab_url}/events{query(kind, node, last_event_id, limit)}", timeout, self._gone)
         except (OSError, HTTPException) as error:
             raise self._gone() or error
         self._streams.add(stream)
@@ -277,10 +308,73 @@ def _account(account: Mapping[str, Any]) -> Account:
 def _signed(transaction: Mapping[str, Any] | Signed) -> dict[str, Any]:
     if isinstance(transaction, Mapping):
         return dict(transaction)
-    members = transaction.to_json()
-    parsed: dict[str, Any] = json.loads(members) if isinstance(members, (str, bytes)) else members  # type: ignore[assignment]
+    try:
+        members = transaction.to_json()
+        parsed: Any = json.loads(members) if isinstance(members, (str, bytes)) else members
+    except (AttributeError, ValueError):
+        parsed = None
+    if not isinstance(parsed, Mapping):
+        hint = ": unpack the list, submit(*transactions)" if isinstance(transaction, (list, tuple)) else ""
+        allowed = "allowed is a signed transaction: the dict of its JSON, or an object whose to_json() returns that"
+        raise UsageError(f"transactions: found {transaction!r:.100}, {allowed}{hint}")
     # The reference's library writes null for a member without a value, and a node refuses null.
     return {name: value for name, value in parsed.items() if value is not None}
+
+
+def _payments(recipient: str | Iterable[Mapping[str, Any]], amount: int | None) -> object:
+    """The body of a payment, to one address or to several."""
+    if isinstance(recipient, str):
+        if amount is None:
+            raise UsageError("amount: found None, allowed is an amount in arktoshi beside an address")
+        return {"recipient": recipient, "amount": amount}
+    if amount is not None:
+        raise UsageError(f"amount: found {amount!r} beside a list of payments, allowed is None: each payment has an amount of its own")
+    try:
+        return [dict(payment) for payment in recipient]
+    except (TypeError, ValueError):
+        allowed = 'allowed is an address, or a list of {"recipient": ..., "amount": ...}'
+        raise UsageError(f"recipient: found {recipient!r}, {allowed}") from None
+
+
+#: The places of a block's members in the API's shape, for members with another name or place than in a block. The other members of
+#: that shape follow from these.
+_SHOWN = {
+    "timestamp": ("timestamp", "epoch"),
+    "previousBlock": ("previous",),
+    "numberOfTransactions": ("transactions",),
+    "totalAmount": ("forged", "amount"),
+    "totalFee": ("forged", "fee"),
+    "reward": ("forged", "reward"),
+    "payloadLength": ("payload", "length"),
+    "payloadHash": ("payload", "hash"),
+    "generatorPublicKey": ("generator", "publicKey"),
+    "blockSignature": ("signature",),
+}
+
+
+def _block(block: Mapping[str, Any] | str) -> object:
+    """A block as the lab reads it, from its wire bytes or from a mapping of the API in either shape."""
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, Mapping):
+        raise UsageError(f"block: found {block!r}, allowed is a block of the API as a mapping, or its wire bytes in hex")
+    transactions = block.get("transactions", [])
+    whole = dict(block)
+    if isinstance(block.get("timestamp"), Mapping):
+        try:
+            whole = {name: block[name] for name in ("id", "version", "height")}
+            whole |= {name: reduce(getitem, place, block) for name, place in _SHOWN.items()}
+        except (KeyError, TypeError) as error:
+            raise UsageError(f"block: found {block!r}, without {error}, allowed is a whole block of the API") from None
+        if not isinstance(transactions, int):
+            whole["numberOfTransactions"] = len(transactions)
+    whole["transactions"] = [] if isinstance(transactions, int) else [dict(transaction) for transaction in transactions]
+    is_shown = any(isinstance(transaction.get("timestamp"), Mapping) or "sender" in transaction for transaction in whole["transactions"])
+    if is_shown or (whole.get("numberOfTransactions") and not whole["transactions"]):
+        found = "transactions of another shape" if is_shown else f"none of its {whole['numberOfTransactions']} transactions"
+        allowed = f'get("blocks/{whole.get("id")}/transactions?transform=false")["data"]'
+        raise UsageError(f"block: found {found}, allowed is the list 'transactions': {allowed}")
+    return whole
 
 
 def _number(of: int | Mapping[str, Any]) -> int:

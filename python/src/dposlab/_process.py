@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import os
 import re
 import shutil
@@ -160,7 +161,9 @@ def start(
 
 def _check(arguments: Sequence[str]) -> None:
     """Raises :class:`UsageError` if the system cannot pass one of these arguments."""
-    for word in arguments:
+    for before, word in zip(["", *arguments], arguments):
+        if not isinstance(word, str):
+            raise UsageError(f"found {word!r} as an argument after {before!r}, allowed is a text")
         shown = repr(word if len(word) <= 100 else word[:100] + "...")
         try:
             length = len(os.fsencode(word))
@@ -265,11 +268,31 @@ class Listener:
 
 def options(seed: int | None = None, set: Mapping[str, object] | None = None) -> list[str]:
     """The options that many commands share; ``set`` is by path, such as ``{"network.loss": 0.05}``."""
-    given = [] if seed is None else ["--seed", str(seed)] if not str(seed).startswith("-") else [f"--seed={seed}"]
+    given = [] if seed is None else ["--seed", whole("seed", seed)]
+    if set is not None and not isinstance(set, Mapping):
+        raise UsageError(f'set: found {set!r}, allowed is a dict such as {{"network.loss": 0.05}}')
     for path, value in (set or {}).items():
         # One argument, because a value with a leading dash would begin an option.
         given.append(f"--set={path}={literal(value)}")
     return given
+
+
+def whole(name: str, value: object, least: int = 0) -> str:
+    """A whole number as an argument of a command, which knows the greatest one. ``name`` is the caller's name for it."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise UsageError(f"{name}: found {value!r}, allowed is a whole number from {least} on")
+    return str(number)
+
+
+def listed(name: str, values: object, such_as: str) -> list[Any]:
+    """The values of a list. Raises :class:`UsageError` for a text, which would be taken letter by letter, and for a single value."""
+    if isinstance(values, (str, bytes, bytearray, Mapping)) or not isinstance(values, Iterable):
+        raise UsageError(f"{name}: found {values!r}, allowed is a list, such as {such_as}")
+    return list(values)
 
 
 def literal(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _tables
 from ._errors import DposlabError
-from ._process import Name, call, options, path
+from ._process import Name, call, listed, options, path
 from ._progress import Progress
 from ._strategy import Strategy, deciding
 from ._temporary import Temporary
@@ -48,7 +48,8 @@ class Report:
         ``theme`` is ``"light"`` or ``"dark"``, ``width`` the width of each file in pixels. ``metrics`` are the metrics that the plots of
         a sweep show, such as ``"agreement_mean"``; by default the metric with which the page opens.
         """
-        look = [f"--theme={theme}", *([] if width is None else [f"--width={width}"]), *(f"--metric={metric}" for metric in metrics)]
+        shown = listed("metrics", metrics, '["agreement_mean"]')
+        look = [f"--theme={theme}", *([] if width is None else [f"--width={width}"]), *(f"--metric={metric}" for metric in shown)]
         written = call(["figures", path(self.path), "--out", path(folder), *look, "--json"]).json()
         return [Path(written["folder"]) / figure["file"] for figure in written["figures"]]
 
@@ -159,7 +160,8 @@ def run(
     folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["run", path(scenario), *options(seed, set), "--out", path(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
-    arguments += [] if memory is None else ["--max-memory", str(memory)]
+    arguments += [] if memory is None else [f"--max-memory={memory}"]
+    claims = listed("claims", claims, "[a_function]")
     with Progress("run", "block", progress) as bar, deciding(strategies) as more:
         ended = call([*arguments, *more], bar.tell)
         # The program prints the result after it has written all files. Before that, files in the folder may be another run's.

@@ -146,6 +146,9 @@ class Deciding:
     """A server on this machine that answers with the decisions of strategies. Each connection has a thread."""
 
     def __init__(self, strategies: Sequence[Strategy]) -> None:
+        strange = next((one for one in strategies if not isinstance(one, Strategy)), None)
+        if strange is not None:
+            raise UsageError(f"strategies: found {strange!r}, allowed are functions that dposlab.strategy has made a kind of fault")
         self._kinds = {one.name: one for one in strategies}
         if len(self._kinds) < len(strategies):
             raise UsageError(f"strategies: two have one name, found {', '.join(one.name for one in strategies)}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import _tables
 from ._deal import PATIENCE, MakeExecutor, check_effect
 from ._errors import DposlabError, UsageError
-from ._process import Ended, Name, call, literal, options, path
+from ._process import Ended, Name, call, listed, literal, options, path, whole
 from ._progress import Progress
 from ._run import Report
 from ._temporary import Temporary
@@ -136,16 +136,16 @@ def sweep(
     keep = Temporary() if out is None else None
     folder = Path(path(out)) if out is not None else Path(keep.name if keep else "")
     arguments = ["sweep", path(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
-    for varied, values in (vary or {}).items():
-        arguments.append(f"--vary={varied}={','.join(literal(value) for value in values)}")
+    arguments += _varied(vary)
+    claims = listed("claims", claims, "[a_function]")
     with _table(points) as table, Progress("sweep", "run", progress) as bar:
         arguments += [] if table is None else [f"--points={table}"]
         if executor is None:
             more = ["--out", path(folder), "--json", "--progress", "json"]
-            more += [] if jobs is None else ["--jobs", str(jobs)]
+            more += [] if jobs is None else ["--jobs", whole("jobs", jobs, 1)]
             more += [] if until_ci is None else [f"--until-ci={until_ci}"]
             more += ["--compare"] if compare else []
-            more += [] if memory is None else ["--max-memory", str(memory)]
+            more += [] if memory is None else [f"--max-memory={memory}"]
             ended = call([*arguments, *more], bar.tell)
         else:
             from ._spread import spread
@@ -156,20 +156,45 @@ def sweep(
     return played
 
 
+def _varied(vary: Mapping[str, Sequence[object]] | None) -> list[str]:
+    """The options for varied values. Raises :class:`UsageError` for a path whose values are no list, or not different from each other."""
+    if vary is not None and not isinstance(vary, Mapping):
+        raise UsageError(f'vary: found {vary!r}, allowed is a mapping of paths to lists, such as {{"network.loss": [0, 0.1]}}')
+    arguments = []
+    for name, given in (vary or {}).items():
+        values = listed(f"vary: {name}", given, "[0, 0.1]")
+        seen: dict[object, object] = {}
+        for value in values:
+            key = _compared(value)
+            if key in seen:
+                raise UsageError(f"vary: {name}: found {seen[key]!r} and {value!r}, which are equal, allowed are different values")
+            seen[key] = value
+        arguments.append(f"--vary={name}={','.join(map(literal, values))}")
+    return arguments
+
+
+def _compared(value: object) -> object:
+    """A key that equal values of a scenario share: ``0`` and ``0.0``, but not ``"0"`` or ``False``."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()  # a number of numpy
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else literal(value)
+
+
 @contextlib.contextmanager
 def _table(points: Name | Sequence[Mapping[str, object]] | None) -> Iterator[str | None]:
     """The file of the points."""
     if points is None or isinstance(points, (str, bytes, os.PathLike)):
         yield None if points is None else path(points)
         return
-    paths = list(points[0]) if points else []
-    strange = next((point for point in points if set(point) != set(paths)), None)
+    rows = listed("points", points, '[{"network.loss": 0.1}]')
+    strange = next((row for row in rows if not isinstance(row, Mapping) or set(row) != set(rows[0])), None)
+    paths = list(rows[0]) if rows and strange is None else []
     if not paths or strange is not None:
         raise UsageError(f"points: found {strange or points!r}, allowed are mappings with one list of paths")
     with tempfile.TemporaryDirectory(prefix="dposlab-") as folder:
         file = Path(folder) / "points.csv"
         with file.open("w", newline="", encoding="utf-8") as out:
-            csv.writer(out).writerows([paths, *([literal(point[name]) for name in paths] for point in points)])
+            csv.writer(out).writerows([paths, *([literal(row[name]) for name in paths] for row in rows)])
         yield path(file)
 
 

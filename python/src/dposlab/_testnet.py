@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ._errors import DposlabError, HttpError, RunDied
+from ._errors import DposlabError, HttpError, RunDied, Stopped, UsageError
 from ._lab import Asked, Lab, Pace
-from ._process import Listener, Name, close, judged, options, path, start, stop
+from ._process import Listener, Name, close, judged, options, path, start, stop, whole
 from ._strategy import Deciding, Strategy
 
 #: The time for which a failed request waits for the end of the process, to report how the process ended [s].
@@ -44,6 +44,8 @@ class Within:
         """Deletes it. Harmless if that was done before."""
         try:
             self._net._lab("DELETE", f"{self._list}/{self.id}")
+        except Stopped:
+            pass  # the testnet deleted it
         except HttpError as error:
             if error.status != 404:
                 raise
@@ -135,12 +137,14 @@ class Testnet(Lab):
         have the same outcome. Raises :class:`UsageError` if the arguments describe no testnet."""
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
-        given += ["--pace", pace] if pace in ("manual", "on-demand") else ["--speed", str(pace)]
-        given += [] if delegates is None else ["--delegates", str(delegates)]
+        given += _pace(pace)
+        given += [] if delegates is None else ["--delegates", whole("delegates", delegates, 1)]
         given += [] if record is None else ["--record", path(record)]
         self._deciding = Deciding(strategies) if strategies else None
         given += [] if self._deciding is None else [f"--strategies={self._deciding.address}"]
         self._arguments = [*given, *arguments]
+        #: Whether :meth:`stop` was called while the process ran.
+        self._is_stopped = False
         #: The file of ``record``.
         self.record = record
         #: The process.
@@ -187,7 +191,7 @@ class Testnet(Lab):
     ) -> Chain:
         """Makes an isolated chain, in some milliseconds. This process reads the file of ``scenario`` and sends its text, which cannot
         include other files."""
-        text = None if scenario is None else Path(os.fsdecode(scenario)).read_text(encoding="utf-8")
+        text = None if scenario is None else _text(scenario)
         wish: dict[str, Any] = {"seed": seed, "delegates": delegates, "scenario": text, "pace": str(pace)}
         wish["set"] = [value.removeprefix("--set=") for value in options(set=set)] or None
         chain = Chain(self, self._lab("POST", "chains", {name: value for name, value in wish.items() if value is not None}))
@@ -213,8 +217,10 @@ class Testnet(Lab):
         return [View(self, made) for made in self._lab("GET", "views")["views"]]
 
     def stop(self) -> None:
-        """Stops the testnet cleanly. Raises :class:`RunDied` if it had already ended by a signal or a failure."""
+        """Stops the testnet cleanly. Raises :class:`RunDied` if it had already ended by a signal or a failure. Requests after it raise
+        :class:`Stopped`."""
         before = self.process.poll()
+        self._is_stopped = self._is_stopped or before is None
         stop(self.process)
         if self._deciding is not None:
             self._deciding.close()
@@ -229,6 +235,11 @@ class Testnet(Lab):
         try:
             code = self.process.wait(ENDING_PATIENCE)
         except subprocess.TimeoutExpired:
+            code = None
+        # 130 is the exit code after a second Ctrl-C.
+        if self._is_stopped or code in (0, 130):
+            return Stopped(f"the testnet at {self.url} was stopped")
+        if code is None:
             return None
         self._told.join()
         return RunDied(self._arguments, code, self._told.text())
@@ -238,6 +249,24 @@ class Testnet(Lab):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+
+def _pace(pace: Pace) -> list[str]:
+    """The options for a pace."""
+    if pace in ("manual", "on-demand"):
+        return ["--pace", str(pace)]
+    if pace == "max" or (isinstance(pace, (int, float)) and not isinstance(pace, bool) and 0.001 <= pace <= 1_000_000):
+        return ["--speed", str(pace)]
+    raise UsageError(f'pace: found {pace!r}, allowed are "manual", "on-demand", "max" and a number from 0.001 to 1000000')
+
+
+def _text(scenario: Name) -> str:
+    """The text of a scenario file."""
+    name = path(scenario)
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"scenario: found {name!r}, allowed is a file of text that can be read: {error}") from None
 
 
 def _delegate(delegate: Mapping[str, Any]) -> Delegate:
