@@ -12,7 +12,8 @@ class DposlabError(Exception):
 
 
 class UsageError(DposlabError):
-    """The caller's mistake: the program ended with exit code 2. The text names the thing, what was found, what is allowed."""
+    """The caller's mistake: a wrong argument, or the program ended with exit code 2. The text names the thing, what was found and what is
+    allowed."""
 
 
 class MissingExtra(DposlabError, ImportError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Literal, Protocol
 from weakref import WeakSet
 
-from ._errors import DposlabError, Refused
+from ._errors import DposlabError, Refused, UsageError
 from ._events import EventStream, query
 from ._http import asked
 
@@ -51,7 +52,7 @@ class Chaos:
 
     def end(self, rule: int | Mapping[str, Any]) -> dict[str, Any]:
         """Ends a rule, and returns it with its counts."""
-        ended: dict[str, Any] = self._network.lab("DELETE", f"chaos/{_number(rule)}")
+        ended: dict[str, Any] = self._network.lab("DELETE", f"chaos/{_number(rule, 'rule', 'a rule or its number')}")
         return ended
 
     def clear(self) -> int:
@@ -138,6 +139,10 @@ class Lab(Asked):
 
     def faucet(self, recipient: str | Iterable[Mapping[str, Any]], amount: int | None = None) -> list[str]:
         """Pays ``amount`` arktoshi to an address, or ``[{"recipient": ..., "amount": ...}, ...]``. Returns the transactions' ids."""
+        if not isinstance(recipient, Iterable) or isinstance(recipient, Mapping):
+            raise UsageError(f"recipient: found {recipient!r}, allowed is an address, or a list of payments")
+        if isinstance(recipient, str) and amount is None:
+            raise UsageError("amount: found None, allowed is an amount in arktoshi")
         to_one = {"recipient": recipient, "amount": amount}
         payments = to_one if isinstance(recipient, str) else [dict(payment) for payment in recipient]
         ids: list[str] = self._lab("POST", "faucet", payments)["transactions"]
@@ -182,13 +187,23 @@ class Lab(Asked):
         snapshots: list[dict[str, Any]] = self._lab("GET", "snapshots")
         return snapshots
 
-    def revert(self, snapshot: int) -> Any:
-        """Reverts the whole network to a snapshot."""
-        return self._lab("POST", f"snapshots/{snapshot}/revert")
+    def revert(self, snapshot: int | str | Mapping[str, Any]) -> Any:
+        """Reverts the whole network to a snapshot: its number, an element of :attr:`snapshots`, or a name that no other snapshot has."""
+        return self._lab("POST", f"snapshots/{self._snapshot(snapshot)}/revert")
 
-    def delete_snapshot(self, snapshot: int) -> None:
-        """Deletes a snapshot."""
-        self._lab("DELETE", f"snapshots/{snapshot}")
+    def delete_snapshot(self, snapshot: int | str | Mapping[str, Any]) -> None:
+        """Deletes a snapshot: its number, an element of :attr:`snapshots`, or a name that no other snapshot has."""
+        self._lab("DELETE", f"snapshots/{self._snapshot(snapshot)}")
+
+    def _snapshot(self, snapshot: int | str | Mapping[str, Any]) -> int:
+        allowed = "a snapshot, its number or its name"
+        if not isinstance(snapshot, str):
+            return _number(snapshot, "snapshot", allowed)
+        named: list[int] = [each["id"] for each in self.snapshots if each["name"] == snapshot]
+        if len(named) == 1:
+            return named[0]
+        whose = f"the snapshots {', '.join(map(str, named))}" if named else "no snapshot"
+        raise UsageError(f"snapshot: found {snapshot!r}, the name of {whose}, allowed is {allowed}, if only one has it")
 
     def reorg(
         self,
@@ -206,10 +221,14 @@ class Lab(Asked):
 
     def push_block(self, block: Mapping[str, Any] | str, *, node: int | None = None) -> Any:
         """Submits a block: as the API shows it, with its transactions, or as wire bytes in hex. Returns the node's answer."""
+        if not isinstance(block, (str, Mapping)):
+            raise UsageError(f"block: found {block!r}, allowed is a block as JSON, or its wire bytes in hex")
         return self._lab("POST", "blocks", {"block": block} if node is None else {"block": block, "node": node})
 
     def drop_pending(self, transaction: str) -> Any:
         """Removes a pending transaction and its sender's later ones from all pools."""
+        if not isinstance(transaction, str):
+            raise UsageError(f"transaction: found {transaction!r}, allowed is the id of a transaction")
         return self._lab("DELETE", f"pool/{transaction}")
 
     def fault(self, kind: str, **members: Any) -> int:
@@ -225,18 +244,18 @@ class Lab(Asked):
         faults: list[dict[str, Any]] = self._lab("GET", "faults")
         return faults
 
-    def heal(self, fault: int) -> None:
-        """Ends a fault."""
-        self._lab("DELETE", f"faults/{fault}")
+    def heal(self, fault: int | Mapping[str, Any]) -> None:
+        """Ends a fault: its number, or an element of :attr:`faults`."""
+        self._lab("DELETE", f"faults/{_number(fault, 'fault', 'a fault or its number')}")
 
     def crash(self, node: int, *, keep_pool: bool = True) -> int:
         """Crashes a node, which is down until it is restarted. Returns the number of the fault."""
-        number: int = self._lab("POST", f"nodes/{node}/crash", {"keep_pool": keep_pool})["id"]
+        number: int = self._lab("POST", f"nodes/{_number(node, 'node', 'the number of a node')}/crash", {"keep_pool": keep_pool})["id"]
         return number
 
     def restart(self, node: int, *, keep_pool: bool = True) -> None:
         """Restarts a node, whatever crash kept it down."""
-        self._lab("POST", f"nodes/{node}/restart", {"keep_pool": keep_pool})
+        self._lab("POST", f"nodes/{_number(node, 'node', 'the number of a node')}/restart", {"keep_pool": keep_pool})
 
     def events(
         self,
@@ -277,12 +296,18 @@ def _account(account: Mapping[str, Any]) -> Account:
 def _signed(transaction: Mapping[str, Any] | Signed) -> dict[str, Any]:
     if isinstance(transaction, Mapping):
         return dict(transaction)
+    if not hasattr(transaction, "to_json"):
+        hint = ": unpack the list, submit(*transactions)" if isinstance(transaction, (list, tuple)) else ""
+        raise UsageError(f"found {transaction!r:.100}, allowed is a signed transaction: a dict, or an object with to_json(){hint}")
     members = transaction.to_json()
     parsed: dict[str, Any] = json.loads(members) if isinstance(members, (str, bytes)) else members  # type: ignore[assignment]
     # The reference's library writes null for a member without a value, and a node refuses null.
     return {name: value for name, value in parsed.items() if value is not None}
 
 
-def _number(of: int | Mapping[str, Any]) -> int:
-    number: int = of if isinstance(of, int) else of["id"]
-    return number
+def _number(of: int | Mapping[str, Any], what: str, allowed: str) -> int:
+    number: Any = of.get("id") if isinstance(of, Mapping) else of
+    # Other whole numbers, such as numpy's, have `__index__`.
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise UsageError(f"{what}: found {of!r}, allowed is {allowed}")
+    return operator.index(number)

@@ -265,6 +265,8 @@ class Listener:
 
 def options(seed: int | None = None, set: Mapping[str, object] | None = None) -> list[str]:
     """The options that many commands share; ``set`` is by path, such as ``{"network.loss": 0.05}``."""
+    if set is not None and not isinstance(set, Mapping):
+        raise UsageError(f"set: found {set!r}, allowed is a dict such as {{'network.loss': 0.05}}")
     given = [] if seed is None else ["--seed", str(seed)] if not str(seed).startswith("-") else [f"--seed={seed}"]
     for path, value in (set or {}).items():
         # One argument, because a value with a leading dash would begin an option.

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ._errors import DposlabError, HttpError, RunDied
+from ._errors import DposlabError, HttpError, RunDied, UsageError
 from ._lab import Asked, Lab, Pace
 from ._process import Listener, Name, close, judged, options, path, start, stop
 from ._strategy import Deciding, Strategy
@@ -133,6 +133,8 @@ class Testnet(Lab):
         ``set`` replaces values of the scenario by path, ``record`` is a new file for the recording, ``strategies`` are functions whose
         kinds of faults the testnet accepts (:func:`dposlab.strategy`), and ``arguments`` are more options of ``dposlab up``. Both stages
         have the same outcome. Raises :class:`UsageError` if the arguments describe no testnet."""
+        if isinstance(arguments, str):
+            raise UsageError(f"arguments: found {arguments!r}, allowed is a list of texts")
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += ["--pace", pace] if pace in ("manual", "on-demand") else ["--speed", str(pace)]
@@ -151,6 +153,8 @@ class Testnet(Lab):
         super().__init__(ready["url"], lab_url, ready["seed"], ready["nethash"], ready["accounts"])
         #: The delegates that forge, with their passphrases.
         self.delegates: list[Delegate] = [_delegate(delegate) for delegate in ready["delegates"]]
+        #: The base URLs of the public APIs: one for each node of ``--api-nodes``, the first of them ``url``.
+        self.urls: list[str] = ready["urls"]
         #: The number of its process.
         self.pid: int = ready["pid"]
         #: The version of its program.
