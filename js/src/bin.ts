@@ -9,20 +9,37 @@ import { DposlabError } from "./errors.js";
 /** Commands that can watch the process that started them. */
 const watching = ["check", "explain", "run", "sweep", "up"];
 
+/** The time between two looks at the parent [ms]. */
+const PARENT_EVERY = 250;
+
+/**
+ * Whether npx has started this process. SIGTERM ends npx and the shell between it and this process, so the program then ends with that
+ * shell. A program that another shell or a script of `npm run` has started may outlive its parent, such as after `nohup`.
+ */
+const isOfNpx = process.env["npm_lifecycle_event"] === "npx";
+
 function run(binary: string): void {
     const words = process.argv.slice(2);
+    const parent = process.ppid;
+    // If the process of this number is killed, no other process ends the program.
+    const endWith = (pid: number): void => {
+        const isAsked = words.some((word) => word.startsWith("--exit-with-parent"));
+        if (watching.includes(words[0] ?? "") && !isAsked) words.splice(1, 0, `--exit-with-parent=${pid}`);
+    };
     // Newer versions of Node.js can become the program.
     const { execve } = process as { execve?: (file: string, args: string[], env: NodeJS.ProcessEnv) => never };
-    if (execve !== undefined) execve(binary, [binary, ...words], process.env);
-    // If this process is killed, no other process ends the program.
-    const isAsked = words.some((word) => word.startsWith("--exit-with-parent"));
-    if (watching.includes(words[0] ?? "") && !isAsked) words.splice(1, 0, `--exit-with-parent=${process.pid}`);
+    if (execve !== undefined) {
+        if (isOfNpx) endWith(parent);
+        execve(binary, [binary, ...words], process.env);
+    }
+    endWith(process.pid);
     // A session of its own, so that a signal of the terminal reaches the program only once, through this process. Received twice,
     // Ctrl-C would end the program at once.
     const child = spawn(binary, words, { stdio: "inherit", detached: true });
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGCONT"] as const) {
         process.on(signal, () => void child.kill(signal));
     }
+    if (isOfNpx) setInterval(() => void (process.ppid !== parent && child.kill("SIGTERM")), PARENT_EVERY).unref();
     // Ctrl-Z: both stop.
     process.on("SIGTSTP", () => void (child.kill("SIGSTOP"), process.kill(process.pid, "SIGSTOP")));
     child.on("error", (error) => fail(`${binary}: ${error.message}`));

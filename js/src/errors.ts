@@ -5,6 +5,11 @@ export class DposlabError extends Error {
     override name = "DposlabError";
 }
 
+/** The caller's mistake: the message names the argument, what was found and what is allowed. No request was sent. */
+export class UsageError extends DposlabError {
+    override name = "UsageError";
+}
+
 /** The testnet answered with an error; the message is the API's own. */
 export class ApiError extends DposlabError {
     override name = "ApiError";

@@ -1,16 +1,32 @@
 // The stream of a network's events: server-sent events, read as they come.
 
 import type { IncomingMessage } from "node:http";
+import { checkOptions, isObject, oneOrMore, TEXT, WHOLE, type Forms } from "./arguments.js";
+import { GoneError } from "./errors.js";
+import type { Client } from "./http.js";
 import type { EventsOptions, LabEvent } from "./types.js";
 
-/** Events as they come. The stream ends with its `limit`, with its testnet, by `close()`, or when a loop over it is left. */
+/**
+ * Events as they come. The stream ends with its `limit`, with its chain, with a testnet that is stopped, by `close()`, or when a loop over
+ * it is left. It fails with a `GoneError` if its testnet ends in another way, such as by a kill.
+ */
 export interface EventStream extends AsyncIterableIterator<LabEvent> {
     /** Ends it. */
     close(): void;
 }
 
+const FORMS: Forms<EventsOptions> = {
+    kind: oneOrMore(TEXT),
+    node: oneOrMore(WHOLE),
+    lastEventId: WHOLE,
+    limit: WHOLE,
+    signal: ["an AbortSignal", (value) => isObject(value) && "aborted" in value],
+};
+
 /** The query of the request for a stream. */
-export function eventsQuery({ kind, node, lastEventId, limit }: EventsOptions): string {
+export function eventsQuery(options: EventsOptions): string {
+    checkOptions("events", options, FORMS);
+    const { kind, node, lastEventId, limit } = options;
     const query = new URLSearchParams();
     if (kind !== undefined) query.set("kind", [kind].flat().join(","));
     if (node !== undefined) query.set("node", [node].flat().join(","));
@@ -20,12 +36,14 @@ export function eventsQuery({ kind, node, lastEventId, limit }: EventsOptions): 
 }
 
 /** The events of an answer that has begun. */
-export function eventStream(answer: IncomingMessage, parse: (text: string) => unknown): EventStream {
-    const events = read(answer, parse);
-    return Object.assign(events, { close: () => void answer.destroy() });
+export function eventStream(answer: IncomingMessage, client: Client, signal?: AbortSignal): EventStream {
+    let isClosed = false;
+    const events = read(answer, client, () => isClosed || signal?.aborted === true || client.isStopping);
+    return Object.assign(events, { close: () => void ((isClosed = true), answer.destroy()) });
 }
 
-async function* read(answer: IncomingMessage, parse: (text: string) => unknown): AsyncGenerator<LabEvent, undefined> {
+/** @param isEnded whether the caller has ended the stream */
+async function* read(answer: IncomingMessage, client: Client, isEnded: () => boolean): AsyncGenerator<LabEvent, undefined> {
     answer.setEncoding("utf8");
     let text = "";
     try {
@@ -34,14 +52,15 @@ async function* read(answer: IncomingMessage, parse: (text: string) => unknown):
             const blocks = text.split("\n\n");
             text = blocks.pop() ?? "";
             for (const block of blocks) {
-                const event = readBlock(block, parse);
+                const event = readBlock(block, client.parse);
                 if (event !== undefined) yield event;
             }
         }
     } catch (error) {
-        // The stream was closed here or by the end of the testnet, so no more events follow.
-        const { code } = error as NodeJS.ErrnoException;
-        if (!answer.destroyed && code !== "ECONNRESET") throw error;
+        const gone = isEnded() ? undefined : await client.gone();
+        // A testnet that another process stops, as Ctrl-C does, ends with code 0.
+        if (isEnded() || gone?.ending?.code === 0) return;
+        throw gone ?? new GoneError(`the stream of events broke off: ${(error as Error).message}`, undefined, { cause: error });
     } finally {
         answer.destroy();
     }

@@ -1,6 +1,7 @@
 // Requests to one network, by node:http and not by fetch: tests mock fetch, and an advance may take longer than fetch waits.
 
 import { Agent, request, type IncomingMessage } from "node:http";
+import { checkArgument, TEXT } from "./arguments.js";
 import { ApiError, GoneError } from "./errors.js";
 
 /** The parts of a request. */
@@ -15,15 +16,21 @@ export interface Call {
 /** A client of a testnet, over persistent connections that keep no process alive. */
 export class Client {
     readonly #agent = new Agent({ keepAlive: true });
+    /** Parses the texts of answers. */
+    readonly parse: (text: string) => unknown;
+    /** True from the moment when the caller stops the testnet. */
+    isStopping = false;
 
     /**
-     * @param parse parses the texts of answers
+     * @param parse parses JSON
      * @param gone returns the reason why the testnet no longer answers, or undefined while it runs
      */
     constructor(
-        readonly parse: (text: string) => unknown,
+        parse: (text: string) => unknown,
         readonly gone: () => Promise<GoneError | undefined>,
-    ) {}
+    ) {
+        this.parse = (text) => parseExactly(text, parse);
+    }
 
     /**
      * The answer's `data`, the whole answer if it has no `data`, or undefined if it is empty.
@@ -55,9 +62,15 @@ export class Client {
      * @throws GoneError there is no answer
      */
     async open(call: Call): Promise<IncomingMessage> {
-        const answer = await this.#send(call);
+        let answer = await this.#send(call);
+        // A path with a slash at its end has another address.
+        const { location } = answer.headers;
+        if (answer.statusCode === 301 && location !== undefined && call.method === "GET") {
+            answer.resume();
+            answer = await this.#send({ ...call, url: new URL(location, call.url).href });
+        }
         const status = answer.statusCode ?? 0;
-        if (status < 400) return answer;
+        if (status < 300) return answer;
         const text = await this.#read(answer, call);
         throw new ApiError(call.method, new URL(call.url).pathname, status, this.#errorBody(text));
     }
@@ -109,6 +122,37 @@ export class Client {
             return text;
         }
     }
+}
+
+/**
+ * The address of a path below a base. The slash in front of the path may be missing.
+ *
+ * @throws UsageError the path is no text
+ */
+export function join(call: string, base: string, path: string): string {
+    checkArgument(call, "path", path, TEXT);
+    return base + (/^(?:$|[/?])/.test(path) ? path : `/${path}`);
+}
+
+/** Seeds that a number may round. A text in JSON does not contain this, because a quote in a text has a backslash in front. */
+const LARGE_SEEDS = /"seed":(\d{16,})/g;
+
+/** Parses JSON. A seed from 2^53 on becomes a `bigint`. */
+function parseExactly(text: string, parse: (text: string) => unknown): unknown {
+    const mark = (member: string, digits: string): string => (Number.isSafeInteger(Number(digits)) ? member : `"seed":"${digits}n"`);
+    const marked = text.replace(LARGE_SEEDS, mark);
+    return marked === text ? parse(text) : withSeeds(parse(marked));
+}
+
+/** Replaces the marked seeds. */
+function withSeeds(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    const members = value as Record<string, unknown>;
+    for (const [name, member] of Object.entries(members)) {
+        const isSeed = name === "seed" && typeof member === "string" && /^\d{16,}n$/.test(member);
+        members[name] = isSeed ? BigInt(member.slice(0, -1)) : withSeeds(member);
+    }
+    return value;
 }
 
 /** JSON in which a `bigint` is a text of digits, as the API accepts it. */

@@ -5,6 +5,7 @@ import type { EnvironmentContext, JestEnvironmentConfig } from "@jest/environmen
 import type { Circus } from "@jest/types";
 import { relative } from "node:path";
 import { TestEnvironment } from "jest-environment-node";
+import { checkOptions, OBJECT } from "./arguments.js";
 import type { Chain } from "./chain.js";
 import { keepRecording } from "./recording.js";
 import { startForTests } from "./runner.js";
@@ -41,6 +42,7 @@ export default class DposlabEnvironment extends TestEnvironment {
         super(config, context);
         this.#file = relative(config.projectConfig.rootDir, context.testPath);
         this.#options = (config.projectConfig.testEnvironmentOptions["dposlab"] ?? {}) as DposlabOptions;
+        checkOptions("testEnvironmentOptions.dposlab", this.#options, { testnet: OBJECT, chain: OBJECT });
     }
 
     override async setup(): Promise<void> {

@@ -1,8 +1,14 @@
-// One network and its lab: a testnet's own network or an isolated chain. Each method is one request of docs/lab.md.
+// The compiler keeps these two lines in the declarations, so that a user's compiler needs no option for them.
+/// <reference types="node" preserve="true" />
+/// <reference lib="esnext.disposable" preserve="true" />
 
-import { RefusedError, type Refusal } from "./errors.js";
+// One network and its lab: a testnet's own network or an isolated chain. Each method is one request of docs/lab.md
+// in the project's sources.
+
+import { AMOUNT, checkArgument, checkOptions, idOf, isObject, shown, TEXT, TRUTH, WHOLE } from "./arguments.js";
+import { RefusedError, UsageError, type Refusal } from "./errors.js";
 import { eventsQuery, eventStream, type EventStream } from "./events.js";
-import type { Client } from "./http.js";
+import { join, type Client } from "./http.js";
 import type {
     Account,
     Advanced,
@@ -39,18 +45,28 @@ export class Network {
     /** Faults in the network: nodes that crash, links that lose messages, delegates that cheat. */
     readonly faults = {
         /** Adds a fault as in a scenario file. It begins now, or when its trigger `from` fires. */
-        add: (fault: Fault) => this.lab<FaultData>("POST", "/faults", fault),
+        add: async (fault: Fault) => {
+            checkArgument("faults.add", "fault", fault, ['an object such as { kind: "crash", nodes: [3] }', isObject]);
+            return this.lab<FaultData>("POST", "/faults", fault);
+        },
         list: () => this.lab<FaultData[]>("GET", "/faults"),
         /** Ends a fault now. A waiting fault then never begins. */
-        end: (fault: number | { id: number }) => this.lab<void>("DELETE", `/faults/${idOf(fault)}`),
+        end: async (fault: number | { id: number }) => {
+            return this.lab<void>("DELETE", `/faults/${idOf("faults.end", "fault", fault, "a fault or its number")}`);
+        },
     };
 
     /** Faults between the network and its clients: answers that are late, cut off or 503, posts that are lost. */
     readonly chaos = {
-        add: (rule: ChaosRule) => this.lab<ChaosData>("POST", "/chaos", rule),
+        add: async (rule: ChaosRule) => {
+            checkArgument("chaos.add", "rule", rule, ['an object such as { route: "/api/blocks", status: 503 }', isObject]);
+            return this.lab<ChaosData>("POST", "/chaos", rule);
+        },
         list: () => this.lab<ChaosData[]>("GET", "/chaos"),
         /** Ends a rule and returns it with the number of requests or posts that it struck. */
-        end: (rule: number | { id: number }) => this.lab<ChaosData>("DELETE", `/chaos/${idOf(rule)}`),
+        end: async (rule: number | { id: number }) => {
+            return this.lab<ChaosData>("DELETE", `/chaos/${idOf("chaos.end", "rule", rule, "a rule or its number")}`);
+        },
         /** Ends all rules. */
         clear: () => this.lab<{ deleted: number }>("DELETE", "/chaos"),
     };
@@ -58,13 +74,14 @@ export class Network {
     /**
      * @param url the base of the public API, for SDKs
      * @param labUrl the base of the lab
+     * @param seed the seed of keys, latencies and choices: a `bigint` from 2^53 on, where a number would round it
      * @param accounts the funded accounts
      */
     constructor(
         protected readonly client: Client,
         readonly url: string,
         readonly labUrl: string,
-        readonly seed: number,
+        readonly seed: number | bigint,
         readonly nethash: string,
         readonly accounts: readonly Account[],
     ) {}
@@ -87,7 +104,9 @@ export class Network {
     /** Pays one or several addresses. On demand the answer comes when the transactions are confirmed. */
     faucet(recipient: string, amount: Amount): Promise<{ transactions: string[] }>;
     faucet(payments: readonly { recipient: string; amount: Amount }[]): Promise<{ transactions: string[] }>;
-    faucet(to: string | readonly object[], amount?: Amount): Promise<{ transactions: string[] }> {
+    async faucet(to: string | readonly object[], amount?: Amount): Promise<{ transactions: string[] }> {
+        checkArgument("faucet", "recipient", to, ["an address, or a list of { recipient, amount }", isRecipient]);
+        if (typeof to === "string") checkArgument("faucet", "amount", amount, AMOUNT);
         return this.lab("POST", "/faucet", typeof to === "string" ? { recipient: to, amount } : to);
     }
 
@@ -103,7 +122,7 @@ export class Network {
      * @throws RefusedError the node refused one of them; the error has the node's reason
      */
     async submit(...transactions: SignedTransaction[]): Promise<string[]> {
-        const body = { transactions: transactions.map((one) => ("toJson" in one && typeof one.toJson === "function" ? one.toJson() : one)) };
+        const body = { transactions: transactions.map(signed) };
         const text = await this.client.text({ method: "POST", url: `${this.url}/transactions`, body });
         const { data, errors } = this.client.parse(text) as {
             data: { accept: string[]; excess: string[] };
@@ -134,18 +153,29 @@ export class Network {
         return all.map((data) => this.#withRevert(data));
     }
 
-    /** Reverts the whole network to a snapshot. */
-    async revert(snapshot: number | { id: number }): Promise<Snapshot> {
-        return this.#withRevert(await this.lab("POST", `/snapshots/${idOf(snapshot)}/revert`, {}));
+    /** Reverts the whole network to a snapshot, which is also found by its number, or by a name that no other snapshot has. */
+    async revert(snapshot: number | string | { id: number }): Promise<Snapshot> {
+        return this.#withRevert(await this.lab("POST", `/snapshots/${await this.#snapshotId("revert", snapshot)}/revert`, {}));
     }
 
-    /** Deletes a snapshot. */
-    deleteSnapshot(snapshot: number | { id: number }): Promise<void> {
-        return this.lab("DELETE", `/snapshots/${idOf(snapshot)}`);
+    /** Deletes a snapshot, which is also found by its number, or by a name that no other snapshot has. */
+    async deleteSnapshot(snapshot: number | string | { id: number }): Promise<void> {
+        return this.lab("DELETE", `/snapshots/${await this.#snapshotId("deleteSnapshot", snapshot)}`);
+    }
+
+    async #snapshotId(call: string, snapshot: number | string | { id: number }): Promise<number> {
+        const allowed = "a snapshot, its number or its name";
+        if (typeof snapshot !== "string") return idOf(call, "snapshot", snapshot, allowed);
+        const named = (await this.lab<SnapshotData[]>("GET", "/snapshots")).filter(({ name }) => name === snapshot);
+        if (named.length === 1) return named[0]!.id;
+        const whose = named.length === 0 ? "no snapshot" : `the snapshots ${named.map(({ id }) => id).join(", ")}`;
+        throw new UsageError(`${call}: snapshot: found ${shown(snapshot)}, the name of ${whose}, allowed is ${allowed}, if only one has it`);
     }
 
     /** Makes the network leave its newest blocks for another branch: a number of them, or those above a block, by its height or its id. */
-    reorg(depth: number | { to: number | string }, options: ReorgOptions = {}): Promise<Reorg> {
+    async reorg(depth: number | { to: number | string }, options: ReorgOptions = {}): Promise<Reorg> {
+        checkArgument("reorg", "depth", depth, ["a number of blocks, or { to: HEIGHT_OR_ID }", isDepth]);
+        checkOptions("reorg", options, { transactions: ["'return', 'drop' or a list of ids", isTransactions], node: WHOLE });
         return this.lab("POST", "/reorg", { ...(typeof depth === "number" ? { depth } : depth), ...options });
     }
 
@@ -155,32 +185,44 @@ export class Network {
      *
      * @throws ApiError the block breaks a rule; the error names the rule
      */
-    pushBlock(block: object | string, options: { node?: number } = {}): Promise<BlockReference & { node: number; transactions: number }> {
-        const body = typeof block === "object" && "toJson" in block && typeof block.toJson === "function" ? block.toJson() : block;
-        return this.lab("POST", "/blocks", { block: body, ...options });
+    async pushBlock(
+        block: object | string,
+        options: { node?: number } = {},
+    ): Promise<BlockReference & { node: number; transactions: number }> {
+        checkArgument("pushBlock", "block", block, ["a block of the SDK, its JSON, or its wire bytes in hex", isBlock]);
+        checkOptions("pushBlock", options, { node: WHOLE });
+        return this.lab("POST", "/blocks", { block: typeof block === "object" ? jsonOf(block) : block, ...options });
     }
 
     /** Removes a pending transaction and its sender's later ones from all pools. */
-    dropPending(id: string): Promise<{ transactions: string[]; nodes: number[]; underWay: number }> {
+    async dropPending(id: string): Promise<{ transactions: string[]; nodes: number[]; underWay: number }> {
+        checkArgument("dropPending", "id", id, ["the id of a transaction", TEXT[1]]);
         return this.lab("DELETE", `/pool/${id}`);
     }
 
     /** Crashes a node, which is down until it is restarted. */
-    crash(node: number, { keepPool = true } = {}): Promise<FaultData> {
-        return this.lab("POST", `/nodes/${node}/crash`, { keep_pool: keepPool });
+    crash(node: number, options: { keepPool?: boolean } = {}): Promise<FaultData> {
+        return this.#turn("crash", node, options);
     }
 
     /** Restarts a node, whatever crash kept it down. */
-    restart(node: number, { keepPool = true } = {}): Promise<FaultData> {
-        return this.lab("POST", `/nodes/${node}/restart`, { keep_pool: keepPool });
+    restart(node: number, options: { keepPool?: boolean } = {}): Promise<FaultData> {
+        return this.#turn("restart", node, options);
+    }
+
+    async #turn(how: "crash" | "restart", node: number, options: { keepPool?: boolean }): Promise<FaultData> {
+        checkArgument(how, "node", node, ["the number of a node", WHOLE[1]]);
+        checkOptions(how, options, { keepPool: TRUTH });
+        const { keepPool = true } = options;
+        return this.lab("POST", `/nodes/${node}/${how}`, { keep_pool: keepPool });
     }
 
     /** The events from now on. The stream is open when the promise resolves. */
     async events(options: EventsOptions = {}): Promise<EventStream> {
-        const { signal } = options;
         const url = `${this.labUrl}/events${eventsQuery(options)}`;
+        const { signal } = options;
         const answer = await this.client.open({ method: "GET", url, signal });
-        const stream = eventStream(answer, this.client.parse);
+        const stream = eventStream(answer, this.client, signal);
         this.#streams.add(stream);
         answer.once("close", () => this.#streams.delete(stream));
         return stream;
@@ -197,13 +239,13 @@ export class Network {
     }
 
     /** The `data` of a route of the public API: `api("/wallets/A...")`. */
-    api<T = unknown>(path: string): Promise<T> {
-        return this.client.json({ method: "GET", url: this.url + path }) as Promise<T>;
+    async api<T = unknown>(path: string): Promise<T> {
+        return this.client.json({ method: "GET", url: join("api", this.url, path) }) as Promise<T>;
     }
 
     /** The `data` of any route of the lab: `lab("POST", "/advance", { slots: 3 })`. */
-    lab<T = unknown>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
-        return this.client.json({ method, url: this.labUrl + path, body }) as Promise<T>;
+    async lab<T = unknown>(method: "GET" | "POST" | "DELETE", path = "", body?: unknown): Promise<T> {
+        return this.client.json({ method, url: join("lab", this.labUrl, path), body }) as Promise<T>;
     }
 
     #withRevert(data: SnapshotData): Snapshot {
@@ -211,6 +253,35 @@ export class Network {
     }
 }
 
-function idOf(what: number | { id: number }): number {
-    return typeof what === "number" ? what : what.id;
+function isRecipient(value: unknown): boolean {
+    return typeof value === "string" || (typeof value === "object" && value !== null);
+}
+
+function isDepth(value: unknown): boolean {
+    return typeof value === "number" || isObject(value);
+}
+
+function isBlock(value: unknown): boolean {
+    return typeof value === "string" || isObject(value);
+}
+
+function isTransactions(value: unknown): boolean {
+    return value === "return" || value === "drop" || Array.isArray(value);
+}
+
+/** The JSON of a submitted transaction. */
+function signed(transaction: SignedTransaction, index: number): object {
+    const where = `submit: transaction ${index + 1}`;
+    const allowed = "allowed is a signed transaction";
+    if (Array.isArray(transaction)) throw new UsageError(`${where}: found a list, ${allowed}: spread the list, submit(...list)`);
+    checkArgument("submit", `transaction ${index + 1}`, transaction, ["a signed transaction, as JSON or as the SDK's object", isObject]);
+    const isBuilder = "build" in transaction && typeof transaction.build === "function";
+    if (isBuilder) throw new UsageError(`${where}: found a builder, ${allowed}: it is not built, call .build()`);
+    if ("then" in transaction) throw new UsageError(`${where}: found a promise, ${allowed}: await it`);
+    return jsonOf(transaction);
+}
+
+/** The JSON of an SDK's object, or the object itself. */
+function jsonOf(what: object): object {
+    return "toJson" in what && typeof what.toJson === "function" ? what.toJson() : what;
 }

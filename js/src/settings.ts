@@ -1,7 +1,14 @@
 // Values that replace those of a scenario, in the form that the command and the API accept.
 
-import { DposlabError } from "./errors.js";
+import { isObject, TEXTS, type Form } from "./arguments.js";
+import { UsageError } from "./errors.js";
 import type { Settings } from "./types.js";
+
+/** The form of `set`. */
+export const SETTINGS: Form = [
+    'an object such as {"network.loss": 0.05}, or a list of texts \'PATH=VALUE\'',
+    (value) => isObject(value) || TEXTS[1](value),
+];
 
 /** Texts that the program reads as texts even without quotes. No other value of TOML has this form. */
 const WORD = /^(?!(?:true|false|inf|nan)$)[A-Za-z_][A-Za-z0-9_-]*$/;
@@ -32,7 +39,7 @@ function literal(path: string, value: unknown): string {
                 return `{ ${members.join(", ")} }`;
             }
     }
-    throw new DposlabError(`set '${path}': found ${String(value)}, allowed are texts, numbers, truth values, lists and tables of them`);
+    throw new UsageError(`set '${path}': found ${String(value)}, allowed are texts, numbers, truth values, lists and tables of them`);
 }
 
 /** Whether a value is a plain object, from whichever realm. */

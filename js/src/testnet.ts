@@ -4,8 +4,9 @@ import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { checkOptions, FUNCTION, NUMBER, TEXT, TEXTS, WHOLE, type Forms } from "./arguments.js";
 import { findBinary } from "./binary.js";
-import { Chain, chainBody, type ChainData } from "./chain.js";
+import { Chain, chainBody, NETWORK_FORMS, type ChainData } from "./chain.js";
 import { GoneError, inWords, StartError, type Ending } from "./errors.js";
 import { Client } from "./http.js";
 import { Network } from "./network.js";
@@ -18,11 +19,24 @@ interface Ready {
     pid: number;
     version: string;
     url: string;
-    seed: number;
+    urls: string[];
+    seed: number | bigint;
     nethash: string;
     accounts: Account[];
     delegates: Delegate[];
 }
+
+/** The forms of the options of a testnet. */
+export const START_FORMS: Forms<StartOptions> = {
+    ...NETWORK_FORMS,
+    port: WHOLE,
+    stage: ["'inline' or 'ractor'", (value) => value === "inline" || value === "ractor"],
+    args: TEXTS,
+    binary: TEXT,
+    timeout: NUMBER,
+    exitWith: WHOLE,
+    parse: FUNCTION,
+};
 
 /** The length of the retained end of standard error [characters]. */
 const STDERR_KEPT = 4_000;
@@ -36,6 +50,8 @@ const ENDING_PATIENCE = 500;
 /** A testnet in a process of its own. */
 export class Testnet extends Network {
     readonly pid: number;
+    /** The base URLs of the public APIs: one for each node of `--api-nodes`, the first of them `url`. */
+    readonly urls: readonly string[];
     /** The version of the program. */
     readonly version: string;
     /** The delegates that forge, with their passphrases. */
@@ -46,6 +62,7 @@ export class Testnet extends Network {
     private constructor(client: Client, ready: Ready, child: ChildProcess, ended: Promise<Ending>) {
         super(client, ready.url, ready.url.replace(/api$/, "lab"), ready.seed, ready.nethash, ready.accounts);
         this.pid = ready.pid;
+        this.urls = ready.urls;
         this.version = ready.version;
         this.delegates = ready.delegates;
         this.#child = child;
@@ -55,10 +72,12 @@ export class Testnet extends Network {
     /**
      * Starts one. It takes some ten milliseconds.
      *
+     * @throws UsageError an option is unknown or has another form
      * @throws StartError the process did not become a testnet; the error has the process's own message
      * @throws NoBinaryError there is no program for this platform
      */
     static async start(options: StartOptions = {}): Promise<Testnet> {
+        checkOptions("Testnet.start", options, START_FORMS);
         const command = [options.binary ?? findBinary(), ...words(options)];
         const child = spawn(command[0]!, command.slice(1), { stdio: ["ignore", "pipe", "pipe"] });
         const ended = ending(child);
@@ -66,7 +85,7 @@ export class Testnet extends Network {
             const ready = await firstLine(child, ended, command, options.timeout ?? 60_000);
             letGo(child);
             const client = new Client(options.parse ?? JSON.parse, () => gone(ended));
-            return new Testnet(client, (options.parse ?? JSON.parse)(ready) as Ready, child, ended);
+            return new Testnet(client, client.parse(ready) as Ready, child, ended);
         } catch (error) {
             child.kill("SIGKILL");
             throw error;
@@ -90,6 +109,7 @@ export class Testnet extends Network {
 
     /** Opens a view of the network at the last moment when its clock showed an instant, or of the present without an instant. */
     async view(options: ViewOptions = {}): Promise<View> {
+        checkOptions("Testnet.view", options, { at: WHOLE, delivered: WHOLE, inputs: WHOLE, node: WHOLE } satisfies Forms<ViewOptions>);
         return new View(this.client, this.labUrl, await this.lab<ViewData>("POST", "/views", options));
     }
 
@@ -106,6 +126,7 @@ export class Testnet extends Network {
      * @returns how its process ended: with exit code 0 if nothing went wrong
      */
     async stop(): Promise<Ending> {
+        this.client.isStopping = true;
         this.#child.ref();
         this.#child.kill("SIGINT");
         const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_PATIENCE);

@@ -20,10 +20,16 @@ export type Settings = { readonly [path: string]: Setting } | readonly string[];
 
 /** The options of every network. */
 export interface NetworkOptions {
-    /** The number of delegates, 1 to 200. By default 51, or the number in the scenario. Not allowed for a testnet with a scenario. */
+    /**
+     * The number of delegates: 1 to 1000 for a testnet, 1 to 200 for a chain. By default 51, or the number in the scenario. Not allowed
+     * for a testnet with a scenario.
+     */
     delegates?: number;
-    /** The seed of keys, latencies and choices. By default 1; for a chain, the seed of its testnet. */
-    seed?: number;
+    /**
+     * The seed of keys, latencies and choices. By default 1; for a chain, the seed of its testnet. The largest is 2^64 - 1, for
+     * a chain 2^53 - 1. From 2^53 on it is a `bigint`, because a number would round it.
+     */
+    seed?: number | bigint;
     /** The path of a scenario file. */
     scenario?: string | URL;
     /** Values that replace those of the scenario, or of the default scenario. */
@@ -76,7 +82,7 @@ export interface BlockReference {
     height: number;
 }
 
-/** The condition that ends an advance: exactly one of these. `docs/lab.md` describes when each is reached. */
+/** The condition that ends an advance: exactly one of these. `docs/lab.md` in the project's sources describes when each is reached. */
 export type Until =
     | { height: number }
     | { round: number }
@@ -147,7 +153,7 @@ export interface FaultData {
     fault: Fault;
 }
 
-/** A rule that makes answers or posts of webhooks fail. `docs/lab.md` describes each member. */
+/** A rule that makes answers or posts of webhooks fail. `docs/lab.md` in the project's sources describes each member. */
 export interface ChaosRule {
     route?: string;
     method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
@@ -199,7 +205,8 @@ export interface Status {
     pace: Pace | null;
     now: number;
     nowMicros: number;
-    seed: number | null;
+    /** A `bigint` from 2^53 on. */
+    seed: number | bigint | null;
     stage: string | null;
     nodes: {
         node: number;
@@ -262,7 +269,7 @@ export interface EventsOptions {
     signal?: AbortSignal;
 }
 
-/** Something that happened, as a line of a trace (`docs/trace.md`). */
+/** Something that happened, as a line of a trace (`docs/trace.md` in the project's sources). */
 export interface LabEvent {
     /** Its number in the run. Null for `kind: "gap"`, whose `missed` is the number of events left out. */
     id: number | null;

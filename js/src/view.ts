@@ -1,7 +1,8 @@
 // The network of a testnet as it was at an earlier instant. It is only read.
 
+import { checkOptions, TRUTH } from "./arguments.js";
 import { Chain, type ChainData } from "./chain.js";
-import type { Client } from "./http.js";
+import { join, type Client } from "./http.js";
 import type { ViewData, ViewStep } from "./types.js";
 
 /** A view of the past. It lasts until it is deleted or its testnet ends. A testnet has at most 16 at a time. */
@@ -30,16 +31,18 @@ export class View {
 
     /** The `data` of a route of the public API at that instant. */
     api<T = unknown>(path: string): Promise<T> {
-        return this.#client.json({ method: "GET", url: this.url + path }) as Promise<T>;
+        return this.#client.json({ method: "GET", url: join("View.api", this.url, path) }) as Promise<T>;
     }
 
     /** The `data` of a route of the lab at that instant: `lab("/round")`. */
     lab<T = unknown>(path = ""): Promise<T> {
-        return this.#client.json({ method: "GET", url: this.labUrl + path }) as Promise<T>;
+        return this.#client.json({ method: "GET", url: join("View.lab", this.labUrl, path) }) as Promise<T>;
     }
 
     /** Opens a view one step on, or back. */
-    async step(step: ViewStep, { back = false } = {}): Promise<View> {
+    async step(step: ViewStep, options: { back?: boolean } = {}): Promise<View> {
+        checkOptions("View.step", options, { back: TRUTH });
+        const { back = false } = options;
         const body = { view: this.id, step, back };
         const data = await this.#client.json({ method: "POST", url: `${this.#testnetLab}/views`, body });
         return new View(this.#client, this.#testnetLab, data as ViewData);

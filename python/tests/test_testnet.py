@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -117,6 +118,54 @@ def test_mistakes_and_deaths_are_errors() -> None:
     with pytest.raises(dposlab.RunDied, match="signal 9") as died:
         net.stop()
     assert died.value.command.startswith("dposlab up ")
+
+
+def test_wrong_arguments_are_errors_that_name_them() -> None:
+    with dposlab.Testnet(delegates=3) as net:
+        snapshot = "allowed is a snapshot, its number or its name"
+        calls: list[tuple[str, Callable[[], object]]] = [
+            ("set: found 'network.loss=0.05', allowed is a dict", lambda: dposlab.Testnet(set="network.loss=0.05")),  # type: ignore[arg-type]
+            ("arguments: found '--foo', allowed is a list of texts", lambda: dposlab.Testnet(arguments="--foo")),
+            ("set: found 'a=1', allowed is a dict", lambda: net.chain(set="a=1")),  # type: ignore[arg-type]
+            (f"snapshot: found None, {snapshot}", lambda: net.revert(None)),  # type: ignore[arg-type]
+            (f"snapshot: found {{}}, {snapshot}", lambda: net.revert({})),
+            (f"snapshot: found 'x', the name of no snapshot, {snapshot}", lambda: net.delete_snapshot("x")),
+            ("fault: found None, allowed is a fault or its number", lambda: net.heal(None)),  # type: ignore[arg-type]
+            ("rule: found 'x', allowed is a rule or its number", lambda: net.chaos.end("x")),  # type: ignore[arg-type]
+            ("node: found None, allowed is the number of a node", lambda: net.crash(None)),  # type: ignore[arg-type]
+            ("node: found '1', allowed is the number of a node", lambda: net.restart("1")),  # type: ignore[arg-type]
+            ("recipient: found None, allowed is an address", lambda: net.faucet(None, 5)),  # type: ignore[arg-type]
+            ("amount: found None, allowed is an amount", lambda: net.faucet(net.accounts[0].address)),
+            ("block: found None, allowed is a block", lambda: net.push_block(None)),  # type: ignore[arg-type]
+            ("transaction: found None, allowed is the id", lambda: net.drop_pending(None)),  # type: ignore[arg-type]
+            ("found None, allowed is a signed transaction", lambda: net.submit(None)),  # type: ignore[arg-type]
+            ("unpack the list, submit(*transactions)", lambda: net.submit([{}])),  # type: ignore[arg-type]
+        ]
+        for message, call in calls:
+            with pytest.raises(dposlab.UsageError, match=re.escape(message)):
+                call()
+
+
+def test_a_snapshot_has_a_number_and_a_name() -> None:
+    with dposlab.Testnet(delegates=3, pace="manual") as net:
+        one = net.snapshot("one")
+        net.advance(3)
+        assert net.revert("one")["id"] == one and net.height == 1
+        assert net.revert(net.snapshots[0])["id"] == one
+        again = net.snapshot("one")
+        with pytest.raises(dposlab.UsageError, match=f"'one', the name of the snapshots {one}, {again}, allowed is"):
+            net.revert("one")
+        net.delete_snapshot(again)
+        net.delete_snapshot("one")
+        fault = net.fault("delay", by_ms=5)
+        net.heal(net.faults[fault])
+        assert net.snapshots == [] and net.faults[fault]["state"] == "over"
+
+
+def test_a_seed_is_exact_and_each_node_has_its_api() -> None:
+    with dposlab.Testnet(delegates=3, seed=2**64 - 1, arguments=["--api-nodes", "2"]) as net, net.chain() as chain:
+        assert net.seed == chain.seed == net.status["seed"] == 2**64 - 1
+        assert len(net.urls) == 2 and net.urls[0] == net.url
 
 
 def test_a_request_to_a_testnet_that_has_died_says_how() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -53,7 +54,7 @@ class Chaos:
 
     def end(self, rule: int | Mapping[str, Any]) -> dict[str, Any]:
         """Ends a rule, and returns it with its counts."""
-        ended: dict[str, Any] = self._network.lab("DELETE", f"chaos/{_number(rule)}")
+        ended: dict[str, Any] = self._network.lab("DELETE", f"chaos/{_number(rule, 'rule', 'a rule or its number')}")
         return ended
 
     def clear(self) -> int:
@@ -205,13 +206,23 @@ class Lab(Asked):
         snapshots: list[dict[str, Any]] = self._lab("GET", "snapshots")
         return snapshots
 
-    def revert(self, snapshot: int) -> Any:
-        """Reverts the whole network to a snapshot."""
-        return self._lab("POST", f"snapshots/{snapshot}/revert")
+    def revert(self, snapshot: int | str | Mapping[str, Any]) -> Any:
+        """Reverts the whole network to a snapshot: its number, an element of :attr:`snapshots`, or a name that no other snapshot has."""
+        return self._lab("POST", f"snapshots/{self._snapshot(snapshot)}/revert")
 
-    def delete_snapshot(self, snapshot: int) -> None:
-        """Deletes a snapshot."""
-        self._lab("DELETE", f"snapshots/{snapshot}")
+    def delete_snapshot(self, snapshot: int | str | Mapping[str, Any]) -> None:
+        """Deletes a snapshot: its number, an element of :attr:`snapshots`, or a name that no other snapshot has."""
+        self._lab("DELETE", f"snapshots/{self._snapshot(snapshot)}")
+
+    def _snapshot(self, snapshot: int | str | Mapping[str, Any]) -> int:
+        allowed = "a snapshot, its number or its name"
+        if not isinstance(snapshot, str):
+            return _number(snapshot, "snapshot", allowed)
+        named: list[int] = [each["id"] for each in self.snapshots if each["name"] == snapshot]
+        if len(named) == 1:
+            return named[0]
+        whose = f"the snapshots {', '.join(map(str, named))}" if named else "no snapshot"
+        raise UsageError(f"snapshot: found {snapshot!r}, the name of {whose}, allowed is {allowed}, if only one has it")
 
     def reorg(
         self,
@@ -239,6 +250,8 @@ class Lab(Asked):
 
     def drop_pending(self, transaction: str) -> Any:
         """Removes a pending transaction and its sender's later ones from all pools."""
+        if not isinstance(transaction, str):
+            raise UsageError(f"transaction: found {transaction!r}, allowed is the id of a transaction")
         return self._lab("DELETE", f"pool/{transaction}")
 
     def fault(self, kind: str, **members: Any) -> int:
@@ -254,18 +267,18 @@ class Lab(Asked):
         faults: list[dict[str, Any]] = self._lab("GET", "faults")
         return faults
 
-    def heal(self, fault: int) -> None:
-        """Ends a fault."""
-        self._lab("DELETE", f"faults/{fault}")
+    def heal(self, fault: int | Mapping[str, Any]) -> None:
+        """Ends a fault: its number, or an element of :attr:`faults`."""
+        self._lab("DELETE", f"faults/{_number(fault, 'fault', 'a fault or its number')}")
 
     def crash(self, node: int, *, keep_pool: bool = True) -> int:
         """Crashes a node, which is down until it is restarted. Returns the number of the fault."""
-        number: int = self._lab("POST", f"nodes/{node}/crash", {"keep_pool": keep_pool})["id"]
+        number: int = self._lab("POST", f"nodes/{_number(node, 'node', 'the number of a node')}/crash", {"keep_pool": keep_pool})["id"]
         return number
 
     def restart(self, node: int, *, keep_pool: bool = True) -> None:
         """Restarts a node, whatever crash kept it down."""
-        self._lab("POST", f"nodes/{node}/restart", {"keep_pool": keep_pool})
+        self._lab("POST", f"nodes/{_number(node, 'node', 'the number of a node')}/restart", {"keep_pool": keep_pool})
 
     def events(
         self,
@@ -377,6 +390,9 @@ def _block(block: Mapping[str, Any] | str) -> object:
     return whole
 
 
-def _number(of: int | Mapping[str, Any]) -> int:
-    number: int = of if isinstance(of, int) else of["id"]
-    return number
+def _number(of: int | Mapping[str, Any], what: str, allowed: str) -> int:
+    number: Any = of.get("id") if isinstance(of, Mapping) else of
+    # Other whole numbers, such as numpy's, have `__index__`.
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise UsageError(f"{what}: found {of!r}, allowed is {allowed}")
+    return operator.index(number)

@@ -135,6 +135,8 @@ class Testnet(Lab):
         ``set`` replaces values of the scenario by path, ``record`` is a new file for the recording, ``strategies`` are functions whose
         kinds of faults the testnet accepts (:func:`dposlab.strategy`), and ``arguments`` are more options of ``dposlab up``. Both stages
         have the same outcome. Raises :class:`UsageError` if the arguments describe no testnet."""
+        if isinstance(arguments, str):
+            raise UsageError(f"arguments: found {arguments!r}, allowed is a list of texts")
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += _pace(pace)
@@ -155,6 +157,8 @@ class Testnet(Lab):
         super().__init__(ready["url"], lab_url, ready["seed"], ready["nethash"], ready["accounts"])
         #: The delegates that forge, with their passphrases.
         self.delegates: list[Delegate] = [_delegate(delegate) for delegate in ready["delegates"]]
+        #: The base URLs of the public APIs: one for each node of ``--api-nodes``, the first of them ``url``.
+        self.urls: list[str] = ready["urls"]
         #: The number of its process.
         self.pid: int = ready["pid"]
         #: The version of its program.

@@ -111,6 +111,32 @@ for (const [name, ...words] of [
     });
 }
 
+test("npx that is ended by SIGTERM takes its program with it", async () => {
+    const words = ["--offline", "dposlab", "up", "--port", "0", "--json", "--pace", "manual"];
+    const child = spawn("npx", words, { stdio: ["ignore", "pipe", "ignore"] });
+    const [line] = await once(child.stdout.setEncoding("utf8"), "data");
+    const pid = Number(/"pid":(\d+)/.exec(line)[1]);
+    child.stdout.resume();
+    assert.ok(isThere(pid));
+    child.kill("SIGTERM");
+    try {
+        await until("the program is gone", () => !isThere(pid), 5_000);
+    } finally {
+        if (isThere(pid)) process.kill(pid, "SIGKILL");
+    }
+});
+
+test("a command in the background outlives the shell that started it", async () => {
+    const ready = join(folder, "ready");
+    run("sh", ["-c", `${command} up --port 0 --pace manual --ready-file ${ready} > /dev/null 2>&1 &`]);
+    await until("the testnet is ready", () => existsSync(ready));
+    const { pid } = JSON.parse(readFileSync(ready, "utf8"));
+    await pause(1_000);
+    assert.ok(isThere(pid));
+    process.kill(pid, "SIGINT");
+    await until("the testnet is gone", () => !isThere(pid));
+});
+
 /** Whether a process has become the program. */
 function program(pid) {
     try {
@@ -200,6 +226,13 @@ test("a testnet that does not start fails its tests, and not the environment", (
     assert.equal(status, 1);
     assert.match(stderr, /Tests: +2 failed, 2 total/);
     assert.doesNotMatch(stderr, /Test suite failed to run/);
+});
+
+test("jest's options of the environment have known names", () => {
+    const words = [...jest, "**/jest/down.test.js", "--testEnvironmentOptions", '{"dposlab":{"chains":{}}}'];
+    const { status, stderr } = run(process.execPath, words);
+    assert.equal(status, 1);
+    assert.match(stderr, /testEnvironmentOptions.dposlab: option 'chains': no such option, the nearest is 'chain', allowed are 'testnet', 'chain'/);
 });
 
 test("a script that forgets its testnet ends, and the testnet with it", async () => {

@@ -45,6 +45,12 @@ node methods.mjs "$root/docs/javascript.md"
 
 step "types"
 npx --offline tsc -p .
+# A project that has nothing but the package, the compiler and @types/node, and no option for them.
+mkdir -p "$folder/strict/node_modules/@types"
+cp strict.ts "$folder/strict"
+cp -r node_modules/dposlab node_modules/undici-types "$folder/strict/node_modules"
+cp -r node_modules/@types/node "$folder/strict/node_modules/@types"
+(cd "$folder/strict" && "$folder/user/node_modules/.bin/tsc" --strict --target es2022 --noEmit strict.ts)
 step "vitest, and the examples of the documents"
 node example.mjs "$root/README.md" wallet.test.js > wallet.test.js
 node example.mjs "$root/docs/javascript.md" transfer.test.js > transfer.test.js
