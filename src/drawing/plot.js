@@ -42,6 +42,9 @@ function wrapped(text, width) {
 const words = (x, y, text, more = {}) => svg("text", { x: px(x), y: px(y), class: "tick", ...more }, text);
 const path = (d, kind) => svg("path", { d, class: kind });
 
+/** The number of lanes up to which a name gets a lane for lack of room. */
+const ROOMY = 4;
+
 class Plot {
   static count = 0;
 
@@ -96,7 +99,7 @@ class Plot {
     for (const panel of this.panels) {
       panel.head = panel.lanes && !panel.y ? 4 : HEAD;
       panel.top = top + panel.head;
-      if (panel.lanes) this.lay(panel);
+      if (panel.lanes) this.lay(panel, domain);
       top = panel.top + panel.height + GAP;
       if (panel.y) panel.scale = this.scaleY(panel, domain);
     }
@@ -199,21 +202,26 @@ class Plot {
     return [shades, lines];
   }
 
-  /** Spans that overlap go into lanes of their own. */
-  lay(panel) {
-    const ends = [];
+  /** Spans that overlap go into lanes of their own. Up to `ROOMY` lanes, so does a span whose name has no room beside the one before. */
+  lay(panel, [begin, end]) {
+    const unit = (end - begin) / Math.max(1, this.width - 60);
+    const lanes = [];
     this.laned = (this.spec.spans || []).map((span) => {
       const until = span.instant ? span.from : (span.to ?? Infinity);
-      const free = ends.findIndex((end) => end < span.from);
-      const lane = free < 0 ? ends.length : free;
-      ends[lane] = until;
+      const name = (widthOf(span.name) + 20) * unit;
+      const free = lanes.findIndex((one) => one.until < span.from);
+      const roomy = lanes.findIndex((one) => one.named + name < span.from);
+      const lane = roomy >= 0 ? roomy : free >= 0 && lanes.length >= ROOMY ? free : lanes.length;
+      lanes[lane] = { until, named: Math.max(until, span.from + name) };
       return { ...span, lane };
     });
-    panel.height = Math.max(1, ends.length) * 19;
+    panel.height = Math.max(1, lanes.length) * 19;
   }
 
   drawLanes(panel) {
     const { sx, left, right } = this;
+    // The end of the last bar or name in each lane.
+    const taken = [];
     return this.laned
       .flatMap((span) => {
         const y = panel.top + span.lane * 19;
@@ -226,6 +234,7 @@ class Plot {
         // The name stands inside, after or before the bar, wherever it has room.
         const width = widthOf(span.name);
         const [first, last] = [Math.max(from, left), Math.min(to, right)];
+        const before = Math.max(left, taken[span.lane] ?? left);
         const next = Math.min(
           ...this.laned.filter((other) => other.lane === span.lane && other.from > span.from).map((other) => sx.at(other.from)),
           right,
@@ -235,9 +244,10 @@ class Plot {
             ? first + 6
             : last + width + 10 < next
               ? last + 8
-              : first - width - 10 > left
+              : first - width - 10 > before
                 ? first - width - 8
                 : null;
+        taken[span.lane] = Math.max(last, place === null ? last : place + width);
         return [
           bar,
           place === null ? null : words(place, y + 12, span.name, { class: last - first > width + 10 ? "tick lane-name" : "tick" }),

@@ -4,7 +4,7 @@ use crate::support::{Answered, host_with};
 use dposlab::{
     actors::{NodeId, SimTime},
     api::{
-        ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View,
+        ApiContext, Chaos, Dialect, EventFeed, LabAccess, LabBoard, LabToken, Reply, Server, Settings, View,
         views::{NetworkObservers, Views},
     },
     protocol::{Arktoshi, Nonce, Slot, Timestamp, Transaction, crypto::CryptoMode::Real},
@@ -441,6 +441,27 @@ fn browsers_get_a_page_that_leads_everywhere() {
         assert_eq!(greeted.body, json!({"data": "Hello World!"}), "a program gets the greeting");
         let is_page = head(&accepting("*/*")).contains("text/html");
         assert_eq!(is_page, dialect == Dialect::Documented, "what curl gets");
+    }
+}
+
+/// The page without scripts names the lab only to a client that the lab answers.
+#[test]
+fn where_everything_is_leaves_out_a_lab_that_is_closed() {
+    let token = LabToken::new("0123456789abcdef").expect("long enough");
+    for (lab, header, is_open) in [
+        (LabAccess::Loopback, "", true),
+        (LabAccess::Loopback, "x-forwarded-for: 198.51.100.7\r\n", false),
+        (LabAccess::Off, "", false),
+        (LabAccess::Token(token.clone()), "", false),
+        (LabAccess::Token(token), "authorization: Bearer 0123456789abcdef\r\n", true),
+    ] {
+        let network = Network::with(47, Settings { lab, ..Settings::default() });
+        let shown = network.send(&format!("GET /about HTTP/1.1\r\nhost: test\r\n{header}\r\n"));
+        let page = String::from_utf8(shown.reply.body.to_vec()).expect("a text");
+        for named in ["/lab", "/metrics", "The clock is yours"] {
+            assert_eq!(page.contains(named), is_open, "{named}, {header:?}: {page}");
+        }
+        assert!(page.contains("/api/webhooks") && page.contains("</html>") && !page.contains("<!--"), "{page}");
     }
 }
 

@@ -340,6 +340,8 @@ def _payments(recipient: str | Iterable[Mapping[str, Any]], amount: int | None) 
         if amount is None:
             raise UsageError("amount: found None, allowed is an amount in arktoshi beside an address")
         return {"recipient": recipient, "amount": amount}
+    if not isinstance(recipient, Iterable) or isinstance(recipient, Mapping):
+        raise UsageError(f"recipient: found {recipient!r}, allowed is an address, or a list of payments")
     if amount is not None:
         raise UsageError(f"amount: found {amount!r} beside a list of payments, allowed is None: each payment has an amount of its own")
     try:

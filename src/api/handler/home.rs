@@ -5,7 +5,11 @@ use super::site::SiteFile;
 use crate::{
     api::{
         context::ApiContext,
-        http::{Reply, guard::LabAccess, request::Request},
+        http::{
+            Reply,
+            guard::{Access, LabAccess},
+            request::Request,
+        },
         table::{
             Call, Dialect, Outcome,
             route::{Route, Verb},
@@ -85,7 +89,7 @@ fn accepts(request: &Request) -> &str {
 pub fn page(wanted: HomePage, context: &ApiContext, request: &Request) -> Reply {
     match wanted {
         HomePage::Live => LIVE.reply().with_policy(POLICY),
-        HomePage::About => about_node(context, request.host_or_default()),
+        HomePage::About => about_node(context, request),
     }
 }
 
@@ -96,17 +100,15 @@ pub fn part(call: &Call<'_>) -> Outcome {
 
 /// `GET /about`.
 pub fn about(call: &Call<'_>) -> Outcome {
-    Ok(about_node(call.context, call.request.host_or_default()))
+    Ok(about_node(call.context, call.request))
 }
 
-/// The page that says where everything is, with the node as it is now.
-fn about_node(context: &ApiContext, host: &str) -> Reply {
+/// The page that says where everything is, with the node as it is now. It leaves `/lab` out for a client that may not use it.
+fn about_node(context: &ApiContext, request: &Request) -> Reply {
     let (view, settings) = (&context.view, &context.settings);
     let network = &view.tree().config().network;
     let lab = match settings.lab {
-        LabAccess::Off => "off (<code>--lab off</code>)",
-        LabAccess::Loopback if settings.proxies.is_some() => "closed behind a proxy; <code>--lab token</code> opens it",
-        LabAccess::Loopback => "for programs on this machine",
+        LabAccess::Off | LabAccess::Loopback => "for programs on this machine",
         LabAccess::Token(_) => "with the token of <code>--lab-token</code>: <code>authorization: Bearer TOKEN</code>",
     };
     let values = [
@@ -117,10 +119,21 @@ fn about_node(context: &ApiContext, host: &str) -> Reply {
         ("{dialect}", settings.dialect.to_string()),
         ("{height}", view.head().height().to_string()),
         ("{now}", view.now().seconds().to_string()),
-        ("{address}", host.to_owned()),
+        ("{address}", request.host_or_default().to_owned()),
         ("{lab}", lab.to_owned()),
     ];
-    Reply::page(values.iter().fold(ABOUT.to_owned(), |page, (mark, value)| page.replace(mark, &escape(mark, value))))
+    let page = parts(ABOUT, context.gate().check(request, Access::Loopback).is_ok());
+    Reply::page(values.iter().fold(page, |page, (mark, value)| page.replace(mark, &escape(mark, value))))
+}
+
+/// The page with or without its parts between `<!--lab-->` and `<!--/lab-->`.
+fn parts(page: &str, has_lab: bool) -> String {
+    let (first, rest) = page.split_once("<!--lab-->").unwrap_or((page, ""));
+    let parts = rest.split("<!--lab-->").filter_map(|part| part.split_once("<!--/lab-->"));
+    parts.fold(first.to_owned(), |page, (lab, after)| {
+        let lab = if has_lab { lab } else { "" };
+        page + lab + after
+    })
 }
 
 /// Escapes a value for HTML, because a loaded network's names are the user's own text. The text of `{lab}` is HTML already.

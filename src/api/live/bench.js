@@ -2,7 +2,7 @@
 // chains. Each card has a form and a list.
 import { ask, drop, post } from "./ask.js";
 import { CHAIN, instantOf } from "./origin.js";
-import { arktoshi, card, clock, coins, copier, element, link, network as named, number, plural } from "./show.js";
+import { arktoshi, card, clock, coins, copier, element, link, network as named, noAmount, number, plural } from "./show.js";
 import { place } from "./steer.js";
 
 const input = (name, more = {}) => element("input", { "aria-label": name, autocomplete: "off", spellcheck: "false", ...more });
@@ -49,8 +49,7 @@ class Accounts {
 
   make() {
     const balance = arktoshi(this.balance.value);
-    if (balance === null)
-      return this.deeds.say(this.told, "wrong", `“${this.balance.value}” is no amount: give coins such as 10 or 1.5.`);
+    if (balance === null) return this.deeds.say(this.told, "wrong", noAmount(this.balance.value));
     return this.deeds.do(
       this.told,
       "Making accounts",
@@ -143,6 +142,7 @@ class Chaos {
     this.value.value = value ?? "";
     this.value.setAttribute("aria-label", label ?? "Value");
     this.value.title = label ?? "";
+    this.deeds.clear(this.told);
     const [words, hint, first] =
       OF_POSTS.has(name) ? ["Event of the webhook", "all events", ""] : ["Route, or a beginning with * behind it", "all routes", "/api/*"];
     Object.assign(this.what, { placeholder: hint, value: first, title: words });

@@ -4,7 +4,7 @@ import { clock, card, coins, element, idLink, link, network, number, plural, set
 
 const ROWS = 25;
 /** How long a list is shown before it is asked for again [ms]. */
-const AGAIN = 3000;
+export const AGAIN = 3000;
 export const KINDS = [
   [
     "Transfer",
@@ -34,7 +34,10 @@ export const timeOf = (stamp) =>
     ? element("time", { datetime: stamp.human, title: stamp.human.replace("T", " ").slice(0, 19) }, clock(stamp.unix - network.epoch))
     : "pending";
 
-/** The columns of each table: [name, cell, numeric]. `numeric` is "coin" for amounts. */
+/** The reason why ranks and votes can disagree. */
+export const RANKED = "Ranks are fixed at the begin of a round. Votes count at once, so they can be ahead of the ranks.";
+
+/** The columns of each table: [name, cell, numeric, title]. `numeric` is "coin" for amounts, and `title` explains the name. */
 export const COLUMNS = {
   blocks: [
     ["Height", (block) => link("blocks", String(block.height), number(block.height))],
@@ -81,7 +84,7 @@ export const COLUMNS = {
     ],
   ],
   delegates: [
-    ["Rank", (one) => number(one.rank), true],
+    ["Rank", (one) => number(one.rank), true, RANKED],
     ["Delegate", (one) => link("delegates", one.username)],
     ["Votes", (one) => coins(one.votes, false), "coin"],
     ["Share", (one) => `${number(one.production?.approval ?? 0, 2)} %`, true],
@@ -119,9 +122,9 @@ export function rowsOf(columns, rows, title) {
   const head = element(
     "tr",
     {},
-    columns.map(([name, , numeric]) =>
+    columns.map(([name, , numeric, title]) =>
       name
-        ? element("th", { scope: "col", class: numeric ? "num" : null }, numeric === "coin" ? `${name}, ${network.token}` : name)
+        ? element("th", { scope: "col", class: numeric ? "num" : null, title }, numeric === "coin" ? `${name}, ${network.token}` : name)
         : element("td"),
     ),
   );
@@ -161,7 +164,8 @@ export function columnsOf(address) {
 export class List {
   /** `all` is the address of the whole list, where this is but its beginning. */
   constructor({ title, path, columns, rows = ROWS, empty = "Nothing here yet.", all = null }, page, address) {
-    Object.assign(this, { title, path, columns: COLUMNS[columns] ?? columns, rows, page, address, empty, all });
+    Object.assign(this, { title, path, columns: COLUMNS[columns] ?? columns, rows, address, empty, all });
+    this.page = Math.max(1, Math.floor(page) || 1);
     this.count = element("span", { class: "soft" });
     this.body = element("div", {}, element("p", { class: "soft" }, "…"));
     this.pager = element("nav", { class: "pager", "aria-label": `Pages of ${title}` });
@@ -172,8 +176,14 @@ export class List {
     const answer = await askWhole(`${this.path}${this.path.includes("?") ? "&" : "?"}page=${this.page}&limit=${this.rows}`);
     const text = JSON.stringify(answer.data);
     const total = answer.meta?.totalCount ?? answer.data.length;
+    const pages = Math.max(1, answer.meta?.pageCount ?? 1);
+    if (this.page > pages && !this.all) {
+      this.page = pages;
+      history.replaceState(null, "", this.address(pages));
+      return this.load();
+    }
     setText(this.count, `${number(total)} in all`);
-    this.turn(Math.max(1, answer.meta?.pageCount ?? 1));
+    this.turn(pages);
     // A link that has the focus stays where it is.
     if (text === this.shown || this.body.contains(document.activeElement)) return;
     this.shown = text;
@@ -206,20 +216,28 @@ export class List {
 
 /** Loads things again and again for as long as they are shown and the page is seen. */
 export class Fresh {
-  constructor(loads, failed) {
-    Object.assign(this, { loads, failed });
+  /** `failed` is called with each refusal, and `returned` after the first loads that succeed again. */
+  constructor(loads, failed, returned) {
+    Object.assign(this, { loads, failed, returned });
     this.go();
   }
 
   async go() {
     let wait = AGAIN;
     try {
-      if (!document.hidden) await Promise.all(this.loads.map((load) => load()));
+      if (!document.hidden) {
+        await Promise.all(this.loads.map((load) => load()));
+        if (this.isDown && !this.over) await this.returned();
+        this.isDown = false;
+      }
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
       // Above the rate limit the page leaves its rows as they are and asks later.
       if (why.status === 429) wait = Math.max(AGAIN, why.wait * 1000);
-      else if (!this.over) this.failed(why);
+      else if (!this.over) {
+        this.isDown = true;
+        this.failed(why);
+      }
     }
     if (!this.over) this.timer = setTimeout(() => this.go(), wait);
   }

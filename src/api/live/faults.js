@@ -33,6 +33,12 @@ function someNodes(text) {
     });
 }
 
+/** The first range of a text whose begin is above its end, if it has one. */
+const reversed = (text) => text.split(/[,/\s]+/).find((word) => {
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(word) ?? [];
+  return Number(from) > Number(to);
+});
+
 /** The body of a new fault. */
 export function bodyOf(kind, fields, seconds) {
   if (kind === "") return JSON.parse(fields.json);
@@ -119,6 +125,7 @@ export class Faults {
   ask() {
     const [kind, , asked] = KINDS.find(([kind]) => kind === this.kind.value);
     this.lasts.hidden = kind === "" || kind === "heal";
+    this.deeds.clear(this.told);
     this.fields.replaceChildren(
       ...asked.map(([name, label, hint]) =>
         element("input", { name, "aria-label": label, placeholder: hint, spellcheck: "false", autocomplete: "off" }),
@@ -137,6 +144,8 @@ export class Faults {
       this.deeds.say(this.told, "wrong", `${names[wrong.name]}: ${why}give something like ${wrong.placeholder}.`);
       return;
     }
+    const [range] = this.kind.value === "" ? [] : inputs.map(({ value }) => reversed(value)).filter(Boolean);
+    if (range) return this.deeds.say(this.told, "wrong", `${range} is no range: give the smaller number first.`);
     let body;
     try {
       body = bodyOf(this.kind.value, Object.fromEntries(inputs.map((field) => [field.name, field.value])), this.seconds.value);
@@ -149,8 +158,15 @@ export class Faults {
       "The fault",
       () => post("lab/faults", body),
       ({ id, state, fault }) => `Fault ${id}, ${fault.kind}, ${state === "in-force" ? "is in force" : `is ${state}`}.`,
-      { ...names, until: "The seconds it lasts", after: "The seconds it lasts", "until.after": "The seconds it lasts" },
+      { ...names, also: this.also(names), until: "The seconds it lasts", after: "The seconds it lasts", "until.after": "The seconds it lasts" },
     );
+  }
+
+  /** All forms of nodes that a field takes, beside the names that the server lists. */
+  also(names) {
+    const last = (this.deeds.network.lab?.nodes.length ?? 1) - 1;
+    const words = `nodes are numbers from 0 to ${last}, ranges such as 0-3, or names, with commas between them`;
+    return Object.fromEntries(["nodes", "groups"].filter((name) => name in names).map((name) => [name, words]));
   }
 
   ending(id, fault) {

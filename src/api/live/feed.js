@@ -4,6 +4,7 @@ import { clock, coins, element, plural, short } from "./show.js";
 import { lookOf, marker } from "./tree.js";
 
 const SHOWN = 60;
+const ACTED = "When the node acted. The time of a block is the begin of its slot, which is earlier.";
 const GROUPS = {
   blocks: ["Blocks", ["block.forged", "block.refused", "forger.suspended", "forger.failed"]],
   chain: ["Forks", ["chain.rolled-back", "chain.moved", "gap"]],
@@ -73,14 +74,19 @@ export class Feed {
   still() {
     const held = this.hold.getAttribute("aria-pressed") !== "true";
     this.hold.setAttribute("aria-pressed", String(held));
-    if (!held) this.again?.();
+    this.held = null;
+    this.again?.();
   }
 
   draw(network, branches) {
     this.again = () => this.draw(network, branches);
-    const { events } = network.shown;
-    const state = `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)} ${network.isPast} ${branches.key}`;
-    if (state === this.state || this.hold.getAttribute("aria-pressed") === "true") return;
+    // A held list keeps copies of the events, because a line that stands for several nodes would count further ones.
+    if (this.hold.getAttribute("aria-pressed") === "true") this.held ??= network.shown.events.map((event) => ({ ...event }));
+    const events = this.held ?? network.shown.events;
+    const state = this.held
+      ? "held"
+      : `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)} ${network.isPast} ${branches.key}`;
+    if (state === this.state) return;
     this.state = state;
     const hidden = new Set([...this.off].flatMap((group) => GROUPS[group][1]));
     const rows = [];
@@ -118,7 +124,7 @@ export class Feed {
     return element(
       "li",
       { class: LOUD.has(event.kind) ? "loud" : null },
-      element("time", {}, clock(event.at / 1e6)),
+      element("time", { title: ACTED }, clock(event.at / 1e6)),
       this.sign(event, branches),
       element("span", {}, who ? element("b", {}, who) : null, WORDS[event.kind]?.(event) ?? event.kind),
     );

@@ -16,7 +16,7 @@ export function front(network, named, deeds) {
   const list = (view) => {
     const columns = COLUMNS[view].filter(([name]) => SHOWN[view].includes(name));
     const made = new List({ ...LISTS[view], columns, rows: ROWS, all: `#/${view}` }, 1);
-    made.node.classList.add("half");
+    made.node.classList.add("half", "brief");
     return made;
   };
   const [blocks, transactions] = [list("blocks"), list("transactions")];

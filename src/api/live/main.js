@@ -2,7 +2,7 @@
 import { Refused, hasToken, post, setToken } from "./ask.js";
 import { svg, textures } from "./drawing.js";
 import { bench } from "./bench.js";
-import { Fresh, LISTS, List } from "./explorer.js";
+import { AGAIN, Fresh, LISTS, List } from "./explorer.js";
 import { Faults } from "./faults.js";
 import { front } from "./front.js";
 import { Feed } from "./feed.js";
@@ -241,6 +241,14 @@ let turn = 0;
 
 const noAnswer = (why) => card("No answer", "", null, element("p", {}, inWords(why.message)));
 
+/** The server answers again. The page begins anew if it is another testnet. */
+async function returned() {
+  const { nethash } = named;
+  await about(named);
+  if (named.nethash === nethash) guard(null);
+  else await begin();
+}
+
 /** Shows what the address says. */
 async function route(event) {
   const mine = (turn += 1);
@@ -259,6 +267,8 @@ async function route(event) {
     made = await viewOf(view, rest.join("/"), query);
   } catch (why) {
     if (!(why instanceof Refused)) throw why;
+    // The page asks again until there is an answer.
+    setTimeout(() => mine === turn && route(), AGAIN);
     made = { title: "No answer", nodes: [noAnswer(why)], loads: [] };
   }
   if (mine !== turn) return;
@@ -271,7 +281,7 @@ async function route(event) {
   if (made.live) {
     made.live.open();
     shown = { isLive: true, stop: () => made.live.close() };
-  } else shown = new Fresh(made.loads, (why) => page.replaceChildren(noAnswer(why)));
+  } else shown = new Fresh(made.loads, guard, returned);
   if (event) {
     page.focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -282,12 +292,12 @@ async function viewOf(view, id, query) {
   if (view === "live" || (view === "" && !network.shared)) return { title: "Live", live: (live ??= new Live()) };
   await known;
   if (view === "") return front(network, named, deeds);
-  if (view === "lab" && !network.shared) return bench(network, deeds);
+  if (view === "lab") return network.shared ? { title: "Lab", nodes: [watching()], loads: [] } : bench(network, deeds);
   if (view === "search") return search(id.trim());
   if (id && THINGS[view]) return THINGS[view](id, query);
   if (!LISTS[view])
     return { title: "Not found", nodes: [card("Not found", "", null, element("p", {}, "There is no such view."))], loads: [] };
-  const list = new List(LISTS[view], Math.max(1, Number(query.get("page")) || 1), (page) => `#/${view}?page=${page}`);
+  const list = new List(LISTS[view], Number(query.get("page")), (page) => `#/${view}?page=${page}`);
   return { title: LISTS[view].title, nodes: [list.node], loads: [() => list.load()] };
 }
 
@@ -317,13 +327,18 @@ paint();
 // Textures that distinguish colours.
 document.body.append(svg("svg", { width: 0, height: 0, class: "unseen", "aria-hidden": "true" }, textures()));
 addEventListener("hashchange", route);
+// The part after # is a route of this page, so this link has no address of its own.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  page.focus();
+});
 tellOrigin(document.getElementById("origin"));
 
 /** Begins, or begins anew after a token was given: a client that may steer then gets the controls. */
 async function begin() {
   await Promise.all([network.greet(), known]);
   document.querySelector('#foot [href="metrics"]').hidden = Boolean(network.shared);
-  live?.close();
+  shown?.stop?.();
   [live, shown] = [null, null];
   nameViews();
   // The instant of an address comes first, so that nothing else is shown before it.

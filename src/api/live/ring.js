@@ -61,10 +61,10 @@ export class Ring {
     const slots = round.slots.slice(first, first + MOST);
     // A block of another branch changes a slot of which the winning chain says nothing new.
     const key = `${round.tip} ${round.slotNow} ${slots.map(({ state }) => state).join()}`;
-    const same = this.key === key;
+    const same = this.drawn === key;
     // The genesis block has no owner, and a lottery leaves slots without one.
     for (const slot of slots) slot.owner ??= slot.height === 1 ? "genesis block" : "no owner";
-    Object.assign(this, { round, slots, key });
+    Object.assign(this, { round, slots, drawn: key });
     this.counts = Object.fromEntries(STATES.map(([state]) => [state, round.slots.filter((slot) => slot.state === state).length]));
     if (same) return;
     const named = slots.length <= NAMED;

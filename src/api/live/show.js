@@ -28,11 +28,14 @@ export function coins(arktoshi, unit = true) {
   return `${sign}${whole}${part ? `.${part}` : ""}${unit && network.token ? `\u00a0${network.token}` : ""}`;
 }
 
-/** Arktoshi in a text of coins; null where it is none. */
+/** Arktoshi in a text of coins. A comma separates thousands, as in the amounts that the page shows. Null for any other text. */
 export function arktoshi(text) {
-  const found = /^(\d{1,12})(?:[.,](\d{1,8}))?$/.exec(text.trim());
-  return found ? (BigInt(found[1]) * SMALLEST + BigInt((found[2] ?? "").padEnd(8, "0"))).toString() : null;
+  const found = /^(\d{1,12}|\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,8}))?$/.exec(text.trim());
+  return found ? (BigInt(found[1].replaceAll(",", "")) * SMALLEST + BigInt((found[2] ?? "").padEnd(8, "0"))).toString() : null;
 }
+/** The refusal of a text that is no amount. */
+export const noAmount = (text) =>
+  `“${text}” is no amount: give coins such as 10, 1.5 or 1,000. A comma separates thousands, and a point up to eight digits of a coin.`;
 
 /** Seconds of the network's epoch as people read them: 2 d 03:04:05, or a date where they are years. */
 export function clock(seconds) {
@@ -44,8 +47,10 @@ export function clock(seconds) {
 /** Unix seconds as date and time. */
 export const dated = (unix) => new Date(unix * 1000).toISOString().replace("T", " ").slice(0, 19);
 
+/** The letters of an id that stay at each end. A narrow screen has room for few. */
+const ENDS = matchMedia("(max-width: 700px)").matches ? 4 : 8;
 /** A long id without its middle. Its element shows the whole id as its title. */
-export const short = (id, kept = 8) => (id.length > 2 * kept + 1 ? `${id.slice(0, kept)}…${id.slice(-kept)}` : id);
+export const short = (id, kept = ENDS) => (id.length > 2 * kept + 1 ? `${id.slice(0, kept)}…${id.slice(-kept)}` : id);
 export const link = (view, id, text = id) =>
   element("a", { href: `#/${view}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text);
 export const idLink = (view, id, kept) =>

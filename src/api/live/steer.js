@@ -1,6 +1,6 @@
 // The buttons that steer: pace, advance, snapshots, reorganisations and the faucet. Each calls a route of /lab and says what came of it.
 import { Refused, drop, post } from "./ask.js";
-import { arktoshi, clock, coins, element, network as named, number, plural } from "./show.js";
+import { arktoshi, clock, coins, element, network as named, noAmount, number, plural } from "./show.js";
 import { inWords } from "./words.js";
 
 const PACES = [
@@ -61,12 +61,15 @@ export class Deeds {
     await this.network.look();
   }
 
+  /** Removes an answer, for example that to an earlier choice. */
+  clear(told) {
+    told.replaceChildren();
+    told.className = "outcome";
+  }
+
   /** Texts and links. */
   say(told, how, what) {
-    if (this.last && this.last !== told) {
-      this.last.replaceChildren();
-      this.last.className = "outcome";
-    }
+    if (this.last && this.last !== told) this.clear(this.last);
     this.last = told;
     told.className = `outcome ${how}`;
     told.replaceChildren(...[what].flat());
@@ -238,7 +241,7 @@ export class Tools {
   pay() {
     const amount = arktoshi(this.amount.value);
     if (amount === null) {
-      this.deeds.say(this.told.faucet, "wrong", `“${this.amount.value}” is no amount: give coins such as 10 or 1.5.`);
+      this.deeds.say(this.told.faucet, "wrong", noAmount(this.amount.value));
       return;
     }
     const recipient = this.payee.value.trim();

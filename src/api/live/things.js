@@ -1,7 +1,7 @@
 // One thing of the explorer: a block, a transaction, a wallet, a delegate; and what is found by a search.
-import { ask, askSome, post } from "./ask.js";
+import { ask, askSome, askWhole, post } from "./ask.js";
 import { card, coins, copier, element, facts, idLink, link, number, plural } from "./show.js";
-import { List, amountOf, columnsOf, kindOf, rowsOf, COLUMNS, timeOf } from "./explorer.js";
+import { List, amountOf, columnsOf, kindOf, rowsOf, COLUMNS, RANKED, timeOf } from "./explorer.js";
 
 const code = (text) => element("code", {}, text);
 const copied = (text, name) => element("span", {}, code(text), copier(text, name));
@@ -13,13 +13,69 @@ const nothing = (what, id) =>
     element("p", {}, `There is no ${what} `, code(id), ". It may be on a chain that this node has left, or not be in a block yet."),
   );
 const list = (title, path, columns, view, id, query) =>
-  new List({ title, path, columns }, Number(query.get("page") ?? 1), (page) => `#/${view}/${encodeURIComponent(id)}?page=${page}`);
+  new List({ title, path, columns }, Number(query.get("page")), (page) => `#/${view}/${encodeURIComponent(id)}?page=${page}`);
 
-async function block(id, query) {
-  const found = await askSome(`api/blocks/${encodeURIComponent(id)}`);
-  if (!found) return { title: "Block", nodes: [nothing("block", id)], loads: [] };
+/** Makes the shown cards like the new ones. It replaces parts that differ only. The focus stays on the link or button of the same name. */
+function renew(where, made) {
+  const names = (of) => [...of.querySelectorAll("h2, dt, th")].map(({ textContent }) => textContent).join("\n");
+  const parts = (of) => [...of.querySelectorAll(".more, dd, td")];
+  const name = (of) => `${of.tagName} ${of.getAttribute("aria-label") ?? of.textContent}`;
+  const held = where.contains(document.activeElement) ? document.activeElement : null;
+  const [old, now] = [parts(where), parts(made)];
+  if (names(where) !== names(made) || old.length !== now.length) where.replaceChildren(...made.childNodes);
+  else old.forEach((part, index) => part.isEqualNode(now[index]) || part.replaceChildren(...now[index].childNodes));
+  if (held && !held.isConnected)
+    [...where.querySelectorAll("a, button")].find((one) => name(one) === name(held))?.focus({ preventScroll: true });
+}
+
+/**
+ * Shows a thing, and asks for it again with each new block. `find` returns it, or null if it is not there. `draw` makes its cards, and
+ * `lists` makes the lists below them.
+ */
+async function lasting(what, id, find, draw, lists = () => []) {
+  const where = element("div", {});
+  const below = element("div", {});
+  let tip;
+  let shown;
+  let parts = [];
+  const look = async (newest) => {
+    const found = await find();
+    tip = newest;
+    const text = JSON.stringify(found);
+    if (text === shown) return;
+    shown = text;
+    renew(where, element("div", {}, found ? draw(found) : nothing(what, id)));
+    const made = found ? lists(found) : [];
+    // The same lists stay, with their pages and the focus.
+    if (made.map(({ path }) => path).join() === parts.map(({ path }) => path).join()) return;
+    parts = made;
+    below.replaceChildren(...parts.map(({ node }) => node));
+  };
+  await look();
+  const load = async () => {
+    // The block is asked for first, so that none between the two answers is missed.
+    const { block } = await ask("api/blockchain");
+    if (block.id !== tip) await look(block.id);
+    await Promise.all(parts.map((part) => part.load()));
+  };
+  return { title: where.querySelector("h2").textContent, nodes: [where, below], loads: [load] };
+}
+
+function block(id, query) {
+  return lasting(
+    "block",
+    id,
+    () => askSome(`api/blocks/${encodeURIComponent(id)}`),
+    (found) => blockCard(found),
+    (found) =>
+      found.transactions
+        ? [list("Transactions of this block", `api/blocks/${found.id}/transactions`, "transactions", "blocks", id, query)]
+        : [],
+  );
+}
+
+function blockCard(found) {
   const height = Number(found.height);
-  const transactions = list("Transactions of this block", `api/blocks/${found.id}/transactions`, "transactions", "blocks", id, query);
   const forger = found.generator;
   const beside = element(
     "span",
@@ -28,214 +84,230 @@ async function block(id, query) {
     " ",
     link("blocks", String(height + 1), "after →"),
   );
-  return {
-    title: `Block ${number(height)}`,
-    nodes: [
-      card(
-        `Block ${number(height)}`,
-        "",
-        beside,
-        facts([
-          ["Id", copied(found.id, "Copy the id")],
-          ["Previous", height > 1 ? idLink("blocks", found.previous, 20) : "none: the first block"],
-          ["Time", timeOf(found.timestamp)],
-          ["Forger", forger.username ? link("delegates", forger.username) : code(forger.publicKey)],
-          ["Transactions", number(found.transactions)],
-          ["Transferred", coins(found.forged.amount)],
-          ["Fees", coins(found.forged.fee)],
-          ["Reward", coins(found.forged.reward)],
-          ["Confirmations", number(found.confirmations)],
-          ["Payload", `${number(found.payload.length)} bytes, ${found.payload.hash}`],
-          ["Signature", code(found.signature)],
-        ]),
-      ),
-      found.transactions ? transactions.node : null,
-    ],
-    loads: found.transactions ? [() => transactions.load()] : [],
-  };
+  return card(
+    `Block ${number(height)}`,
+    "",
+    beside,
+    facts([
+      ["Id", copied(found.id, "Copy the id")],
+      ["Previous", height > 1 ? idLink("blocks", found.previous, 20) : "none: the first block"],
+      ["Time", timeOf(found.timestamp)],
+      ["Forger", forger.username ? link("delegates", forger.username) : code(forger.publicKey)],
+      ["Transactions", number(found.transactions)],
+      ["Transferred", coins(found.forged.amount)],
+      ["Fees", coins(found.forged.fee)],
+      ["Reward", coins(found.forged.reward)],
+      ["Confirmations", number(found.confirmations)],
+      ["Payload", `${number(found.payload.length)} bytes, ${found.payload.hash}`],
+      ["Signature", code(found.signature)],
+    ]),
+  );
 }
 
-async function transaction(id) {
-  const path = encodeURIComponent(id);
-  const found = (await askSome(`api/transactions/${path}`)) ?? (await askSome(`api/transactions/unconfirmed/${path}`));
-  if (!found) return { title: "Transaction", nodes: [nothing("transaction", id)], loads: [] };
+/** Rows of each list in which a search looks for the beginning of an id. */
+const NEWEST = 100;
+
+/** The rows of a search of the API: none where it takes no such value. */
+async function some(path, body) {
+  try {
+    return await post(path, body);
+  } catch (why) {
+    if (why.status === 404 || why.status === 422) return [];
+    throw why;
+  }
+}
+
+/** The pending transactions whose ids begin with a text. Beyond the newest ones it finds a whole id only. */
+async function pooled(begin) {
+  const { data, meta } = await askWhole(`api/transactions/unconfirmed?limit=${NEWEST}`);
+  const rows = data.filter(({ id }) => id.startsWith(begin));
+  if (rows.length || begin.length < 64 || meta.totalCount <= NEWEST) return rows;
+  return [await askSome(`api/transactions/unconfirmed/${encodeURIComponent(begin)}`)].filter(Boolean);
+}
+
+function transaction(id) {
+  // A search that finds none is no failure, which a browser would log.
+  const confirmed = async () => (await some("api/transactions/search", { id }))[0];
+  const pending = async () => (await pooled(id)).find((one) => one.id === id);
+  // A block may take it from the pool between the first two answers.
+  const find = async () => (await confirmed()) ?? (await pending()) ?? (await confirmed()) ?? null;
+  return lasting("transaction", id, find, transactionCards);
+}
+
+function transactionCards(found) {
   const pending = !found.blockId;
   const known = new Set(["payments", "votes"]);
   const payments = found.asset?.payments;
   const rest = Object.fromEntries(Object.entries(found.asset ?? {}).filter(([name]) => !known.has(name)));
-  return {
-    title: "Transaction",
-    nodes: [
-      card(
-        kindOf(found),
-        "",
-        pending ? element("span", { class: "chip" }, "pending") : null,
-        facts([
-          ["Id", copied(found.id, "Copy the id")],
-          ["Block", pending ? "in none yet: it waits in the pool" : idLink("blocks", found.blockId, 20)],
-          ["Time", timeOf(found.timestamp)],
-          ["Confirmations", pending ? null : number(found.confirmations ?? 0)],
-          ["Sender", idLink("wallets", found.sender, 17)],
-          ["Recipient", found.recipient && !payments ? idLink("wallets", found.recipient, 17) : null],
-          ["Amount", coins(amountOf(found))],
-          ["Fee", coins(found.fee)],
-          ["Nonce", found.nonce],
-          ["Note", found.vendorField ? element("span", { class: "note" }, found.vendorField) : null],
-          [
-            "Votes",
-            found.asset?.votes &&
-              element(
-                "span",
-                {},
-                found.asset.votes.map((vote) => [vote.startsWith("-") ? "taken from " : "for ", idLink("wallets", vote.slice(1), 17), " "]),
-              ),
-          ],
-          ["Asset", Object.keys(rest).length ? element("pre", {}, JSON.stringify(rest, null, 2)) : null],
-          ["Version", found.version],
-          ["Signature", found.signature && code(found.signature)],
-          ["Second signature", (found.secondSignature ?? found.signSignature) && code(found.secondSignature ?? found.signSignature)],
-        ]),
-      ),
-      payments
-        ? card(
-            "Payments",
-            "",
-            plural(payments.length, "payment"),
-            rowsOf(
-              [
-                ["Recipient", (one) => idLink("wallets", one.recipientId, 17)],
-                ["Amount", (one) => coins(one.amount), true],
-              ],
-              payments,
-              "Payments",
+  return [
+    card(
+      kindOf(found),
+      "",
+      pending ? element("span", { class: "chip" }, "pending") : null,
+      facts([
+        ["Id", copied(found.id, "Copy the id")],
+        ["Block", pending ? "in none yet: it waits in the pool" : idLink("blocks", found.blockId, 20)],
+        ["Time", timeOf(found.timestamp)],
+        ["Confirmations", pending ? null : number(found.confirmations ?? 0)],
+        ["Sender", idLink("wallets", found.sender, 17)],
+        ["Recipient", found.recipient && !payments ? idLink("wallets", found.recipient, 17) : null],
+        ["Amount", coins(amountOf(found))],
+        ["Fee", coins(found.fee)],
+        ["Nonce", found.nonce],
+        ["Note", found.vendorField ? element("span", { class: "note" }, found.vendorField) : null],
+        [
+          "Votes",
+          found.asset?.votes &&
+            element(
+              "span",
+              {},
+              found.asset.votes.map((vote) => [vote.startsWith("-") ? "taken from " : "for ", idLink("wallets", vote.slice(1), 17), " "]),
             ),
-          )
-        : null,
-    ],
-    loads: [],
-  };
+        ],
+        ["Asset", Object.keys(rest).length ? element("pre", {}, JSON.stringify(rest, null, 2)) : null],
+        ["Version", found.version],
+        ["Signature", found.signature && code(found.signature)],
+        ["Second signature", (found.secondSignature ?? found.signSignature) && code(found.secondSignature ?? found.signSignature)],
+      ]),
+    ),
+    payments
+      ? card(
+          "Payments",
+          "",
+          plural(payments.length, "payment"),
+          rowsOf(
+            [
+              ["Recipient", (one) => idLink("wallets", one.recipientId, 17)],
+              ["Amount", (one) => coins(one.amount), true],
+            ],
+            payments,
+            "Payments",
+          ),
+        )
+      : null,
+  ];
 }
 
-async function wallet(id, query) {
+function wallet(id, query) {
   const path = encodeURIComponent(id);
-  const found = await askSome(`api/wallets/${path}`);
-  if (!found) return { title: "Wallet", nodes: [nothing("wallet", id)], loads: [] };
+  return lasting(
+    "wallet",
+    id,
+    () => askSome(`api/wallets/${path}`),
+    walletCard,
+    ({ address }) => [list("Transactions", `api/wallets/${path}/transactions`, columnsOf(address), "wallets", id, query)],
+  );
+}
+
+function walletCard(found) {
   const name = found.username ?? found.attributes?.delegate?.username;
   const vote = found.vote ?? found.attributes?.vote;
-  const transactions = list("Transactions", `api/wallets/${path}/transactions`, columnsOf(found.address), "wallets", id, query);
   const { delegate, vote: voted, ...rest } = found.attributes ?? {};
-  return {
-    title: "Wallet",
-    nodes: [
-      card(
-        "Wallet",
-        "",
-        null,
-        facts([
-          ["Address", copied(found.address, "Copy the address")],
-          ["Public key", found.publicKey && copied(found.publicKey, "Copy the public key")],
-          ["Balance", coins(found.balance)],
-          ["Nonce", found.nonce],
-          ["Delegate", name && link("delegates", name)],
-          ["Votes for", vote && idLink("wallets", vote, 17)],
-          ["Resigned", found.isResigned ? "yes" : null],
-          ["More", Object.keys(rest).length ? element("pre", {}, JSON.stringify(rest, null, 2)) : null],
-        ]),
-      ),
-      transactions.node,
-    ],
-    loads: [() => transactions.load()],
-  };
+  return card(
+    "Wallet",
+    "",
+    null,
+    facts([
+      ["Address", copied(found.address, "Copy the address")],
+      ["Public key", found.publicKey && copied(found.publicKey, "Copy the public key")],
+      ["Balance", coins(found.balance)],
+      ["Nonce", found.nonce],
+      ["Delegate", name && link("delegates", name)],
+      ["Votes for", vote && idLink("wallets", vote, 17)],
+      ["Resigned", found.isResigned ? "yes" : null],
+      ["More", Object.keys(rest).length ? element("pre", {}, JSON.stringify(rest, null, 2)) : null],
+    ]),
+  );
 }
 
-async function delegate(id, query) {
+function delegate(id, query) {
   const path = encodeURIComponent(id);
-  const found = await askSome(`api/delegates/${path}`);
-  if (!found) return { title: "Delegate", nodes: [nothing("delegate", id)], loads: [] };
-  const blocks = list("Blocks", `api/delegates/${path}/blocks`, "blocks", "delegates", id, query);
-  const voters = new List(
-    { title: "Voters", path: `api/delegates/${path}/voters`, columns: "wallets", rows: 10, empty: "Nobody votes for this delegate." },
-    Number(query.get("voters") ?? 1),
-    (page) => `#/delegates/${path}?voters=${page}`,
-  );
-  return {
-    title: found.username,
-    nodes: [
-      card(
-        `Delegate ${found.username}`,
-        "",
-        element("span", { class: "soft" }, `rank ${number(found.rank)}`),
-        facts([
-          ["Address", idLink("wallets", found.address, 17)],
-          ["Public key", code(found.publicKey)],
-          ["Rank", number(found.rank)],
-          ["Votes", coins(found.votes)],
-          ["Share of all coin", `${number(found.production?.approval ?? 0, 2)} %`],
-          ["Blocks forged", number(found.blocks?.produced ?? 0)],
-          ["Fees", coins(found.forged?.fees ?? 0)],
-          ["Rewards", coins(found.forged?.rewards ?? 0)],
-          ["Forged in all", coins(found.forged?.total ?? 0)],
-          ["Resigned", found.isResigned ? "yes" : null],
-        ]),
-      ),
-      voters.node,
-      blocks.node,
-    ],
-    loads: [() => blocks.load(), () => voters.load()],
+  const voters = {
+    title: "Voters",
+    path: `api/delegates/${path}/voters`,
+    columns: "wallets",
+    rows: 10,
+    empty: "Nobody votes for this delegate.",
   };
+  return lasting(
+    "delegate",
+    id,
+    () => askSome(`api/delegates/${path}`),
+    delegateCard,
+    () => [
+      new List(voters, Number(query.get("voters")), (page) => `#/delegates/${path}?voters=${page}`),
+      list("Blocks", `api/delegates/${path}/blocks`, "blocks", "delegates", id, query),
+    ],
+  );
+}
+
+function delegateCard(found) {
+  return card(
+    `Delegate ${found.username}`,
+    "",
+    element("span", { class: "soft", title: RANKED }, `rank ${number(found.rank)}`),
+    facts([
+      ["Address", idLink("wallets", found.address, 17)],
+      ["Public key", code(found.publicKey)],
+      ["Rank", element("span", { title: RANKED }, number(found.rank))],
+      ["Votes", coins(found.votes)],
+      ["Share of all coin", `${number(found.production?.approval ?? 0, 2)} %`],
+      ["Blocks forged", number(found.blocks?.produced ?? 0)],
+      ["Fees", coins(found.forged?.fees ?? 0)],
+      ["Rewards", coins(found.forged?.rewards ?? 0)],
+      ["Forged in all", coins(found.forged?.total ?? 0)],
+      ["Resigned", found.isResigned ? "yes" : null],
+    ]),
+  );
 }
 
 export const THINGS = { blocks: block, transactions: transaction, wallets: wallet, delegates: delegate };
 
 const USERNAME = /^[a-z0-9!@$&_.]{1,20}$/;
 
-/** Where a text may lead: [view, id, words]. */
-async function found(text) {
-  const path = encodeURIComponent(text);
+/** Where a text may lead: [view, id, words]. A search without a match is answered with an empty list, so a browser logs no failure. */
+async function found(written) {
+  // Ids, keys and usernames have no capital letters. Addresses have.
+  const text = written.toLowerCase();
+  const isNumber = /^\d{1,20}$/.test(text);
+  const isId = /^[0-9a-f]{64}$/.test(text);
+  const blockOf = (it) => ["blocks", it.id === text ? it.id : String(it.height), `Block ${number(Number(it.height))}`];
+  const transactionOf = (it) => ["transactions", it.id, `${kindOf(it)} ${it.id}${it.blockId ? "" : ", pending"}`];
+  const walletOf = (it) => ["wallets", it.address, `Wallet ${it.address}`];
+  const delegateOf = (it) => ["delegates", it.username, `Delegate ${it.username}`];
   const tries = [];
-  const look = (view, from, id, words) => tries.push(askSome(from).then((it) => (it ? [view, id(it), words(it)] : null)));
-  if (/^\d{1,20}$/.test(text) || /^[0-9a-f]{64}$/.test(text))
-    look(
-      "blocks",
-      `api/blocks/${path}`,
-      (it) => (it.id === text ? it.id : String(it.height)),
-      (it) => `Block ${number(Number(it.height))}`,
-    );
-  if (/^[0-9a-f]{64}$/.test(text)) {
-    look(
-      "transactions",
-      `api/transactions/${path}`,
-      (it) => it.id,
-      (it) => `${kindOf(it)} ${it.id}`,
-    );
-    look(
-      "transactions",
-      `api/transactions/unconfirmed/${path}`,
-      (it) => it.id,
-      (it) => `${kindOf(it)} ${it.id}, pending`,
-    );
+  const look = (rows, to) => tries.push(rows.then((all) => all.map(to)));
+  // Heights are shorter than the ids of old blocks.
+  if (isNumber) look(some("api/blocks/search", text.length < 10 ? { height: Number(text) } : { id: text }), blockOf);
+  if (isId) {
+    look(some("api/blocks/search", { id: text }), blockOf);
+    look(some("api/transactions/search", { id: text }), transactionOf);
+    look(pooled(text), transactionOf);
   }
-  if (/^[0-9A-Za-z]{34}$/.test(text) || /^[0-9a-f]{66}$/.test(text))
-    look(
-      "wallets",
-      `api/wallets/${path}`,
-      (it) => it.address,
-      (it) => `Wallet ${it.address}`,
-    );
+  if (/^[0-9A-Za-z]{34}$/.test(written)) look(some("api/wallets/search", { address: written }), walletOf);
+  if (/^[0-9a-f]{66}$/.test(text)) look(some("api/wallets/search", { publicKey: text }), walletOf);
   if (USERNAME.test(text))
     look(
-      "delegates",
-      `api/delegates/${path}`,
-      (it) => it.username,
-      (it) => `Delegate ${it.username}`,
+      some("api/delegates/search?limit=100", { username: text }).then((all) => all.filter(({ username }) => username === text)),
+      delegateOf,
     );
-  const exact = (await Promise.all(tries)).filter(Boolean);
+  const exact = (await Promise.all(tries)).flat();
   if (exact.length) return { exact, more: [] };
-  const [named, noted] = await Promise.all([
-    USERNAME.test(text) ? post("api/delegates/search?limit=20", { username: text }).catch(() => []) : [],
-    post("api/transactions/search?limit=25", { vendorField: text }).catch(() => []),
+  const begins = /^[0-9a-f]{4,63}$/.test(text)
+    ? [
+        some(`api/transactions/search?limit=${NEWEST}`, {}).then((all) => all.filter(({ id }) => id.startsWith(text))),
+        pooled(text),
+        some(`api/blocks/search?limit=${NEWEST}`, {}).then((all) => all.filter(({ id }) => id.startsWith(text))),
+      ]
+    : [[], [], []];
+  const [named, noted, confirmed, pending, blocks] = await Promise.all([
+    USERNAME.test(text) ? some("api/delegates/search?limit=20", { username: text }) : [],
+    written.length < 256 ? some("api/transactions/search?limit=25", { vendorField: written }) : [],
+    ...begins,
   ]);
-  return { exact: [], more: [named ?? [], noted ?? []] };
+  const begun = [...confirmed.map(transactionOf), ...pending.map(transactionOf), ...blocks.map(blockOf)];
+  if (begun.length && !named.length && !noted.length) return { exact: begun, more: [] };
+  return { exact: [], more: [named, noted] };
 }
 
 /** The page of a search. A single exact match leads to its own page at once. */
@@ -280,7 +352,7 @@ export async function search(text) {
         element(
           "p",
           {},
-          "Looked for: a height or the id of a block, the id of a transaction, an address, a public key, a username or its beginning, and the note of a transaction.",
+          `Looked for: a height or the id of a block, the id of a transaction, the beginning of the id of one of the newest ${NEWEST}, an address, the public key of an account that has sent a transaction, a username or a part of it, and the whole note of a transaction.`,
         ),
       ),
     );

@@ -26,6 +26,15 @@ const KNOWN = [
     ([, wait]) => `That was too often.${wait ? ` Try again in ${duration(Number(wait))}.` : ""}`,
   ],
   [/^there is no chain of this number/, () => "This chain is gone: somebody has deleted it."],
+  [/found all nodes in one group/, () => "These are all nodes, which cuts off none. Leave at least one node out."],
+  [
+    /found node (\d+) in the groups/,
+    ([, node]) => `Node ${node} is in two parts. Name each node in one part only.`,
+  ],
+  [
+    /^key 'kind': unknown variant `([^`]*)`, expected one of (.*)$/s,
+    ([, kind, kinds]) => `There is no kind “${kind}”. The kinds are ${kinds.replaceAll("`", "").replace(/, ([^,]*)$/, " and $1")}.`,
+  ],
   [/^An internal server error occurred$/, () => "The run has ended, or something broke; the log says what."],
 ];
 
@@ -45,8 +54,8 @@ const ASKED = [
 /** Answers about one field, by its key: what was found, and what is allowed. */
 const FIELDS = {
   recipient: (found) => `${given(found)} is no address of this network.`,
-  amount: (found) => `${/^"?\d+"?$/.test(found) ? coins(bare(found)) : given(found)} cannot be paid.`,
-  balance: (found) => `An account cannot begin with ${/^"?\d+"?$/.test(found) ? coins(bare(found)) : given(found)}.`,
+  amount: (found, allowed) => `${money(found)} cannot be paid${within(allowed)}.`,
+  balance: (found, allowed) => `An account cannot begin with ${money(found)}${within(allowed)}.`,
   depth: (found, allowed) => {
     const range = /^(\d+) to (\d+)/.exec(allowed);
     if (!range) return null;
@@ -62,9 +71,15 @@ const FIELDS = {
       : null;
   },
 };
+const money = (found) => (/^"?\d+"?$/.test(found) ? coins(bare(found)) : given(found));
+/** The range of an amount in coins. */
+const within = (allowed) => {
+  const range = /^arktoshi from (\d+) to (\d+)/.exec(allowed);
+  return range ? `: ${coins(range[1])} to ${coins(range[2])} can` : "";
+};
 const instant = (micros) => clock(Number(micros) / 1e6);
 
-/** A refusal for people. `names` tells what the form calls the keys of the API. */
+/** A refusal for people. `names` tells what the form calls the keys of the API, and `names.also` what else a key allows. */
 export function inWords(message, names = {}) {
   for (const [form, words] of KNOWN) {
     const found = form.exec(message);
@@ -73,8 +88,9 @@ export function inWords(message, names = {}) {
   const field = /^(?:key ')?([^':]+)'?: found (.*), allowed (is|are) (.*)$/s.exec(message);
   if (field) {
     const [, key, found, are, allowed] = field;
+    const also = names.also?.[key] ? `; ${names.also[key]}` : "";
     return (
-      FIELDS[key]?.(found, allowed) ?? `${names[key] ?? key}: ${given(found)} is not possible, ${allowed.replace(/'/g, "")} ${are}.`
+      FIELDS[key]?.(found, allowed) ?? `${names[key] ?? key}: ${given(found)} is not possible, ${allowed.replace(/'/g, "")} ${are}${also}.`
     );
   }
   const child = /^child "([^"]+)" fails because \["[^"]+" (.*)\]$/s.exec(message);

@@ -166,15 +166,15 @@ test("the answer to a button stands beside it, in words of people, also on a sma
         await answered("Pay", "“nonsense” is no address of this network.");
         await field("Address to pay", small.ready.accounts[0].address);
         await field("Amount in coins", "much");
-        await answered("Pay", "“much” is no amount: give coins such as 10 or 1.5.");
+        await answered("Pay", "“much” is no amount: give coins such as 10, 1.5 or 1,000.");
         await field("Amount in coins", "99999999999");
-        await answered("Pay", "99,999,999,999\u00a0TARK cannot be paid.");
+        await answered("Pay", "99,999,999,999\u00a0TARK cannot be paid: ");
         await field("Blocks to leave", "4000");
         await answered("Reorganise", "4,000 blocks cannot be left: 1 to ");
         await answered("Begin", "Cut off: give something like 0-3, 7");
         await page.getByLabel("Kind of fault").selectOption({ label: "Crash" });
         await page.getByRole("textbox", { name: "Nodes" }).fill("nobody");
-        await answered("Begin", "Nodes: “nobody” is not possible, genesis_1 to genesis_5 is.");
+        await answered("Begin", "Nodes: “nobody” is not possible, genesis_1 to genesis_5 is; nodes are numbers from 0 to 4");
         await page.getByLabel("Kind of fault").selectOption({ label: "Partition" });
         await field("Cut off", " / ");
         await answered("Begin", "Cut off: give something like 0-3, 7");
@@ -194,7 +194,7 @@ test("the answer to a button stands beside it, in words of people, also on a sma
         await field("Fault", '{"kind": "slow", "nodes": [1], "step_ms": "x"}');
         await answered("Begin", "step_ms: “x” is not possible, a whole number from 0 on is.");
         await field("Fault", '{"kind": "nope"}');
-        await answered("Begin", "kind: “nope” is not possible, partition, heal, ");
+        await answered("Begin", "There is no kind “nope”. The kinds are partition, heal, ");
         await field("How many", "0");
         await answered("Advance", "“0” cannot be played: give a whole number from 1 to 100,000.");
         await page.getByLabel("Of what").selectOption("height");
@@ -222,7 +222,7 @@ test("the answer to a button stands beside it, in words of people, also on a sma
         await make("New accounts", "The number of accounts: “5000” is not possible, a whole number from 1 to 1000 is.");
         await field("How many accounts", "1");
         await field("Coins of each", "0");
-        await make("New accounts", "An account cannot begin with 0\u00a0TARK.");
+        await make("New accounts", "An account cannot begin with 0\u00a0TARK: 0.00000001\u00a0TARK to ");
         await field("Milliseconds", "99999999");
         await make("New rule", "Milliseconds must be 60,000 or less.");
         await field("Milliseconds", "soon");
