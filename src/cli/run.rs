@@ -250,9 +250,15 @@ impl Run {
     /// # Errors
     /// The folder holds files that no run has left, or cannot be written to.
     fn keep(&self, scenario: &Scenario, files: &ScenarioFiles, folder: &Path) -> Result<Provenance, Failure> {
-        if !folder.join(PROVENANCE).exists() && fs::read_dir(folder).is_ok_and(|mut held| held.next().is_some()) {
-            let why = "holds files that no run has left; choose a new or an empty folder";
-            return Err(Failure::usage(format!("--out {}: {why}", folder.display())));
+        let outputs = Output::value_variants().iter().flat_map(|output| output.files()).chain([&"summary.json"]);
+        let holds =
+            |name: &&&str| fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file() && found.len() > 0);
+        if !folder.join(PROVENANCE).exists()
+            && let Some(name) =
+                outputs.filter(|name| !self.without.iter().any(|one| one.files().contains(name))).find(holds)
+        {
+            let why = "is there, and no run has left it: choose another folder, or delete it";
+            return Err(Failure::usage(format!("--out {}: {why}", folder.join(name).display())));
         }
         let study = RunStudy {
             scenario: shown(&self.scenario),

@@ -108,7 +108,7 @@ impl EventFeed {
         }))
     }
 
-    /// The feed of a run that goes on after so many events.
+    /// The feed of a run that has had `events` events before.
     pub fn after(self, events: u64) -> Self {
         self.0.last.store(events.max(1), SeqCst);
         self
