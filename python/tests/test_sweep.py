@@ -357,7 +357,7 @@ def test_the_test_of_too_often_is_fishers() -> None:
         ways = sum(comb(of, count) * comb(recorded[1], both - count) for count in range(so, min(both, of) + 1))
         return ways / comb(of + recorded[1], both)
 
-    cases = [(3, 4, [1, 4]), (12, 400, [2, 6000]), (40, 400, [400, 6000]), (9, 60, [1, 5000]), (10, 10, [0, 9000]), (0, 5, [3, 9])]
+    cases = [(3, 4, [1, 4]), (12, 400, [2, 6000]), (40, 400, [400, 6000]), (9, 60, [1, 5000]), (10, 10, [0, 9000]), (0, 5, [3, 9]), (5, 4000, [500, 1000])]
     for so, of, recorded in cases:
         assert _comes_too_often(so, of, recorded) == (exact(so, of, recorded) < ALARM), (so, of, recorded)
     assert not _comes_too_often(62_000, 500_000, [745, 6_000]) and _comes_too_often(66_000, 500_000, [600, 6_000])

@@ -175,6 +175,7 @@ impl Run {
     fn run_once(&self, scenario: &Scenario, files: &ScenarioFiles) -> Result<(), Failure> {
         let planned = PlannedRun::new(scenario, self.seeds());
         let judge = planned.judge(&self.scenario)?;
+        self.refuse_other_trace()?;
         self.refuse_stale()?;
         // This comes first: a run that is killed from here on leaves no summary of an earlier run.
         let provenance = self.out.as_deref().map(|folder| self.keep(scenario, files, folder)).transpose()?;
@@ -305,6 +306,22 @@ impl Run {
         About { scenario, reproduce, ..about.clone() }
     }
 
+    /// Refuses a file for the trace that holds something else, such as the scenario.
+    fn refuse_other_trace(&self) -> Result<(), Failure> {
+        let is_trace = |head: &[u8]| {
+            let text = String::from_utf8_lossy(head);
+            let is_perfetto = text.starts_with("[\n{") && text.contains("\"process_name\"");
+            is_perfetto || text.starts_with("{\"trace\":\"dposlab\"")
+        };
+        match &self.trace {
+            Some(file) if !crate::files::is_missing_or(file, is_trace) => {
+                let why = "holds something that is no trace; choose another file, or delete it";
+                Err(Failure::usage(format!("--trace {}: {why}", file.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a folder with a file of an earlier run that this one leaves out: a reader would take it for one of this run.
     fn refuse_stale(&self) -> Result<(), Failure> {
         let Some(folder) = &self.out else { return Ok(()) };
@@ -345,14 +362,6 @@ impl Run {
             && !self.without.contains(&Output::Events)
         {
             files.push((folder.join("events.jsonl"), TraceFormat::Jsonl));
-        }
-        if let Some(file) = &self.trace
-            && !crate::files::is_missing_or(file, |head| {
-                head.first() == Some(&b'{') && String::from_utf8_lossy(head).contains("\"dposlab\"")
-            })
-        {
-            let why = "holds something that is no trace; choose another file, or delete it";
-            return Err(Failure::usage(format!("--trace {}: {why}", file.display())));
         }
         let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, plan);
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)

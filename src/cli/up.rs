@@ -257,9 +257,7 @@ impl Up {
             StageKind::Ractor => "ractor",
         };
         let board = LabBoard::new(&plan).of_run(session.seed, hosted);
-        // The digest does not count the beginnings of rounds.
-        let stood = arrived.as_ref().map_or(plan.tip.height(), |arrived| arrived.moment.tips().winning().height());
-        let events = digest.events() + u64::from(plan.tree.schedule().at(stood.next()).round.0);
+        let events = kept.as_ref().map_or(0, |kept| kept.events_before());
         let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data, (&heard, events))?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();

@@ -154,6 +154,9 @@ def _comes_too_often(so: int, of: int, recorded: list[int] | None) -> bool:
     if recorded is None:
         return False
     both, others = so + recorded[0], recorded[1]
+    # Far below the mean the first term is too small for a float.
+    if so * others <= recorded[0] * of:
+        return False
     ways = lambda total, count: lgamma(total + 1) - lgamma(count + 1) - lgamma(total - count + 1)
     chance = exp(ways(of, so) + ways(others, both - so) - ways(of + others, both))
     total = chance

@@ -6,11 +6,12 @@ use crate::{
         resource::fault,
         table::{Call, Outcome},
     },
+    protocol::RoundNumber,
     scenario::FaultDesk,
     sim::{
         self, Fault, FaultKind, Intervention, Stage, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
-        world::{FaultState, FaultStatus},
+        world::{FaultState, FaultStatus, World},
     },
 };
 
@@ -59,16 +60,19 @@ pub async fn restart(call: Call<'_>) -> Outcome {
 
 /// Adds a fault and returns its status.
 async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiError> {
-    if let Intervention::AddFault(added) = &what
-        && let Some((_, rounds)) = added.fault.kind.by_rounds()
-    {
-        let now = call.context.view.tree().schedule().at(call.head.height().next()).round;
-        if let Some(last) = rounds.spans().iter().map(|span| *span.end()).max().filter(|last| *last < now) {
-            let message = format!("key 'rounds': round {last} is over, allowed are rounds from {now} on");
-            return Err(ApiError::Unprocessable(message));
+    let last_round = match &what {
+        Intervention::AddFault(added) => added.fault.kind.by_rounds(),
+        _ => None,
+    };
+    let last_round = last_round.and_then(|(_, rounds)| rounds.spans().iter().map(|span| *span.end()).max());
+    let is_over = move |world: &World, last: RoundNumber| {
+        Trigger::Round(last.0.saturating_add(1)).has_come(world.tips(), world.best().height(), world.tree())
+    };
+    let fits = move |stage: &Stage| match stage.world().count_faults() {
+        _ if last_round.is_some_and(|last| is_over(stage.world(), last)) => {
+            let last = last_round.unwrap_or_default();
+            Err(ApiError::Unprocessable(format!("key 'rounds': round {last} is over, allowed are later rounds")))
         }
-    }
-    let fits = |stage: &Stage| match stage.world().count_faults() {
         count @ FAULTS_LIMIT.. => {
             let message = format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}");
             Err(ApiError::Unprocessable(message))

@@ -36,6 +36,8 @@ struct FeedState {
     slots: Slots,
     /// The number of the last event; 1 is that of the run's first round.
     last: AtomicU64,
+    /// The number before the first event of this process.
+    begins: u64,
     /// True if the ring retains events.
     is_wanted: AtomicBool,
     ring: Mutex<Ring>,
@@ -97,9 +99,15 @@ impl FeedEvent {
 impl EventFeed {
     /// The feed of a run that begins on this block.
     pub fn new(slots: Slots, tip: &Arc<Link>) -> Self {
+        Self::after(0, slots, tip)
+    }
+
+    /// The same, of a run that other processes played before. `begins` is greater than any number that they have used.
+    pub fn after(begins: u64, slots: Slots, tip: &Arc<Link>) -> Self {
         Self(Arc::new(FeedState {
             slots,
-            last: AtomicU64::new(1),
+            last: AtomicU64::new(begins.max(1)),
+            begins,
             is_wanted: AtomicBool::new(false),
             ring: Mutex::default(),
             grown: Notify::new(),
@@ -108,15 +116,14 @@ impl EventFeed {
         }))
     }
 
-    /// The feed of a run that has had `events` events before.
-    pub fn after(self, events: u64) -> Self {
-        self.0.last.store(events.max(1), SeqCst);
-        self
-    }
-
     /// The observer that sends the run's events to the feed, one for each run. It never waits for a reader.
     pub fn observer(&self) -> FeedObserver {
         FeedObserver { feed: self.clone(), last: self.last(), ends: BTreeSet::from([self.0.first]) }
+    }
+
+    /// Returns true if this process has used the number, or the number before its first one.
+    pub(super) fn knows(&self, number: u64) -> bool {
+        (self.0.begins..=self.last()).contains(&number)
     }
 
     /// The number of the last event.

@@ -268,7 +268,11 @@ async function route(event) {
   } catch (why) {
     if (!(why instanceof Refused)) throw why;
     // The page asks again until there is an answer.
-    setTimeout(() => mine === turn && route(), AGAIN);
+    const again = () => {
+      if (document.hidden) setTimeout(again, AGAIN);
+      else if (mine === turn) route();
+    };
+    setTimeout(again, Math.max(AGAIN, (why.wait ?? 0) * 1000));
     made = { title: "No answer", nodes: [noAnswer(why)], loads: [] };
   }
   if (mine !== turn) return;

@@ -52,13 +52,21 @@ async function lasting(what, id, find, draw, lists = () => []) {
     below.replaceChildren(...parts.map(({ node }) => node));
   };
   await look();
+  let title = where.querySelector("h2").textContent;
   const load = async () => {
     // The block is asked for first, so that none between the two answers is missed.
     const { block } = await ask("api/blockchain");
     if (block.id !== tip) await look(block.id);
+    // A thing that was not found may be there now.
+    const now = where.querySelector("h2").textContent;
+    if (now !== title) {
+      document.title = document.title.replace(title, () => now);
+      document.querySelector("h1.unseen")?.replaceChildren(now);
+      title = now;
+    }
     await Promise.all(parts.map((part) => part.load()));
   };
-  return { title: where.querySelector("h2").textContent, nodes: [where, below], loads: [load] };
+  return { title, nodes: [where, below], loads: [load] };
 }
 
 function block(id, query) {

@@ -40,7 +40,11 @@ pub struct SlotGap {
     pub height: Height,
     pub from: Slot,
     pub slots: u32,
-    /// The slots one by one, at most those of one round.
+    /// True if the owners of the slots are known.
+    pub is_known: bool,
+    /// The number of these slots, from the first on, that `missed` is about: at most those of a round.
+    pub looked_at: u32,
+    /// The owners of the slots one by one. Under a lottery a slot has none, one or several.
     pub missed: Vec<MissedSlot>,
     /// The next forger, and its slot.
     pub next: String,
@@ -150,6 +154,8 @@ impl Story {
                 height: pair[1].header.height,
                 from: Slot(before.0 + 1),
                 slots: empty,
+                is_known: pair[1].round.is_some(),
+                looked_at: empty.min(position.blocks()),
                 missed: (1..=empty.min(position.blocks())).flat_map(|step| missed(Slot(before.0 + step))).collect(),
                 next: named(names, &pair[1].header.generator),
                 next_slot: after,

@@ -91,12 +91,12 @@ fn gap(gap: &SlotGap) -> String {
             .map_or(String::new(), |id| format!(" (its block {id} is on another branch)"));
         format!("{who}{elsewhere}")
     };
-    let known = gap.missed.iter().any(|missed| missed.delegate.is_some());
-    let who = match known {
-        true => gap.missed.iter().map(one).collect::<Vec<_>>().join(", "),
-        false => "whose is not known".to_owned(),
+    let who = match (gap.is_known, gap.missed.is_empty()) {
+        (true, false) => gap.missed.iter().map(one).collect::<Vec<_>>().join(", "),
+        (true, true) => "no delegate's".to_owned(),
+        (false, _) => "whose is not known".to_owned(),
     };
-    let more = if gap.slots as usize > gap.missed.len() { ", and so on" } else { "" };
+    let more = if gap.slots > gap.looked_at { ", and so on" } else { "" };
     format!("{slots} before height {}: {who}{more}; next {} in slot {}", gap.height, gap.next, gap.next_slot)
 }
 

@@ -208,8 +208,8 @@ impl ApiOptions {
         }
     }
 
-    /// Returns the nodes to serve, with the observers that report events to them. The first node's log is also printed. The run has had
-    /// `events` events so far.
+    /// Returns the nodes to serve, with the observers that report events to them. The first node's log is also printed. Events are numbered
+    /// after `events`.
     ///
     /// # Errors
     /// The network has fewer nodes, or stored webhooks cannot be read.
@@ -232,7 +232,7 @@ impl ApiOptions {
             Some(listener) => self.webhook_reach(listener),
             None => WebhookSettings::default(),
         };
-        let feed = EventFeed::new(plan.tree.slots(), &plan.tip).after(events);
+        let feed = EventFeed::after(events, plan.tree.slots(), &plan.tip);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
         let views: Arc<OnceLock<Vec<View>>> = Arc::default();
         let older = data.as_ref().map(|data| lists::open(data.path(), plan)).transpose()?;

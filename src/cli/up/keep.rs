@@ -41,12 +41,17 @@ pub struct Keep {
     checkpoint_every: u32,
 }
 
+/// The most events that a byte of the log stands for. A block takes some 200 bytes, and a log of 2 TB leaves numbers below 2^53.
+const EVENTS_A_BYTE: u64 = 4_096;
+
 /// A testnet's folder while it runs.
 pub struct TestnetFolder {
     path: PathBuf,
     pub writer: FolderWriter,
     /// The position in the log up to which earlier processes wrote it. `None` if this process began the testnet.
     earlier: Option<LogPlace>,
+    /// The bytes of the log that earlier processes wrote.
+    bytes: u64,
     /// The pace that a client of an earlier process set.
     pub pace: Option<Pace>,
     /// The events that were not yet posted to webhooks, and the numbers of all events.
@@ -108,6 +113,7 @@ impl Keep {
                 path,
                 writer,
                 earlier: None,
+                bytes: 0,
                 pace: None,
                 heard,
                 digest,
@@ -128,13 +134,29 @@ impl Keep {
         let folder = path.display().to_string();
         let tell = move |why| eprintln!("dposlab: --data-dir {folder}: {why}; what it held cannot be served");
         let verifying = (base > Height(0)).then(|| SegmentVerifier::new(&known, &path.join("log"), tell));
-        let earlier = Some(known.log_place());
+        let (earlier, bytes) = (Some(known.log_place()), known.bytes());
         let every = self.checkpoint_every;
-        Ok(TestnetFolder { path, writer, earlier, pace, heard, digest: digest.clone(), every, _verifying: verifying })
+        Ok(TestnetFolder {
+            path,
+            writer,
+            earlier,
+            bytes,
+            pace,
+            heard,
+            digest: digest.clone(),
+            every,
+            _verifying: verifying,
+        })
     }
 }
 
 impl TestnetFolder {
+    /// A number that is greater than the number of any event that an earlier process gave to clients, 0 without one. It follows from the
+    /// length of the log, because what is played anew from one place of the log is the same.
+    pub fn events_before(&self) -> u64 {
+        self.bytes * EVENTS_A_BYTE
+    }
+
     /// Returns the writer of checkpoints for the running testnet.
     ///
     /// # Errors

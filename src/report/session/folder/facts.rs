@@ -54,6 +54,11 @@ impl LogFacts {
         (self.sums.len().max(1) as u32, last)
     }
 
+    /// The length of all segments.
+    pub fn bytes(&self) -> u64 {
+        self.sums.iter().map(|sum| sum.bytes).sum()
+    }
+
     /// The place after the last record.
     pub fn log_place(&self) -> LogPlace {
         let (segment, at) = self.place();
