@@ -115,3 +115,40 @@ fn an_events_number_is_that_of_its_line_in_a_trace_of_the_run() {
     }
     assert_eq!(compared, 150);
 }
+
+/// The lines of a stream of sixty events, while twenty slots are played.
+fn sixty_events(up: &Up, query: &str) -> Vec<String> {
+    let address = up.api().trim_start_matches("http://").trim_end_matches("/api").to_owned();
+    let mut stream = TcpStream::connect(&address).expect("it listens");
+    let request = format!("GET /lab/events?limit=60{query} HTTP/1.0\r\nhost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it is open");
+    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a text"));
+    let mut read: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with(": the next event is")).collect();
+    up.advance(20);
+    read.extend(lines);
+    read
+}
+
+fn numbers(lines: &[String]) -> Vec<u64> {
+    lines.iter().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
+}
+
+/// A reader of an earlier process gets a gap, whatever this process has played by then.
+#[test]
+fn after_a_restart_no_number_stands_for_another_event() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let begin =
+        || Up::start(&["--pace", "manual", "--delegates", "3", "--data-dir", data.to_str().expect("a path in UTF-8")]);
+    let first = begin();
+    first.advance(5);
+    let last = *numbers(&sixty_events(&first, "")).last().expect("sixty events");
+    first.interrupt();
+    let second = begin();
+    let between = numbers(&sixty_events(&second, ""));
+    assert!(between.len() >= 60 && between.iter().all(|number| *number > last), "after {last}: {between:?}");
+    let back = sixty_events(&second, &format!("&last_event_id={last}"));
+    let gap = back.iter().position(|line| line == "event: gap").expect("the reader is told");
+    let data = back[gap..].iter().find(|line| line.starts_with("data: ")).expect("with its numbers");
+    assert!(data.contains(&format!("\"after\":{last},")) && data.ends_with("\"missed\":null}"), "{data}");
+}
