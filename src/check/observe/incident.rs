@@ -66,7 +66,7 @@ impl Incident {
             left_out = left_out.saturating_add(last.0.saturating_sub(end.0.max(gap.from.0)));
             let looked_at = gap.from.0.saturating_add(gap.looked_at);
             for slot in (gap.from.0..last.0.min(end.0)).map(Slot) {
-                // Under a lottery nobody owned it.
+                // Under a lottery no delegate owned it.
                 if gap.is_known && slot.0 < looked_at && !names.contains_key(&slot) {
                     continue;
                 }
