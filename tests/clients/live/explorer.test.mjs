@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
-import { figure, open, testnet, until } from "./testnet.mjs";
+import { browsing, figure, open, outcome, press, testnet, until } from "./testnet.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "dposlab-explorer-"));
 const TOKEN = "a-token-of-more-than-sixteen";
@@ -21,10 +20,7 @@ const start = async (...options) => {
 before(async () => {
     writeFileSync(join(folder, "token"), TOKEN);
     [browser, small] = await Promise.all([
-        chromium.launch({
-            executablePath: "/usr/bin/chromium",
-            args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-        }),
+        browsing(),
         start("--pace", "manual", "--seed", "6", "--delegates", "7"),
     ]);
     await small.advance(20);
@@ -36,8 +32,6 @@ after(async () => {
     rmSync(folder, { recursive: true, force: true });
 });
 
-const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
-const outcome = async (page, text) => until(page, (text) => [...document.querySelectorAll(".outcome")].some((told) => told.textContent.includes(text)), text);
 const main = (page, text) => until(page, (text) => document.querySelector("main")?.innerText.includes(text), text);
 const fact = (page, name, wanted) => until(page, ([name, wanted]) => {
     const dt = [...document.querySelectorAll(".facts dt")].find((one) => one.textContent === name);

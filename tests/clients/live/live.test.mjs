@@ -5,8 +5,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
-import { figure, open, testnet, until } from "./testnet.mjs";
+import { browsing, figure, open, outcome, press, testnet, until } from "./testnet.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "dposlab-live-"));
@@ -25,10 +24,7 @@ const start = async (...options) => {
 before(async () => {
     writeFileSync(join(folder, "token"), TOKEN);
     [browser, wide, small] = await Promise.all([
-        chromium.launch({
-            executablePath: "/usr/bin/chromium",
-            args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-        }),
+        browsing(),
         start("--pace", "manual", "--stage", "inline", "--seed", "5"),
         start("--pace", "manual", "--stage", "inline", "--seed", "6", "--delegates", "5"),
     ]);
@@ -42,8 +38,6 @@ after(async () => {
     rmSync(folder, { recursive: true, force: true });
 });
 
-const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
-const outcome = async (page, text) => until(page, (text) => [...document.querySelectorAll(".outcome")].some((told) => told.textContent.includes(text)), text);
 const heights = async (net) => (await net.get("/lab")).nodes.map((node) => node.height);
 
 test("the live view follows a partition, which a button begins, and its end", async () => {

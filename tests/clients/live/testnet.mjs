@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
 
 const binary = process.env.DPOSLAB_BIN ?? fileURLToPath(new URL("../../../target/release/dposlab", import.meta.url));
 
@@ -53,3 +54,15 @@ export const figure = (page, name, wanted) => until(page, ([name, wanted]) => {
     const tile = [...document.querySelectorAll(".tile")].find((tile) => tile.querySelector("dt").textContent === name);
     return tile && new RegExp(`^(?:${wanted})$`).test(tile.querySelector("dd").textContent);
 }, [name, String(wanted)]);
+
+/** A browser without requests of its own. */
+export const browsing = () => chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+
+/** Presses the button with a name. */
+export const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+/** Waits until an answer to a button has a text. */
+export const outcome = (page, text) => until(page, (text) => [...document.querySelectorAll(".outcome")].some((told) => told.textContent.includes(text)), text);
