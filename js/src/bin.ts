@@ -39,13 +39,15 @@ function run(binary: string): void {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGCONT"] as const) {
         process.on(signal, () => void child.kill(signal));
     }
-    const watch = setInterval(() => {
-        if (!isOfNpx || process.ppid === parent) return;
-        // Once: a second signal ends the program wherever it is.
-        clearInterval(watch);
-        child.kill("SIGTERM");
-    }, PARENT_EVERY);
-    watch.unref();
+    if (isOfNpx) {
+        const watch = setInterval(() => {
+            if (process.ppid === parent) return;
+            // Once: a second signal ends the program wherever it is.
+            clearInterval(watch);
+            child.kill("SIGTERM");
+        }, PARENT_EVERY);
+        watch.unref();
+    }
     // Ctrl-Z: both stop.
     process.on("SIGTSTP", () => void (child.kill("SIGSTOP"), process.kill(process.pid, "SIGSTOP")));
     child.on("error", (error) => fail(`${binary}: ${error.message}`));

@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link, rules::ForkChoiceRule},
+    ledger::{BlockTree, Link},
     protocol::{Block, PublicKey},
     sim::{NetworkEvent, world::DownCause},
 };
@@ -113,7 +113,7 @@ pub(super) fn event_in_words(event: &Event, tree: &BlockTree) -> String {
             let plural = if blocks == 1 { "" } else { "s" };
             format!("rolls back {blocks} block{plural}, from {} to {} ({cause})", on(from), on(to))
         }
-        Event::HealthChecked { peers, forked } if rules.node.fork_choice != ForkChoiceRule::Reference => {
+        Event::HealthChecked { peers, forked } if !rules.node.fork_choice.counts_forked() => {
             format!("checks its health: {} forked", share(*forked, *peers))
         }
         Event::HealthChecked { peers, forked } => {
@@ -156,7 +156,10 @@ fn name(tree: &BlockTree, key: &PublicKey) -> String {
 mod tests {
     use super::*;
     use crate::{
-        ledger::{Rules, rules::NodeRules},
+        ledger::{
+            Rules,
+            rules::{ForkChoiceRule, NodeRules},
+        },
         protocol::crypto::CryptoMode,
         scenario::Testnet,
         sim::SeedTree,

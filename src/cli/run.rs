@@ -10,10 +10,10 @@ use crate::{
         Metrics,
         bundle::{About, Bundle, Output, command, shown},
         metrics::{Figures, Totals},
-        provenance::{KeptStudy, PROVENANCE, Provenance, RunStudy, metadata},
+        provenance::{KeptStudy, Provenance, RunStudy, parquet_metadata},
         rounds::totals,
         table,
-        trace::{TraceFormat, TraceWriter, line::Header},
+        trace::{self, TraceFormat, TraceWriter, line::Header},
     },
     scenario::{
         Ended, Judge, Outcome, Override, Scenario, ScenarioFiles, StageKind, Verdict,
@@ -251,16 +251,6 @@ impl Run {
     /// # Errors
     /// The folder holds files that no run has left, or cannot be written to.
     fn keep(&self, scenario: &Scenario, files: &ScenarioFiles, folder: &Path) -> Result<Provenance, Failure> {
-        let outputs = Output::value_variants().iter().flat_map(|output| output.files()).chain([&"summary.json"]);
-        let holds =
-            |name: &&&str| fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file() && found.len() > 0);
-        if !folder.join(PROVENANCE).exists()
-            && let Some(name) =
-                outputs.filter(|name| !self.without.iter().any(|one| one.files().contains(name))).find(holds)
-        {
-            let why = "is there, and no run has left it: choose another folder, or delete it";
-            return Err(Failure::usage(format!("--out {}: {why}", folder.join(name).display())));
-        }
         let study = RunStudy {
             scenario: shown(&self.scenario),
             seed: self.seed(),
@@ -269,12 +259,12 @@ impl Run {
             without: self.without.iter().map(|output| name_of(*output)).collect(),
         };
         let names = scenario.files().collect();
-        Provenance::keep(folder, KeptStudy::Run(study), files, &names, Vec::new(), origin::command()).map_err(|why| {
-            match why.is_bad_input() {
+        let outputs: Vec<&str> = Output::value_variants().iter().flat_map(|output| output.files()).copied().collect();
+        Provenance::keep(folder, KeptStudy::Run(study), files, (&names, &outputs), Vec::new(), origin::command())
+            .map_err(|why| match why.is_bad_input() {
                 true => Failure::usage(format!("--out {}: {why}", folder.display())),
                 false => Failure::broken(format!("--out {}: {why}", folder.display())),
-            }
-        })
+            })
     }
 
     /// Leaves summary, tables and page in a folder.
@@ -294,7 +284,7 @@ impl Run {
             verdicts: &played.verdicts,
             tree: &planned.plan.tree,
             network: &planned.plan.network(),
-            metadata: &metadata(&study, files),
+            metadata: &parquet_metadata(&study, files),
             without: &self.without,
         };
         bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))
@@ -308,13 +298,8 @@ impl Run {
 
     /// Refuses a file for the trace that holds something else, such as the scenario.
     fn refuse_other_trace(&self) -> Result<(), Failure> {
-        let is_trace = |head: &[u8]| {
-            let text = String::from_utf8_lossy(head);
-            let is_perfetto = text.starts_with("[\n{") && text.contains("\"process_name\"");
-            is_perfetto || text.starts_with("{\"trace\":\"dposlab\"")
-        };
         match &self.trace {
-            Some(file) if !crate::files::is_missing_or(file, is_trace) => {
+            Some(file) if !crate::files::is_missing_or(file, trace::begins) => {
                 let why = "holds something that is no trace; choose another file, or delete it";
                 Err(Failure::usage(format!("--trace {}: {why}", file.display())))
             }
@@ -327,26 +312,12 @@ impl Run {
         let Some(folder) = &self.out else { return Ok(()) };
         fs::create_dir_all(folder)
             .map_err(|why| Failure::usage(format!("--out {}: cannot be made: {why}", folder.display())))?;
-        self.refuse_foreign(folder)?;
         let mut left_out = self.without.iter().flat_map(|output| output.files()).map(|name| folder.join(name));
         match left_out.find(|file| fs::symlink_metadata(file).is_ok()) {
             None => Ok(()),
             Some(stale) => Err(Failure::usage(format!(
                 "--without: found {} of an earlier run, allowed is a folder that has none: take it away, or give another --out",
                 stale.display()
-            ))),
-        }
-    }
-
-    /// Refuses a folder with a file of links that no run has left there: a scenario may read it.
-    fn refuse_foreign(&self, folder: &Path) -> Result<(), Failure> {
-        let there = |file: &PathBuf| fs::symlink_metadata(file).is_ok();
-        let mut links = Output::Links.files().iter().map(|name| folder.join(name));
-        match links.find(there).filter(|_| !there(&folder.join("provenance.json"))) {
-            None => Ok(()),
-            Some(file) => Err(Failure::usage(format!(
-                "--out: found {}, which no run has left there, allowed is a folder without it: a run writes its own links to it",
-                file.display()
             ))),
         }
     }

@@ -192,7 +192,8 @@ impl ProvenanceError {
 impl Provenance {
     /// Writes everything that repeats a study into a folder: the scenario's files, the files of these names, and `provenance.json`.
     /// `earlier` are the commands that wrote into the folder before. Removes the summary and the description of an earlier study: until
-    /// this one has ended, the folder holds no result.
+    /// this one has ended, the folder holds no result. `names` are the files that the scenario names, and `outputs` those that the study
+    /// writes.
     ///
     /// # Errors
     /// A file that the scenario names cannot be read, a file cannot be written, or the folder holds another kind of study or a file that
@@ -201,7 +202,7 @@ impl Provenance {
         folder: &Path,
         study: KeptStudy,
         files: &ScenarioFiles,
-        names: &BTreeSet<&str>,
+        (names, outputs): (&BTreeSet<&str>, &[&str]),
         earlier: Vec<KeptCommand>,
         command: Vec<String>,
     ) -> Result<Self, ProvenanceError> {
@@ -211,7 +212,13 @@ impl Provenance {
         }
         let into = folder.join(KEPT);
         fs::create_dir_all(&into).map_err(|source| ProvenanceError::Unwritten { file: into, source })?;
-        for name in ["summary.json", metadata::CRATE] {
+        let is_filled =
+            |name: &&str| fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file() && found.len() > 0);
+        let replaced = ["summary.json", metadata::CRATE];
+        if let Some(name) = outputs.iter().chain(&replaced).find(|name| !is_ours && is_filled(name)) {
+            return Err(ProvenanceError::Foreign { file: folder.join(name) });
+        }
+        for name in replaced {
             match fs::remove_file(folder.join(name)) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(ProvenanceError::Unwritten { file: folder.join(name), source });
@@ -332,7 +339,7 @@ pub const PROGRAM_KEY: &str = "dposlab.program";
 
 /// The metadata of a study's Parquet files: the study, the texts of the scenario by the names of their copies, and the program that
 /// writes the files. The program is the only entry that does not follow from the study.
-pub fn metadata(study: &Value, files: &ScenarioFiles) -> Vec<(String, String)> {
+pub fn parquet_metadata(study: &Value, files: &ScenarioFiles) -> Vec<(String, String)> {
     let mut taken = BTreeSet::new();
     let texts: BTreeMap<String, &str> =
         files.texts().map(|(path, text)| (format!("{KEPT}/{}", own_name(path, &mut taken)), text)).collect();

@@ -303,7 +303,8 @@ impl Sweep {
             }
         }
         for one in &vary {
-            if let Some(index) = (1..one.values.len()).find(|index| one.values[..*index].contains(&one.values[*index]))
+            if let Some(index) = (1..one.values.len())
+                .find(|index| one.values[..*index].iter().any(|before| before.is_same(&one.values[*index])))
             {
                 return Err(SweepError::SameValue(one.values[index].to_string()));
             }
@@ -415,7 +416,7 @@ impl Sweep {
             study.max_time |= before.max_time;
         }
         let (study, names) = (KeptStudy::Sweep(study), names_of_files(&self.cells));
-        Provenance::keep(folder, study, &self.files, &names, earlier, self.command.clone())?;
+        Provenance::keep(folder, study, &self.files, (&names, &results::RESULTS), earlier, self.command.clone())?;
         Ok(())
     }
 
@@ -423,7 +424,7 @@ impl Sweep {
     pub(super) fn metadata(&self) -> Vec<(String, String)> {
         let scenario = self.study.scenario.clone();
         let study: Value = json!(Manifest { scenario, shard: None, ..self.manifest.clone() });
-        provenance::metadata(&study, &self.files)
+        provenance::parquet_metadata(&study, &self.files)
     }
 
     /// Checks that there are at least two combinations of values to compare.

@@ -77,6 +77,13 @@ pub struct TraceError {
     pub source: io::Error,
 }
 
+/// Returns true if a file that begins with these bytes is a trace of either form.
+pub fn begins(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let is_perfetto = text.starts_with("[\n{") && text.contains("\"process_name\"");
+    is_perfetto || text.starts_with("{\"trace\":\"dposlab\"")
+}
+
 impl TraceWriter {
     /// A trace of a run by this plan, which is about to begin.
     ///

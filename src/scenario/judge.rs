@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use counts::Counts;
-use members::{ConditionResult, Figures, Member, Shares};
+use members::{ConditionResult, Figures, Member, MissedSlots, Shares};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -132,6 +132,8 @@ struct Case {
     nodes_of: BTreeMap<PublicKey, Vec<NodeId>>,
     /// The shares of the delegates in the winning chain.
     shares: Option<Shares>,
+    /// The missed slots of a lottery, once they are asked for.
+    missed: Option<MissedSlots>,
     /// The conditions on blocks that were asked.
     asked: Vec<ConditionResult>,
 }
@@ -217,6 +219,7 @@ impl Judge {
             before: <[Figures; 2]>::default(),
             nodes_of: members::nodes_of(plan),
             shares: None,
+            missed: None,
             asked: Vec::new(),
             tree: plan.tree.clone(),
         };

@@ -15,6 +15,18 @@ pub struct Override {
     value: Value,
 }
 
+impl Override {
+    /// Returns true if both set the same value. Numbers are compared as numbers: 0 is 0.0.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|number| number as f64));
+        let same = match (number(&self.value), number(&other.value)) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.value == other.value,
+        };
+        self.path == other.path && same
+    }
+}
+
 /// Several values for one path: `network.latency.max_ms=50,100,200`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variation {

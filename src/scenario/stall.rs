@@ -28,8 +28,8 @@ impl Stall {
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let blocktime = u64::from(plan.tree.slots().blocktime());
         // Under a lottery most slots may have no owner.
-        let slots_an_owned_one = u64::from(plan.tree.rules().ledger.shuffle.slots_an_owned_one());
-        let of_slots = |slots: u64| Duration::from_secs(slots * slots_an_owned_one * blocktime);
+        let slots_per_owned_slot = u64::from(plan.tree.rules().ledger.shuffle.slots_per_owned_slot());
+        let of_slots = |slots: u64| Duration::from_secs(slots * slots_per_owned_slot * blocktime);
         let nominal_slots = u64::from(scenario.nominal_slots());
         let nominal = plan.start + of_slots(nominal_slots);
         let changes = plan.faults.iter().flat_map(|fault| {

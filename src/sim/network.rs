@@ -198,22 +198,35 @@ impl MessageNetwork {
         &self.links
     }
 
-    /// Decides the fate of a message sent now; within a node it arrives at once.
+    /// Decides the fate of a message sent now.
     #[inline]
     pub fn route(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
-        if from == to {
-            return Route::Arrives(now);
+        match self.plain_arrival(now, from, to, message) {
+            Some(at) => Route::Arrives(at),
+            None => self.route_with_care(now, from, to, message),
         }
+    }
+
+    /// The arrival of a message sent now, if nothing but a latency happens to it; within a node it arrives at once. Otherwise
+    /// [`MessageNetwork::route`] decides.
+    #[inline]
+    pub fn plain_arrival(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Option<SimTime> {
+        if from == to {
+            return Some(now);
+        }
+        if !self.plain || !self.interference.is_idle() || !self.links.connects(from, to) {
+            return None;
+        }
+        self.name_draws(now, from, to, message);
+        Some(self.arrival(now, from, to, Fate::Latency))
+    }
+
+    /// Has the draws about a message that leaves now go by its name.
+    #[inline]
+    fn name_draws(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) {
         if self.fates.named {
             self.fates.leaves(now, from, to, message);
         }
-        if self.plain && self.interference.is_idle() {
-            return match self.links.connects(from, to) {
-                true => Route::Arrives(self.arrival(now, from, to, Fate::Latency)),
-                false => Route::Lost,
-            };
-        }
-        self.route_with_care(now, from, to, message)
     }
 
     /// The latency of a message from one node to another without interference, or zero within a node. If each message draws its latency,
@@ -308,6 +321,7 @@ impl MessageNetwork {
     }
 
     fn route_with_care(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
+        self.name_draws(now, from, to, message);
         let mut verdict = match self.interference.is_idle() {
             true => Verdict::default(),
             false => self.interference.judge(from, to, kind_of(message), self.fates.of_faults()),

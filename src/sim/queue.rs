@@ -74,6 +74,19 @@ impl<T> Bucket<T> {
     fn earliest(&self) -> Option<u64> {
         self.iter().map(|(time, _)| *time).min()
     }
+
+    /// Begins another room if the last is full or lacks memory.
+    #[cold]
+    fn make_room(&mut self, spare: &mut Vec<Vec<(u64, T)>>) {
+        if self.last.len() == FEW {
+            self.full.push(mem::take(&mut self.last));
+        }
+        if self.last.capacity() == 0
+            && let Some(room) = spare.pop()
+        {
+            self.last = room;
+        }
+    }
 }
 
 /// Bits of a digit.
@@ -129,13 +142,8 @@ impl<T: Copy> EventQueue<T> {
         let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
         let Level { buckets, filled } = &mut self.levels[level as usize];
         let bucket = &mut buckets[digit as usize];
-        if bucket.last.len() == FEW {
-            bucket.full.push(mem::take(&mut bucket.last));
-        }
-        if bucket.last.capacity() == 0
-            && let Some(room) = self.spare.pop()
-        {
-            bucket.last = room;
+        if bucket.last.len() == bucket.last.capacity().min(FEW) {
+            bucket.make_room(&mut self.spare);
         }
         bucket.last.push((time, event));
         *filled |= 1 << digit;

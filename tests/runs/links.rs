@@ -269,7 +269,10 @@ fn a_run_takes_no_list_of_a_user_for_its_own() {
     let play = || run(&["run", &folder.path("mesh.toml"), "--out", &folder.path("out")]);
     let output = play();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("links.csv, which no run has left there"), "{said}");
+    assert!(
+        output.status.code() == Some(2) && said.contains("links.csv: found a file that no study has left there"),
+        "{said}"
+    );
     assert_eq!(fs::read_to_string(folder.file("out/links.csv")).expect("it is there"), "from,to\n0,1\n");
     fs::remove_file(folder.file("out/links.csv")).expect("it is there");
     assert!((0..2).all(|_| play().status.success()), "the second run writes over the first one's links");

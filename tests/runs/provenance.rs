@@ -504,6 +504,41 @@ fn a_file_that_no_study_has_left_is_not_replaced() {
         "mine/scenario/base.toml: found a file that no study has left there",
     );
     assert_eq!(place.read("mine/scenario/base.toml"), "mine");
+    // A table, a summary and a description of another program; a folder that a study has left is written over.
+    for (command, name) in
+        [("run", "blocks.csv"), ("run", "ro-crate-metadata.json"), ("sweep", "runs.csv"), ("sweep", "summary.json")]
+    {
+        let folder = format!("{command}-{name}");
+        fs::create_dir_all(place.file(&folder)).expect("it can be made");
+        place.write(&format!("{folder}/{name}"), "mine");
+        let out = place.path(&folder);
+        let seeds: &[&str] = if command == "sweep" { &["--seeds", "0..1"] } else { &[] };
+        let arguments = [&[command, &scenario, "--out", &out], seeds].concat();
+        place.refused(&arguments, &format!("{name}: found a file that no study has left there"));
+        assert_eq!(place.read(&format!("{folder}/{name}")), "mine");
+        fs::remove_file(place.file(&folder).join(name)).expect("it is there");
+        assert!((0..2).all(|_| run(&arguments).status.success()), "{folder}");
+    }
+}
+
+#[test]
+fn a_trace_replaces_a_trace_and_nothing_else() {
+    let place = Place::new();
+    let scenario = place.path("of/s.toml");
+    let before = place.read("of/s.toml");
+    fs::create_dir_all(place.file("earlier")).expect("it can be made");
+    assert!(run(&["run", &scenario, "--out", &place.path("earlier")]).status.success());
+    place.write("package.json", "{\"dependencies\":{\"dposlab\":\"1\"}}");
+    for file in ["of/s.toml", "package.json"] {
+        let arguments = ["run", &scenario, "--out", &place.path("earlier"), "--trace", &place.path(file)];
+        place.refused(&arguments, "holds something that is no trace");
+    }
+    assert_eq!(place.read("of/s.toml"), before);
+    assert!(place.file("earlier/summary.json").exists(), "an earlier run keeps its summary");
+    for file in ["trace.jsonl", "trace.json"] {
+        let trace = place.path(file);
+        assert!((0..2).all(|_| run(&["run", &scenario, "--trace", &trace]).status.success()), "{file}");
+    }
 }
 
 #[test]

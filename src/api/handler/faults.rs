@@ -6,12 +6,11 @@ use crate::{
         resource::fault,
         table::{Call, Outcome},
     },
-    protocol::RoundNumber,
     scenario::FaultDesk,
     sim::{
         self, Fault, FaultKind, Intervention, Stage, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
-        world::{FaultState, FaultStatus, World},
+        world::{FaultState, FaultStatus},
     },
 };
 
@@ -60,24 +59,21 @@ pub async fn restart(call: Call<'_>) -> Outcome {
 
 /// Adds a fault and returns its status.
 async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiError> {
-    let last_round = match &what {
-        Intervention::AddFault(added) => added.fault.kind.by_rounds(),
-        _ => None,
-    };
-    let last_round = last_round.and_then(|(_, rounds)| rounds.spans().iter().map(|span| *span.end()).max());
-    let is_over = move |world: &World, last: RoundNumber| {
-        Trigger::Round(last.0.saturating_add(1)).has_come(world.tips(), world.best().height(), world.tree())
-    };
-    let fits = move |stage: &Stage| match stage.world().count_faults() {
-        _ if last_round.is_some_and(|last| is_over(stage.world(), last)) => {
-            let last = last_round.unwrap_or_default();
-            Err(ApiError::Unprocessable(format!("key 'rounds': round {last} is over, allowed are later rounds")))
+    let fits = |stage: &Stage| {
+        if let Intervention::AddFault(added) = &what
+            && let Some(last) = stage.world().round_passed(&added.fault.kind)
+        {
+            return Err(ApiError::Unprocessable(format!(
+                "key 'rounds': round {last} is over, allowed are later rounds"
+            )));
         }
-        count @ FAULTS_LIMIT.. => {
-            let message = format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}");
-            Err(ApiError::Unprocessable(message))
+        match stage.world().count_faults() {
+            count @ FAULTS_LIMIT.. => {
+                let message = format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}");
+                Err(ApiError::Unprocessable(message))
+            }
+            _ => Ok(what),
         }
-        _ => Ok(what),
     };
     // A revert takes faults away, so the status is read before anything else is done.
     let status = |outcome, stage: &Stage| match outcome {

@@ -121,9 +121,14 @@ impl EventFeed {
         FeedObserver { feed: self.clone(), last: self.last(), ends: BTreeSet::from([self.0.first]) }
     }
 
-    /// Returns true if this process has used the number, or the number before its first one.
-    pub(super) fn knows(&self, number: u64) -> bool {
-        (self.0.begins..=self.last()).contains(&number)
+    /// The number before the first event of this process.
+    pub(super) fn begins(&self) -> u64 {
+        self.0.begins
+    }
+
+    /// The number of events of this process, the run's first round included.
+    pub fn count(&self) -> u64 {
+        self.last() - self.0.begins
     }
 
     /// The number of the last event.

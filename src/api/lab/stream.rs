@@ -69,7 +69,7 @@ impl Reader {
         let mut greeting = "retry: 1000\n".to_owned();
         let next = match after {
             None => now,
-            Some(after) if after < now && feed.knows(after) => after + 1,
+            Some(after) if (feed.begins()..now).contains(&after) => after + 1,
             // The client's number is that of another run or process, perhaps an earlier one on this port.
             Some(after) => {
                 gap(&mut greeting, after, now, None);

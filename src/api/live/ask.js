@@ -61,15 +61,17 @@ async function answer(method, path, body, { live = false, isLast = false } = {})
 export const askWhole = (path) => answer("GET", path);
 /** The `data` of an answer. */
 export const ask = async (path, how) => (await answer("GET", path, undefined, how)).data;
-/** The `data` of an answer, or null after a 404 or 422. */
-export async function askSome(path) {
+/** The value of an answer, or `none` after a 404 or 422. */
+export async function orElse(asked, none) {
   try {
-    return await ask(path);
+    return await asked;
   } catch (why) {
-    if (why.status === 404 || why.status === 422) return null;
+    if (why.status === 404 || why.status === 422) return none;
     throw why;
   }
 }
+/** The `data` of an answer, or null after a 404 or 422. */
+export const askSome = (path) => orElse(ask(path), null);
 export const post = async (path, body = {}, how) => (await answer("POST", path, body, how))?.data;
 export const drop = (path, how) => answer("DELETE", path, undefined, how);
 

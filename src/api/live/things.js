@@ -1,5 +1,5 @@
 // One thing of the explorer: a block, a transaction, a wallet, a delegate; and what is found by a search.
-import { ask, askSome, askWhole, post } from "./ask.js";
+import { ask, askSome, orElse, askWhole, post } from "./ask.js";
 import { card, coins, copier, element, facts, idLink, link, number, plural } from "./show.js";
 import { List, amountOf, columnsOf, kindOf, rowsOf, COLUMNS, RANKED, timeOf } from "./explorer.js";
 
@@ -51,12 +51,13 @@ async function lasting(what, id, find, draw, lists = () => []) {
     parts = made;
     below.replaceChildren(...parts.map(({ node }) => node));
   };
-  await look();
+  const newest = async () => (await ask("api/blockchain")).block.id;
+  await look(await newest());
   let title = where.querySelector("h2").textContent;
   const load = async () => {
     // The block is asked for first, so that none between the two answers is missed.
-    const { block } = await ask("api/blockchain");
-    if (block.id !== tip) await look(block.id);
+    const block = await newest();
+    if (block !== tip) await look(block);
     // A thing that was not found may be there now.
     const now = where.querySelector("h2").textContent;
     if (now !== title) {
@@ -116,14 +117,7 @@ function blockCard(found) {
 const NEWEST = 100;
 
 /** The rows of a search of the API: none where it takes no such value. */
-async function some(path, body) {
-  try {
-    return await post(path, body);
-  } catch (why) {
-    if (why.status === 404 || why.status === 422) return [];
-    throw why;
-  }
-}
+const some = (path, body) => orElse(post(path, body), []);
 
 /** The pending transactions whose ids begin with a text. Beyond the newest ones it finds a whole id only. */
 async function pooled(begin) {

@@ -35,7 +35,8 @@ const KNOWN = [
     /^key 'kind': unknown variant `([^`]*)`, expected one of (.*)$/s,
     ([, kind, kinds]) => `There is no kind “${kind}”. The kinds are ${kinds.replaceAll("`", "").replace(/, ([^,]*)$/, " and $1")}.`,
   ],
-  [/^An internal server error occurred$/, () => "The run has ended, or something broke; the log says what."],
+  [/^the testnet, or this chain of it, has ended$/, () => "The run has ended; the log says why."],
+  [/^An internal server error occurred$/, () => "Something broke; the log says what."],
 ];
 
 /** A value that has another form than its field, by the types of Rust. */

@@ -137,7 +137,7 @@ fn play_of(scenario: &Scenario, seed: u64, change: Change) -> (Behaviour, bool) 
     (model, done)
 }
 
-/// An observer that can be asked afterwards.
+/// Shows a run to a [`Liar`].
 struct LiarObserver(Arc<Mutex<Liar>>);
 
 impl Observer for LiarObserver {

@@ -3,7 +3,7 @@
 use crate::{
     actors::{Event, NodeId, SimTime},
     check::explain::record::Quorum,
-    ledger::{BlockRejected, BlockTree, rules::ForkChoiceRule},
+    ledger::{BlockRejected, BlockTree},
 };
 use serde::Serialize;
 
@@ -90,7 +90,7 @@ pub(super) fn numbers(
     };
     match event {
         // Under other choices these numbers decide nothing.
-        Event::HealthChecked { .. } if rules.node.fork_choice != ForkChoiceRule::Reference => Vec::new(),
+        Event::HealthChecked { .. } if !rules.node.fork_choice.counts_forked() => Vec::new(),
         Event::ForgingSuspended { .. } | Event::BlockForged(_) if !rules.node.fork_choice.asks_for_reach() => {
             Vec::new()
         }

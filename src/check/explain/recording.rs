@@ -3,7 +3,7 @@
 use super::{
     Course, Explanation, Line, LineDeparture, Lines, Options, Phase, TargetKind, explained,
     play::Playing,
-    removal::{AlteredInputs, InputRemoval},
+    removal::{AlteredInputs, RemovalSearch},
     target::{Target, asks_for_conduct},
     text,
     trials::Trials,
@@ -89,7 +89,7 @@ pub fn explain_recorded(
             stop,
             playing: &playing,
         };
-        let without = InputRemoval { lines, line: &line, number, plan };
+        let without = RemovalSearch { lines, line: &line, number, plan };
         without.run(&trials, &|done, of| progress(Phase::Nearest, done, of))
     });
     explanation.interrupted = stop.load(Ordering::Relaxed);

@@ -43,8 +43,8 @@ struct Proposal {
     altered: AlteredInputs,
 }
 
-/// A line of a recorded run, from which something is taken away.
-pub(super) struct InputRemoval<'a> {
+/// The search for an input whose removal lets a line of a recorded run pass.
+pub(super) struct RemovalSearch<'a> {
     pub(super) lines: &'a Lines,
     /// The one that is explained, and its number, from 1 on.
     pub(super) line: &'a Line,
@@ -62,7 +62,7 @@ impl AlteredInputs {
     }
 }
 
-impl InputRemoval<'_> {
+impl RemovalSearch<'_> {
     /// Tries the removals. `progress` receives the number of runs played and the total.
     pub(super) fn run(&self, trials: &Trials<'_, AlteredInputs>, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
         let mut proposals = self.proposals(trials.target.at);

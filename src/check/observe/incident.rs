@@ -67,7 +67,7 @@ impl Incident {
             let looked_at = gap.from.0.saturating_add(gap.looked_at);
             for slot in (gap.from.0..last.0.min(end.0)).map(Slot) {
                 // Under a lottery no delegate owned it.
-                if gap.is_known && slot.0 < looked_at && !names.contains_key(&slot) {
+                if gap.is_known() && slot.0 < looked_at && !names.contains_key(&slot) {
                     continue;
                 }
                 slots.insert(slot, Disorder::Empty(names.get(&slot).map(|name| (*name).clone())));

@@ -40,8 +40,6 @@ pub struct SlotGap {
     pub height: Height,
     pub from: Slot,
     pub slots: u32,
-    /// True if the owners of the slots are known.
-    pub is_known: bool,
     /// The number of these slots, from the first on, that `missed` is about: at most those of a round.
     pub looked_at: u32,
     /// The owners of the slots one by one. Under a lottery a slot has none, one or several.
@@ -49,6 +47,13 @@ pub struct SlotGap {
     /// The next forger, and its slot.
     pub next: String,
     pub next_slot: Slot,
+}
+
+impl SlotGap {
+    /// Returns true if the owners of the slots are known.
+    pub fn is_known(&self) -> bool {
+        self.missed.iter().all(|one| one.delegate.is_some())
+    }
 }
 
 /// An empty slot.
@@ -154,7 +159,6 @@ impl Story {
                 height: pair[1].header.height,
                 from: Slot(before.0 + 1),
                 slots: empty,
-                is_known: pair[1].round.is_some(),
                 looked_at: empty.min(position.blocks()),
                 missed: (1..=empty.min(position.blocks())).flat_map(|step| missed(Slot(before.0 + step))).collect(),
                 next: named(names, &pair[1].header.generator),

@@ -91,7 +91,7 @@ fn gap(gap: &SlotGap) -> String {
             .map_or(String::new(), |id| format!(" (its block {id} is on another branch)"));
         format!("{who}{elsewhere}")
     };
-    let who = match (gap.is_known, gap.missed.is_empty()) {
+    let who = match (gap.is_known(), gap.missed.is_empty()) {
         (true, false) => gap.missed.iter().map(one).collect::<Vec<_>>().join(", "),
         (true, true) => "no delegate's".to_owned(),
         (false, _) => "whose is not known".to_owned(),

@@ -63,7 +63,7 @@ pub enum Shuffle {
 
 impl Shuffle {
     /// The mean number of slots for each slot with an owner, rounded up: 1 where there is an order.
-    pub fn slots_an_owned_one(self) -> u32 {
+    pub fn slots_per_owned_slot(self) -> u32 {
         match self {
             Self::Lottery(active_per_million) => 1_000_000_u32.div_ceil(active_per_million.max(1)),
             _ => 1,

@@ -135,6 +135,14 @@ impl ForkChoiceRule {
         matches!(self, Self::Reference | Self::Ark4432)
     }
 
+    /// Returns true if the share of the peers on other chains decides whether a node leaves its chain.
+    pub fn counts_forked(self) -> bool {
+        match self {
+            Self::Reference => true,
+            Self::Ark4432 | Self::Solar | Self::SolarTieBroken | Self::LongestChain => false,
+        }
+    }
+
     /// Returns true if a node moves to a stronger chain, however many of its peers are on that chain.
     pub fn goes_to_the_stronger(self) -> bool {
         self == Self::LongestChain

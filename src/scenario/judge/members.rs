@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{
     actors::NodeId,
-    ledger::{Link, rules::Shuffle},
+    ledger::Link,
     protocol::{Height, PublicKey, Slot},
     scenario::assertion::{Condition, MemberKind, Metric, Operand, Quantifier},
     sim::{Plan, tips::path},
@@ -27,8 +27,16 @@ pub(super) struct Shares {
     /// The end of the chain.
     tip: Arc<Link>,
     of: BTreeMap<PublicKey, Share>,
-    /// Under a lottery, the missed slots before the tip, and those after it up to a slot.
-    missed: i64,
+}
+
+/// The missed slots of a lottery on the winning chain.
+#[derive(Clone)]
+pub(super) struct MissedSlots {
+    /// The end of the chain.
+    tip: Arc<Link>,
+    /// Those before the tip.
+    before: i64,
+    /// Those after it, up to a slot.
     after: (Slot, i64),
 }
 
@@ -227,37 +235,39 @@ impl Case {
     /// Updates the shares of the delegates to the blocks of the winning chain.
     fn share_out(&mut self) {
         let tip = self.tips.winning().clone();
-        let none = || Shares { tip: self.first.clone(), of: BTreeMap::new(), missed: 0, after: (self.start, 0) };
-        let Shares { tip: from, mut of, mut missed, mut after } = self.shares.take().unwrap_or_else(none);
+        let Shares { tip: from, mut of } =
+            self.shares.take().unwrap_or_else(|| Shares { tip: self.first.clone(), of: BTreeMap::new() });
         let (left, taken) = self.moved(&from, &tip);
-        if !left.is_empty() || !taken.is_empty() {
-            after = (self.slot_after(&tip), 0);
-        }
-        let is_lottery = matches!(self.tree.rules().ledger.shuffle, Shuffle::Lottery(_));
         for (links, sign) in [(left, -1), (taken, 1)] {
             for link in links {
-                if let Some(parent) = link.parent().filter(|_| is_lottery) {
-                    let slot = self.tree.slots().slot(link.block().header.timestamp);
-                    missed += i64::from(sign) * self.owned_after(&parent, self.slot_after(&parent), slot);
-                }
                 of.entry(link.block().header.generator).or_default().blocks += sign;
                 for key in link.missing() {
                     of.entry(*key).or_default().missed += sign;
                 }
             }
         }
-        self.shares = Some(Shares { tip, of, missed, after });
+        self.shares = Some(Shares { tip, of });
     }
 
     /// The slots without a block on the winning chain that some delegate owns, from the first slot of the run up to `end`.
     pub(super) fn missed_in_lottery(&mut self, end: Slot) -> i64 {
-        self.share_out();
-        let mut shares = self.shares.take().expect("they were shared out");
-        let (from, count) = shares.after;
-        shares.after = (end.max(from), count + self.owned_after(&shares.tip, from, end));
-        let missed = shares.missed + shares.after.1;
-        self.shares = Some(shares);
-        missed
+        let tip = self.tips.winning().clone();
+        let none = || MissedSlots { tip: self.first.clone(), before: 0, after: (self.start, 0) };
+        let MissedSlots { tip: from, mut before, mut after } = self.missed.take().unwrap_or_else(none);
+        let (left, taken) = self.moved(&from, &tip);
+        if !left.is_empty() || !taken.is_empty() {
+            after = (self.slot_after(&tip), 0);
+        }
+        for (links, sign) in [(left, -1), (taken, 1)] {
+            for link in links {
+                let parent = link.parent().expect("a block of the run has one");
+                let slot = self.tree.slots().slot(link.block().header.timestamp);
+                before += sign * self.owned_after(&parent, self.slot_after(&parent), slot);
+            }
+        }
+        after = (end.max(after.0), after.1 + self.owned_after(&tip, after.0, end));
+        self.missed = Some(MissedSlots { tip, before, after });
+        before + after.1
     }
 
     /// The first slot of the run after a block.

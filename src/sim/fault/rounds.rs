@@ -25,6 +25,11 @@ pub struct Span {
 }
 
 impl Rounds {
+    /// The last round named, if any is.
+    pub fn last(&self) -> Option<RoundNumber> {
+        self.spans().iter().map(|span| *span.end()).max()
+    }
+
     /// The spans of rounds named.
     pub fn spans(&self) -> Vec<RangeInclusive<RoundNumber>> {
         let span = |from, to| RoundNumber(from)..=RoundNumber(to);

@@ -141,7 +141,7 @@ impl InlineStage {
     pub fn run_until(&mut self, until: SimTime) {
         let through = until.just_before();
         while (0..self.world.inputs_until_look()).all(|_| self.play(through)) {
-            self.world.look_for_rest();
+            self.world.watch_clock();
         }
         self.world.rest_until(until);
         self.world.show(&self.actors);
@@ -161,7 +161,7 @@ impl InlineStage {
     pub fn step(&mut self, through: SimTime) -> bool {
         let has_played = self.play(through);
         if has_played {
-            self.world.look_for_rest();
+            self.world.watch_clock();
             self.world.rest();
         }
         has_played

@@ -168,7 +168,7 @@ impl RactorStage {
         match host.call(message, None::<Duration>).await {
             Ok(CallResult::Success(mut effects)) => {
                 self.world.absorb(*id, &mut effects);
-                self.world.look_for_rest();
+                self.world.watch_clock();
                 // A reader may ask the observers between any two events of a live run.
                 self.world.rest();
                 self.effects = effects;

@@ -7,9 +7,9 @@ use super::{Item, World};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, codec::saved},
-    protocol::Height,
+    protocol::{Height, RoundNumber},
     sim::{
-        Fault, Plan, PlannedSource, Tips,
+        Fault, FaultKind, Plan, PlannedSource, Tips,
         fault::{EventKind, Rounds, Trigger},
     },
 };
@@ -147,11 +147,19 @@ fn of_source(source: &PlannedSource) -> Span {
 fn whole_span(rounds: &Rounds) -> Span {
     let spans = rounds.spans();
     let first = spans.iter().map(|span| span.start().0).min().unwrap_or(1);
-    let last = spans.iter().map(|span| span.end().0).max().unwrap_or(1);
+    let last = rounds.last().map_or(1, |last| last.0);
     (Trigger::Round(first), Some(Trigger::Round(last.saturating_add(1))))
 }
 
 impl World {
+    /// The last round of a fault that lasts for rounds, if most of the network is beyond it.
+    pub fn round_passed(&self, kind: &FaultKind) -> Option<RoundNumber> {
+        let (_, rounds) = kind.by_rounds()?;
+        let after = |last: &RoundNumber| Trigger::Round(last.0.saturating_add(1));
+        let is_over = |last: &RoundNumber| after(last).has_come(self.tips(), self.best().height(), self.tree());
+        rounds.last().filter(is_over)
+    }
+
     /// Plans every beginning.
     pub(super) fn plan_agenda(&mut self) {
         let faults = (0..self.agenda.faults.len()).map(Entry::Fault);

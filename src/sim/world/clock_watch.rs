@@ -42,13 +42,13 @@ impl World {
         self.clock_watch = ClockWatch::every(inputs);
     }
 
-    /// The number of inputs until [`World::look_for_rest`] is due.
+    /// The number of inputs until [`World::watch_clock`] is due.
     pub(in crate::sim) fn inputs_until_look(&self) -> u64 {
         self.clock_watch.next.saturating_sub(self.delivered)
     }
 
     /// Looks whether the clock has moved since the last look, if a look is due.
-    pub(in crate::sim) fn look_for_rest(&mut self) {
+    pub(in crate::sim) fn watch_clock(&mut self) {
         if self.delivered >= self.clock_watch.next {
             self.look_at_clock();
         }
@@ -61,7 +61,8 @@ impl World {
         let stood = if at == self.now { stood + interval } else { 0 };
         let links = u64::from(self.plan.least_degree() + 1) * self.plan.nodes.len() as u64;
         let is_restless = stood > 0 && stood >= INPUTS_A_LINK * links;
-        let (next, restless) = (self.delivered + interval, is_restless.then_some(self.now));
+        let (next, restless) =
+            (self.delivered + interval, is_restless.then_some(self.now).or(self.clock_watch.restless));
         self.clock_watch = ClockWatch { interval, next, at: self.now, stood, restless };
         if is_restless {
             self.queue = PendingEvents::default();

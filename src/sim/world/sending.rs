@@ -93,12 +93,19 @@ impl World {
         let mut arrivals = mem::take(&mut self.arrivals);
         to.iter().for_each(|node| self.nodes.fetch(*node));
         for node in to {
+            let generation = self.nodes.generation(*node);
+            let arrival = |at| Arrival { at, to: *node, generation };
+            // Most messages: no route is made and dropped for them, which is one instruction in a hundred.
+            if !self.tells_messages
+                && let Some(at) = self.network.plain_arrival(self.now, from.node, *node, message)
+            {
+                arrivals.push(arrival(at));
+                continue;
+            }
             let route = self.network.route(self.now, from.node, *node, message);
             if self.tells_messages {
                 self.tell_route(from, ActorId { node: *node, role: Role::Peer }, message, &route);
             }
-            let generation = self.nodes.generation(*node);
-            let arrival = |at| Arrival { at, to: *node, generation };
             match route {
                 Route::Lost => {
                     let to = ActorId { node: *node, role: Role::Peer };

@@ -78,7 +78,7 @@ fn network(context: &ApiContext) -> Vec<Figure> {
     let pool = |node: usize| state.pools[node] as f64;
     let (branches, counts) = (state.tips.branches(), state.counts);
     let about_depth = "Most blocks that a losing chain has above its common height with the winning one";
-    let about_missed = "Slots left empty before blocks that node 0 has applied, again where it applies a block again";
+    let about_missed = "Slots left empty before blocks that node 0 has applied, again where it applies a block again; under a lottery, each owner of such a slot";
     vec![
         by_node("dposlab_node_height", "Height of the block a node stands on", &height),
         by_node("dposlab_node_live", "1 for a live node, 0 for one that is down", &live),
@@ -90,7 +90,7 @@ fn network(context: &ApiContext) -> Vec<Figure> {
         counter("dposlab_rollbacks", "Rollbacks of all nodes", counts.rollbacks),
         counter("dposlab_blocks_reverted", "Blocks that rollbacks have taken off nodes' chains", counts.reverted),
         counter("dposlab_missed_slots", about_missed, counts.missed),
-        counter("dposlab_events", "Events of the run", context.feed.last()),
+        counter("dposlab_events", "Events of the run in this process", context.feed.count()),
         gauge("dposlab_event_streams", "Open streams of events", context.feed.readers() as f64),
     ]
 }
