@@ -11,7 +11,7 @@
 //! 6. The smallest one is played once more, with an observer that also receives messages and writes the story.
 
 use super::{
-    Finding, Signature,
+    Certificate, Finding, Signature,
     assertions::names,
     conduct::is_modelled,
     liveness::{is_liveness, liveness},
@@ -379,8 +379,12 @@ impl Minimal {
             line(&format!("Block: {block} at height {height}."));
         }
         line(&format!("Found: {}.", finding.what.trim_end_matches('.')));
-        if let Some(missing) = finding.certificate.missing() {
-            line(&format!("The run shows no certificate of the cause: {}.", missing.trim_end_matches('.')));
+        match &finding.certificate {
+            Certificate::Shown(proof) => line(&format!("Certificate: {}.", proof.trim_end_matches('.'))),
+            Certificate::Missing(missing) => {
+                line(&format!("The run shows no certificate of the cause: {}.", missing.trim_end_matches('.')));
+            }
+            Certificate::None => {}
         }
         line("");
         line("The last events before:");

@@ -20,7 +20,7 @@ git_root() {
 
 # What a fault may be planted in, in a folder of sources.
 places() {
-    (cd "$1" && shopt -s nullglob && printf '%s\n' Cargo.toml src tests/*.rs tests/api tests/protocol tests/runs)
+    (cd "$1" && shopt -s nullglob && printf '%s\n' Cargo.toml src tests/*.rs tests/api tests/runs)
 }
 
 # Commits that index; the commit.

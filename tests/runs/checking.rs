@@ -3,12 +3,16 @@
 use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
-        Minimiser,
+        Certificate, Minimiser,
         known_causes::KnownCauses,
-        search::{Networks, Search, play},
+        liveness::{Liveness, liveness},
+        search::{Networks, RUN_SEED, Search, play},
         swarm::{Frame, draw, is_whole},
+        trial,
+        watchers::OptionalWatchers,
     },
     scenario::Scenario,
+    sim::SeedTree,
     statistics::{Interval, interval, rates::Count},
 };
 use std::{
@@ -142,23 +146,64 @@ fn each_shipped_finding_shows_what_it_says() {
     assert!(files.len() >= 8, "at least eight weaknesses of the reference are shown");
 }
 
-/// What each file shows has the cause that it is named for, and the run proves it.
+/// The run of each file proves the cause that the file is named for. The head of the file and its section of the page give the proof.
 #[test]
 fn each_shipped_finding_shows_its_certificate() {
     let networks = Networks::default();
+    let document = root().join("docs/findings.md");
+    let mut page = fs::read_to_string(&document).expect("findings have a document");
     for file in findings() {
-        let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
-        // Where a file asserts that its nodes converge, the assertion is found in place of the invariant. Unit tests of
-        // `check::certificate` have networks that stay split.
-        if scenario.assertions.iter().any(|one| one.finally.is_some()) {
-            continue;
-        }
-        let outcome = play(&scenario, &networks, None, false, &AtomicBool::new(false));
+        let mut scenario = Scenario::load(&file).expect("shipped scenarios are valid");
+        // An assertion on the last moment is found in place of the invariant, so the same is asked two rounds before.
+        let ends = scenario.assertions.iter().any(|one| one.finally.is_some());
+        scenario.assertions.retain(|one| one.finally.is_none());
+        let asked = match ends {
+            true => {
+                let round_seconds = scenario.round_slots() * scenario.network.block_time_s;
+                let from_seconds = f64::from((scenario.rounds - 2) * round_seconds);
+                Some(Liveness { from_seconds, within_rounds: 1 })
+            }
+            false => liveness(&scenario),
+        };
+        let outcome = trial::play(
+            &scenario,
+            &networks.of(&scenario),
+            SeedTree::new(RUN_SEED),
+            asked,
+            None,
+            &OptionalWatchers::default(),
+            &AtomicBool::new(false),
+        );
         let name = broken(&file).0;
         let found = outcome.findings.iter().find(|finding| finding.invariant == name);
         let found = found.unwrap_or_else(|| panic!("{}: {:?}", file.display(), outcome.findings));
-        assert!(found.certificate.is_shown(), "{}: {:?}", file.display(), found.certificate);
+        let Certificate::Shown(proof) = &found.certificate else {
+            panic!("{}: {:?}", file.display(), found.certificate);
+        };
+        let proof = format!("Certificate: {proof}.\n");
+        let head = fs::read_to_string(&file).expect("scenarios are text");
+        let heading = heading(&name);
+        let (in_file, on_page) = (format!("\n# {proof}"), format!("{heading}\n{proof}"));
+        if env::var_os(REWRITE).is_some() {
+            let end = head.find("\n#\n").expect("the facts of a finding end before its last events");
+            let facts: Vec<&str> = head[..end].lines().filter(|line| !line.starts_with("# Certificate: ")).collect();
+            fs::write(&file, facts.join("\n") + in_file.trim_end() + &head[end..]).expect("the file can be written");
+            let (before, after) = page.split_once(&heading).expect("the page has a section for it");
+            let old = after.strip_prefix("\nCertificate: ").and_then(|rest| rest.split_once('\n'));
+            page = format!("{before}{on_page}{}", old.map_or(after, |(_, rest)| rest));
+        } else {
+            assert!(head.contains(&in_file), "{}: {REWRITE}=1 writes{in_file}", file.display());
+            assert!(page.contains(&on_page), "{}: {REWRITE}=1 writes{on_page}", document.display());
+        }
     }
+    if env::var_os(REWRITE).is_some() {
+        fs::write(&document, &page).expect("the document can be written");
+    }
+}
+
+/// The heading of a finding's section, with the line before it.
+fn heading(name: &str) -> String {
+    format!("\n## {}{}\n", name[..1].to_uppercase(), &name[1..])
 }
 
 /// Set to write the table of the findings anew.
@@ -175,7 +220,7 @@ fn the_table_of_findings_is_what_is_measured() {
     let text = fs::read_to_string(&document).expect("findings have a document");
     let (head, rest) = text.split_once("| Finding |").expect("the document has a table");
     let (_, tail) = rest.split_once("\n\n").expect("the table ends");
-    let search = |rules: &'static str| thread::spawn(move || runs_that_break(rules));
+    let search = |rules: &'static str| thread::spawn(move || runs_that_break(rules, RUNS));
     let [reference, corrected] = ["reference", "corrected"].map(search).map(|search| search.join().expect("it ends"));
     let mut rows: Vec<(u64, String)> = findings().iter().map(|file| row(file, &reference, &corrected)).collect();
     rows.sort_by(|(one, row), (other, next)| other.cmp(one).then(row.cmp(next)));
@@ -196,8 +241,7 @@ fn the_table_of_findings_is_what_is_measured() {
     for name in shown {
         let often = reference.contains_key(&name);
         assert!(often || RARE.contains(&name.as_str()), "no run of {RUNS} shows '{name}'");
-        let heading = format!("\n## {}{}\n", name[..1].to_uppercase(), &name[1..]);
-        assert!(text.contains(&heading), "nothing is said of '{name}'");
+        assert!(text.contains(&heading(&name)), "nothing is said of '{name}'");
     }
 }
 
@@ -254,19 +298,19 @@ fn broken(file: &Path) -> (String, String) {
     (name.to_owned(), source.trim_end_matches(')').replace("consensus.md ", ""))
 }
 
-/// Of all the runs, how many broke what.
-fn runs_that_break(rules: &str) -> BTreeMap<String, u64> {
+/// The number of drawn runs, of `runs` from seed 1, that break each invariant.
+pub fn runs_that_break(rules: &str, runs: u64) -> BTreeMap<String, u64> {
     let folder = tempfile::tempdir().expect("a folder of our own");
     let search = ["check", "--json", "--seed", "1", "--budget", "0", "--jobs", "1", "--rules", rules, "--runs"];
     let output = dposlab()
         .args(search)
-        .arg(RUNS.to_string())
+        .arg(runs.to_string())
         .arg("--out")
         .arg(folder.path())
         .output()
         .expect("the binary was built");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    assert_eq!(said["runs"], RUNS);
+    assert_eq!(said["runs"], runs);
     let broken = said["broken"].as_object().expect("it is a table").iter();
     broken.map(|(name, runs)| (name.clone(), runs.as_u64().expect("it is a number"))).collect()
 }

@@ -55,6 +55,7 @@ mod pool;
 mod pool_laws;
 mod pool_refusals;
 mod properties;
+mod protocol;
 mod protocols;
 mod provenance;
 mod quirks;

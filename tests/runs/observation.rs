@@ -116,6 +116,28 @@ fn the_recorded_chain_keeps_every_rule() {
     assert!(report.forks.is_empty() && report.doubles.is_empty());
 }
 
+/// The first 154 blocks after genesis that nodes of Core 2.0 forged on 11 September 2018: three rounds and two blocks of a fourth, without
+/// transactions. The nodes were stopped twice.
+#[test]
+fn a_chain_of_2018_keeps_every_rule() {
+    let lines = fs::read_to_string(root().join("tests/data/testnet-2018.jsonl")).expect("the file is there");
+    let report = judged(&tree(), lines.lines(), &Seats::default());
+    assert!(report.is_in_order(), "{:?}", report.broken);
+    assert_eq!((report.blocks, report.applied_to), (154, Some(Height(155))));
+    assert!(
+        report.rules.iter().all(|held| held.rule == ChainRule::Genesis || held.judged == 154),
+        "{:?}",
+        report.rules
+    );
+    let gaps: Vec<(u32, u64)> = report.gaps.iter().map(|gap| (gap.height.0, gap.slots.into())).collect();
+    assert_eq!(gaps, [(28, 21), (41, 1), (50, 28)]);
+
+    // With 50 delegates a round the turns are others.
+    let fewer = tree_with(&|milestones| milestones[0]["activeDelegates"] = 50.into());
+    let broken = broken(&judged(&fewer, lines.lines(), &Seats::default()));
+    assert!(!broken.is_empty() && broken.iter().all(|(_, rule)| *rule == "turn"), "{broken:?}");
+}
+
 /// Blocks 55 to 90: of rounds 2 and 3.
 #[test]
 fn of_a_window_is_said_what_could_not_be_judged() {

@@ -1,7 +1,10 @@
 //! Repairs and known answers: splits that a fork choice never ends, and dated faults of other protocols. The search or a directed
 //! scenario finds each fault where it is planted, and not where it is mended.
 
-use crate::support::{hold_part, root, run, search_around, search_rules};
+use crate::{
+    checking::runs_that_break,
+    support::{hold_part, root, run, search_around, search_rules},
+};
 use dposlab::{
     actors::{
         fork_choice::{Chain, Look, Stance, Strength, of},
@@ -19,9 +22,12 @@ use dposlab::{
     statistics::interval::{Interval, of_share},
 };
 use std::{
+    cmp::Reverse,
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
+    thread,
 };
 
 const TIP: Height = Height(107);
@@ -523,7 +529,7 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
             let (base, runs) = around(&key);
             let summary = search_around(base, &without(&key, &reference), 1, runs);
             let mut broken: Vec<(&str, u64)> = summary.broken().into_iter().collect();
-            broken.sort_by_key(|(name, runs)| (std::cmp::Reverse(*runs), *name));
+            broken.sort_by_key(|(name, runs)| (Reverse(*runs), *name));
             let most = broken.first().map(|(most, _)| *most);
             let of_most = summary.found.values().filter(|found| Some(found.finding.invariant) == most);
             let first = of_most.filter_map(|found| found.seeds.first()).min();
@@ -552,6 +558,36 @@ fn without_any_of_its_changes_the_search_breaks_the_repaired_rules() {
         let whole = search_around(around(&key).0, "base = \"repaired\"", seed, 1).broken();
         assert!(whole.is_empty(), "seed {seed}: {whole:?}");
     }
+}
+
+/// Drawn runs of each set of rules in the table of findings.
+const RUNS_OF_A_SET: u64 = 200;
+/// The sets of rules in the table of findings, in its order.
+const SETS: [&str; 8] = ["reference", "corrected", "solar", "ark-4432", "lisk", "eos", "tron", "repaired"];
+
+#[test]
+#[ignore = "long"]
+fn the_table_of_findings_by_rules_is_what_is_measured() {
+    let mut broken: Vec<BTreeMap<String, u64>> = Vec::new();
+    for pair in SETS.chunks(2) {
+        let searches: Vec<_> =
+            pair.iter().map(|rules| thread::spawn(|| runs_that_break(rules, RUNS_OF_A_SET))).collect();
+        broken.extend(searches.into_iter().map(|search| search.join().expect("it ends")));
+    }
+    let mut names: Vec<&String> = broken.iter().flat_map(BTreeMap::keys).collect();
+    let runs = |name: &String| -> u64 { broken.iter().filter_map(|by_name| by_name.get(name)).sum() };
+    names.sort_by_key(|name| (Reverse(runs(name)), name.as_str()));
+    names.dedup();
+    let mut table = format!("| finding | {} |\n|---|{}\n", SETS.join(" | "), "--:|".repeat(SETS.len()));
+    for name in names {
+        let cells = broken.iter().map(|by_name| {
+            let so = by_name.get(name).copied().unwrap_or(0);
+            let Interval { low, high } = of_share(so, RUNS_OF_A_SET);
+            format!("{so} ({:.1} to {:.1} %)", 100.0 * low, 100.0 * high)
+        });
+        table.push_str(&format!("| {name} | {} |\n", cells.collect::<Vec<_>>().join(" | ")));
+    }
+    hold_part("docs/repairs.md", "findings by rules", &table, "REWRITE_REPAIRS");
 }
 
 /// The table of costs of docs/repairs.md is what the command prints.

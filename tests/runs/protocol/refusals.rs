@@ -1,6 +1,6 @@
 //! Faults that an API's user meets: each names the thing, what was found and what is allowed.
 
-use crate::support::Rules;
+use super::support::Rules;
 use dposlab::protocol::{
     Arktoshi, Block, BlockDraft, BlockError, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
     Slots, Timestamp, Transaction, TransactionContext,

@@ -1,6 +1,6 @@
 //! The recorded testnet: its directory loads, its chain decodes, verifies and comes out again.
 
-use crate::support::data;
+use super::support::data;
 use dposlab::protocol::{
     Block, NetworkConfig, SignedTransaction, Slot, crypto::CryptoMode::Real, transaction::Dialect,
 };

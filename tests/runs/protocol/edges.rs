@@ -1,6 +1,6 @@
 //! The limits of what can be read: values at a limit and one beyond it, and what the reference says there.
 
-use crate::support::Rules;
+use super::support::Rules;
 use dposlab::protocol::{
     Address, Arktoshi, Block, BlockDraft, BlockError, BlockId, Height, KeyPair, Network, Nonce, PublicKey,
     SignedTransaction, Timestamp, Transaction, TransactionId,

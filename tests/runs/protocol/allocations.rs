@@ -1,6 +1,6 @@
 //! The number of times that reading a transfer asks for memory, and the memory it holds. Counted on the thread of the test alone.
 
-use crate::support::Rules;
+use super::support::Rules;
 use dposlab::protocol::{
     Arktoshi, KeyPair, SignedTransaction, Transaction, crypto::CryptoMode::Real, transaction::Dialect,
 };

@@ -1,7 +1,7 @@
 //! Formulas of the contract, worked out again here and held over whole ranges: forging orders, fees, the id that a block
 //! names its parent by, and what is remembered of a second signature. Source: consensus.md 1.3, 5.3; protocol.md 4.
 
-use crate::{samples::sample, support::Rules};
+use super::{samples::sample, support::Rules};
 use dposlab::protocol::{
     Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, RoundNumber, SignedTransaction,
     Timestamp, Transaction,

@@ -1,6 +1,6 @@
 //! Laws that hold for every transaction and block, with values drawn by proptest.
 
-use crate::{
+use super::{
     samples::{Sample, keys, old_sample, sample},
     support::Rules,
 };

@@ -1,6 +1,6 @@
 //! Reproduces what the reference produced and refused.
 
-use crate::support::{Rules, array, bytes, entries, text, vectors};
+use super::support::{Rules, array, bytes, entries, text, vectors};
 use dposlab::protocol::{
     Block, BlockDraft, KeyPair, PublicKey, RoundNumber, SignedTransaction, Slots, Timestamp,
     crypto::{CryptoMode::Real, ecdsa, schnorr},

@@ -1,4 +1,4 @@
-//! The protocol against vectors, laws and broken input: one binary, a module for each area.
+//! The protocol against vectors, laws and broken input: a module for each area.
 
 mod edges;
 mod refusals;

@@ -1,6 +1,6 @@
 //! Blocks that have settled take no memory. Beside the protocol, for here every byte is counted.
 
-use crate::allocations::bytes_now;
+use super::allocations::bytes_now;
 use dposlab::{
     actors::SimTime,
     ledger::{
