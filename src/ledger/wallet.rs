@@ -12,7 +12,8 @@ use std::{
     sync::Arc,
 };
 
-/// All the chain knows of an address. Its [`Attributes`] read as fields of the wallet.
+/// All the chain knows of an address. Its attributes read as fields of the wallet: `vote`, `second_public_key`, `multi_signature`,
+/// `delegate`, `htlc`, `ipfs` and `business`.
 ///
 /// A network of a million wallets holds several copies of most of them, one for each state in which they differ. So the wallet is
 /// small, and copies share the attributes until one of them changes.
@@ -20,9 +21,12 @@ use std::{
 pub struct Wallet {
     /// Its place in the order in which the chain first named addresses, from 0.
     pub first_seen: u32,
+    /// The address, by which the state finds the wallet.
     pub address: Address,
     /// `None` while the wallet is cold: it has only received.
     pub public_key: Option<PublicKey>,
+    /// The coin that the wallet can spend, without that in open locks. It is below 0 for the sender of the genesis transfers, and where the
+    /// network's exceptions list it.
     pub balance: Balance,
     /// Number of transactions sent.
     pub nonce: Nonce,

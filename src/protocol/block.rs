@@ -45,8 +45,11 @@ pub struct BlockHeader {
 /// A block with its id and transactions. It has been decoded; see [`Block::verify`] for the other checks.
 #[derive(Debug)]
 pub struct Block {
+    /// The hash of the signed header, or its first eight bytes. Genesis has the id that its network's configuration states.
     pub id: BlockId,
+    /// The signed part of the block.
     pub header: BlockHeader,
+    /// The transactions, in the order of the payload hash.
     pub transactions: Vec<Arc<SignedTransaction>>,
     /// The cached result of [`Block::check_content`]. A clone has none, so changing a clone is safe.
     content: OnceLock<Arc<[BlockError]>>,
@@ -77,6 +80,7 @@ impl Block {
         self.id.to_hex()
     }
 
+    /// The height, 1 for genesis.
     pub fn height(&self) -> Height {
         self.header.height
     }

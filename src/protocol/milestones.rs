@@ -110,18 +110,22 @@ impl Milestones {
         self.merged.get(self.merged.partition_point(|milestone| milestone.height <= height))
     }
 
+    /// The milestones of ARK's mainnet, as the reference ships them.
     pub fn mainnet() -> Self {
         preset(include_str!("milestones/mainnet.json"))
     }
 
+    /// The milestones of ARK's devnet, as the reference ships them.
     pub fn devnet() -> Self {
         preset(include_str!("milestones/devnet.json"))
     }
 
+    /// The milestones of the reference's testnet, which generated networks build on.
     pub fn testnet() -> Self {
         preset(include_str!("milestones/testnet.json"))
     }
 
+    /// The milestones of the network in the reference's unit tests.
     pub fn unitnet() -> Self {
         preset(include_str!("milestones/unitnet.json"))
     }

@@ -43,15 +43,21 @@ use super::{Arktoshi, Nonce, PublicKey, Timestamp};
 pub struct Transaction {
     /// First byte of the network's addresses.
     pub network: u8,
+    /// The version and the member that it orders by: a timestamp in version 1, a nonce in version 2.
     pub version: Version,
+    /// The public key of the sender, which is that of the wallet for a multisignature wallet.
     pub sender: PublicKey,
+    /// The fee in arktoshi, at most 2^63-1.
     pub fee: Arktoshi,
     /// Only types 1/0, 1/6 and 1/8 can carry one.
     pub vendor_field: Option<String>,
+    /// The effect, which also decides the type.
     pub asset: Asset,
     /// ECDSA DER or, in version 2, 64 bytes of Schnorr. Absent in a transaction of a multisignature wallet.
     pub signature: Option<Vec<u8>>,
+    /// The signature of the sender's second key, in the same two forms as the first. Absent without a second key.
     pub second_signature: Option<Vec<u8>>,
+    /// The signatures of the participants of a multisignature wallet. Empty for any other sender.
     pub signatures: Vec<IndexedSignature>,
 }
 
@@ -89,6 +95,7 @@ impl IndexedSignature {
 }
 
 impl Transaction {
+    /// The type, which follows from the asset.
     pub fn kind(&self) -> Kind {
         self.asset.kind()
     }
