@@ -16,8 +16,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![deny(missing_docs)]
-
 use super::{
     Finding, Sometimes, Watch, assertions, check_all,
     liveness::{deviants, may_forge_in_vain},
