@@ -64,9 +64,12 @@ pub struct Network {
     pub explorer: String,
 }
 
+/// The genesis block of a network.
 #[derive(Clone, Debug)]
 pub struct Genesis {
+    /// The decoded block.
     pub block: Block,
+    /// The block as its file has it.
     pub json: Value,
     pub(super) ids: BTreeSet<TransactionId>,
 }

@@ -64,7 +64,9 @@ pub struct Transaction {
 /// The version, with the member that orders a sender's transactions in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
+    /// Version 1, with the time of signing.
     One(Timestamp),
+    /// Version 2, with the number of the transaction among its sender's.
     Two(Nonce),
 }
 
@@ -81,7 +83,9 @@ impl Version {
 /// One signature of a multisignature wallet: index of the key, and Schnorr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexedSignature {
+    /// The position of the signing key among the wallet's keys, from 0.
     pub index: u8,
+    /// The signature (Schnorr).
     pub signature: [u8; 64],
 }
 
