@@ -40,8 +40,11 @@ use crate::ledger::codec::saved;
 /// Any of the actors, so that a stage can hold them in one list.
 #[derive(Clone)]
 pub enum Actor {
+    /// Holds the chain, speaks with other nodes and relays for the delegate.
     Peer(Box<Peer>),
+    /// Admits transactions and chooses those of the next block.
     Pool(Box<TransactionPool>),
+    /// Forges in its slots, through the peer of its node.
     Delegate(Box<Delegate>),
 }
 

@@ -77,37 +77,62 @@
 //! files              which files of others are read, and how much of them: beside the others, too
 //! drawing            what pages draw with: scripts and styles, beside the others, too
 //! ```
+#![cfg_attr(doc, deny(missing_docs))]
 #![forbid(unsafe_code)]
 
-#[cfg_attr(doc, doc(hidden))]
+// `cargo doc` compiles the rooms as private modules. Then the documentation consists of the names that this file re-exports. rustc demands
+// a comment on each of them, and on their fields, variants and methods. A hidden module would be exempt from that.
+#[cfg(doc)]
+mod actors;
+#[cfg(not(doc))]
 pub mod actors;
-#[cfg(feature = "cli")]
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(all(doc, feature = "cli"))]
+mod api;
+#[cfg(all(not(doc), feature = "cli"))]
 pub mod api;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod check;
+#[cfg(not(doc))]
 pub mod check;
-#[cfg(feature = "cli")]
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(all(doc, feature = "cli"))]
+mod cli;
+#[cfg(all(not(doc), feature = "cli"))]
 pub mod cli;
-#[cfg(feature = "cli")]
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(all(doc, feature = "cli"))]
+mod drawing;
+#[cfg(all(not(doc), feature = "cli"))]
 pub mod drawing;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod files;
+#[cfg(not(doc))]
 pub mod files;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod ledger;
+#[cfg(not(doc))]
 pub mod ledger;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod protocol;
+#[cfg(not(doc))]
 pub mod protocol;
-#[cfg(feature = "cli")]
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(all(doc, feature = "cli"))]
+mod report;
+#[cfg(all(not(doc), feature = "cli"))]
 pub mod report;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod scenario;
+#[cfg(not(doc))]
 pub mod scenario;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod sim;
+#[cfg(not(doc))]
 pub mod sim;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod statistics;
+#[cfg(not(doc))]
 pub mod statistics;
-#[cfg_attr(doc, doc(hidden))]
+#[cfg(doc)]
+mod threads;
+#[cfg(not(doc))]
 pub mod threads;
 
 pub use actors::{Event, NodeId, SimTime};

@@ -35,15 +35,20 @@ impl fmt::Display for NodeId {
 /// Which of a node's actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
+    /// Holds the chain and speaks with other nodes.
     Peer,
+    /// Holds the transactions that wait for a block.
     Pool,
+    /// Forges in its slots. A relay node has none.
     Delegate,
 }
 
 /// One actor of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId {
+    /// The node of the actor.
     pub node: NodeId,
+    /// The place of the actor on the node.
     pub role: Role,
 }
 
@@ -64,10 +69,12 @@ pub enum Message {
     // Between peers, through the network. Source: consensus.md 6.
     /// One of the round trips that open a connection to a node that is no peer yet, counted from 1.
     Connect {
+        /// The number of the round trip, from 1.
         trip: u8,
     },
     /// The reply that ends this round trip.
     Connected {
+        /// The number of the round trip, from 1.
         trip: u8,
     },
     /// A block, pushed (`postBlock`).
@@ -76,13 +83,18 @@ pub enum Message {
     Announcement(Box<BlockId>),
     /// Asks for a block that the receiver has announced.
     BodyRequest {
+        /// The number of the request.
         inquiry: Inquiry,
+        /// The id of the block.
         id: Box<BlockId>,
     },
     /// The block.
     Body {
+        /// The number of the request that this answers.
         inquiry: Inquiry,
+        /// The block, always as a whole.
         block: Arc<Block>,
+        /// The part that travels. It decides how long the message takes.
         part: BodyPart,
     },
     /// Transactions that the sender's pool relays (`postTransactions`).
@@ -91,30 +103,43 @@ pub enum Message {
     StatusRequest,
     /// The sender's tip.
     Status {
+        /// The highest block of the sender's chain.
         tip: Arc<Block>,
     },
     /// Asks for blocks above a height (`getBlocks`), or for their headers only.
     BlocksRequest {
+        /// The number of the request.
         inquiry: Inquiry,
+        /// The height below the first block asked for.
         above: Height,
+        /// The largest number of blocks in the answer.
         limit: u32,
+        /// True if the sender needs the headers alone.
         headers_only: bool,
     },
     /// Consecutive blocks of the sender's chain, and the height of that chain.
     Blocks {
+        /// The number of the request that this answers.
         inquiry: Inquiry,
+        /// The height of the sender's tip.
         height: Height,
+        /// The blocks, ascending by height. Empty if the sender has none above the height asked for.
         blocks: Box<[Arc<Block>]>,
     },
     /// Asks which of these blocks, ascending by height, the receiver has on its chain (`getCommonBlocks`).
     CommonBlocksRequest {
+        /// The number of the request.
         inquiry: Inquiry,
+        /// The ids of the asking peer's blocks, ascending by height.
         ids: Arc<[BlockId]>,
     },
     /// The highest of these blocks on the sender's chain, if there is one, and the height of that chain.
     CommonBlocks {
+        /// The number of the request that this answers.
         inquiry: Inquiry,
+        /// The height of the sender's tip.
         height: Height,
+        /// The id of the highest block in common, or `None` if the chains share none of the blocks asked for.
         common: Option<Box<BlockId>>,
     },
     /// Asks for [`Message::Peers`] (`getPeers`).
@@ -127,14 +152,17 @@ pub enum Message {
     // Between a delegate and the peer it trusts, its relay.
     /// Asks for [`Message::Round`].
     RoundRequest,
+    /// The round of the next block. Answers [`Message::RoundRequest`].
     Round(Box<RoundView>),
     /// Unasked: the relay's chain entered a new round, or left the one it was in.
     RoundChanged(Box<RoundView>),
     /// Asks for [`Message::NetworkState`], after the relay has pinged its peers.
     NetworkStateRequest,
+    /// The relay's view of its peers. Answers [`Message::NetworkStateRequest`].
     NetworkState(Box<NetworkState>),
     /// Asks for the transactions of the next block; the relay hands it on to its pool.
     ForgingTransactionsRequest,
+    /// The transactions that the pool chose for the next block, in its order. Answers [`Message::ForgingTransactionsRequest`].
     ForgingTransactions(Transactions),
     /// The block the delegate made.
     Forged(Arc<Block>),
@@ -142,34 +170,45 @@ pub enum Message {
     WakeUp,
     /// An error that kept the relay from answering a request.
     RelayFailed {
+        /// The reason, in words.
         error: Arc<str>,
     },
 
     // Between a peer and its pool. The tip travels along: a pool has no chain of its own.
+    /// Asks for [`Message::ForgingTransactions`].
     ChooseTransactions {
+        /// The tip that the next block follows.
         tip: Arc<Link>,
     },
+    /// Transactions from a client or another node. The pool decides which of them it takes.
     AddTransactions(Box<AddTransactions>),
     /// The transactions of an [`Message::AddTransactions`] that are to be sent on.
     Broadcast(Transactions),
     /// The chain of the node has moved.
     TipMoved {
+        /// The new tip.
         tip: Arc<Link>,
     },
     /// A reorganisation on request moves the node to another branch, or leaves it where it is. These transactions leave the pool. The
     /// peer receives the same list.
     Reorganised {
+        /// The tip after the reorganisation.
         tip: Arc<Link>,
+        /// The transactions that leave the pool.
         dropped: Arc<[TransactionId]>,
     },
     /// A block that passed all checks of the block alone could not be applied (consensus.md 3.3 row 8).
     BlockNotApplied {
+        /// The tip that the block did not fit on.
         tip: Arc<Link>,
+        /// The rejected block.
         block: Arc<Block>,
     },
     /// These pending transactions are on the chain already (consensus.md 3.3 row 7).
     AlreadyForged {
+        /// The tip of the node's chain.
         tip: Arc<Link>,
+        /// The transactions on that chain.
         ids: Arc<[TransactionId]>,
     },
 }
@@ -263,13 +302,18 @@ pub enum Input {
     Start,
     /// A wake-up the actor asked for.
     Wake(Wake),
+    /// A message from another actor, of this node or of another one.
     Message {
+        /// The sender.
         from: ActorId,
+        /// The message as it arrives.
         message: Message,
     },
     /// A client of the node's API submits transactions.
     Submit {
+        /// The request, to which an [`Effect::Answer`] belongs.
         request: RequestId,
+        /// The transactions in the order of submission.
         transactions: Transactions,
     },
     /// A client that controls the run moves the node to another branch.
@@ -336,35 +380,50 @@ pub enum Wake {
 /// An effect that an actor wants.
 #[derive(Clone, Debug)]
 pub enum Effect {
+    /// Sends a message to one actor, of this node or of another one.
     Send {
+        /// The receiver.
         to: ActorId,
+        /// The message.
         message: Message,
     },
     /// Sends a message to the peers of other nodes, one after the other.
     SendToPeers {
+        /// The receiving nodes, in the order of sending.
         to: Vec<NodeId>,
+        /// The message that each of them receives.
         message: Message,
     },
     /// [`Effect::Send`] at a later instant. Honest actors send at once.
     SendAt {
+        /// The instant of sending.
         at: SimTime,
+        /// The receiver.
         to: ActorId,
+        /// The message.
         message: Message,
     },
+    /// Wakes the actor at an instant.
     WakeAt {
+        /// The instant of the wake-up.
         at: SimTime,
+        /// The reason, which comes back in [`Input::Wake`].
         wake: Wake,
     },
     /// For observers; changes nothing.
     Observe(Event),
     /// The outcome of an [`Input::Submit`].
     Answer {
+        /// The request of the input.
         request: RequestId,
+        /// The accepted transactions and the errors of the others.
         submission: Box<Submission>,
     },
     /// A behaviour has written the memory of its coalition.
     Share {
+        /// The number of the behaviour in the run.
         layer: u32,
+        /// The new content of the memory. All behaviours of the coalition read it.
         value: Arc<[u8]>,
     },
 }

@@ -22,7 +22,12 @@ pub enum Event {
     /// A block that the node rejected. The reference's node only writes it to its log.
     BlockRefused(Box<BlockRejected>),
     /// The delegate owned the slot and did not forge, because its relay lacks peers or quorum.
-    ForgingSuspended { reached: u32, in_quorum: u32 },
+    ForgingSuspended {
+        /// The number of the relay's peers that answered, or 0 if the relay itself did not.
+        reached: u32,
+        /// The number of peers on the relay's chain and not above it.
+        in_quorum: u32,
+    },
     /// `transaction.pool.added`.
     PoolAdded(Vec<Arc<SignedTransaction>>),
     /// `transaction.pool.rejected`.
@@ -43,17 +48,35 @@ pub enum Event {
     /// `transaction.reverted` for each of the block's transactions, last to first, then `block.reverted`.
     BlockReverted(Arc<Link>),
     /// The node has rolled back from `from` to `to`, an ancestor; a [`Event::BlockReverted`] for each block came before.
-    RolledBack { from: Arc<Link>, to: Arc<Link>, cause: RollbackCause },
+    RolledBack {
+        /// The tip before.
+        from: Arc<Link>,
+        /// The tip after.
+        to: Arc<Link>,
+        /// The reason for the rollback.
+        cause: RollbackCause,
+    },
     /// The node asked all its peers whether they are on its chain (consensus.md 3.5).
-    HealthChecked { peers: u32, forked: u32 },
+    HealthChecked {
+        /// The number of its peers.
+        peers: u32,
+        /// The number of those on another chain.
+        forked: u32,
+    },
     /// `peer.added`.
     PeerAdded(NodeId),
     /// `peer.removed`.
     PeerRemoved(NodeId),
     /// `forger.started`: the forger has received its first round. It is emitted once.
-    ForgerStarted { delegate: PublicKey },
+    ForgerStarted {
+        /// The key that the forger signs blocks with.
+        delegate: PublicKey,
+    },
     /// `forger.failed`.
-    ForgerFailed { error: String },
+    ForgerFailed {
+        /// The reason, in words.
+        error: String,
+    },
 }
 
 /// Why a node left its chain. Source: consensus.md 3.5 and 3.6.

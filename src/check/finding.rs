@@ -25,6 +25,7 @@ pub struct Finding {
     pub node: Option<NodeId>,
     /// The id of the block concerned, where it is one.
     pub block: Option<String>,
+    /// The height of the block, where the finding concerns one.
     pub height: Option<Height>,
     /// The time at which it showed, in microseconds since the epoch.
     #[serde(serialize_with = "micros")]

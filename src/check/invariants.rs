@@ -19,11 +19,15 @@ pub struct Invariant {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{invariant} ({origin}) does not hold after block {block} at height {height}: {what}")]
 pub struct Violation {
+    /// The name of the invariant.
     pub invariant: &'static str,
     /// The source of the invariant.
     pub origin: &'static str,
+    /// The id of the block, as in JSON: decimal or hex.
     pub block: String,
+    /// The height of that block.
     pub height: Height,
+    /// A sentence: the values found and the expected ones.
     pub what: String,
 }
 

@@ -16,8 +16,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![deny(missing_docs)]
-
 use super::{
     Finding, Sometimes, Watch, assertions, check_all,
     liveness::{deviants, may_forge_in_vain},
@@ -98,7 +96,7 @@ pub struct SimulationResult {
     pub ended: Ended,
     /// The digest of all events until then, which `dposlab run` prints for the same scenario and seed.
     pub digest: Digest,
-    /// The counts of interesting events; see [`super::conduct`].
+    /// The number of times that each interesting event happened.
     pub sometimes: Sometimes,
     /// Findings about the nodes' conduct. The rules themselves may be their cause.
     pub findings: Vec<Finding>,
@@ -567,7 +565,7 @@ impl Builder {
         self
     }
 
-    /// Adds a fault: something that goes wrong, or actors that behave against the protocol. A [strategy](crate::sim::strategy) is a kind
+    /// Adds a fault: something that goes wrong, or actors that behave against the protocol. A [strategy](crate::strategy) is a kind
     /// of fault.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.scenario.faults.push(fault);

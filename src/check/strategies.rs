@@ -35,7 +35,9 @@ pub struct Stage {
 pub struct Try {
     /// Number of the sender, see [`Play::SENDERS`].
     pub sender: usize,
+    /// The transaction to try.
     pub attempt: Attempt,
+    /// A flaw that makes the transaction invalid, if it has one.
     pub flaw: Option<Flaw>,
 }
 

@@ -96,7 +96,7 @@ impl BlockTree {
         Self::with_span(config, rules, SPAN)
     }
 
-    /// [`BlockTree::new`] with a seam every `span` blocks, in place of [`SPAN`].
+    /// [`BlockTree::new`] with a seam every `span` blocks, in place of every 1,000.
     ///
     /// # Errors
     /// As [`BlockTree::new`].

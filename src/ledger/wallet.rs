@@ -12,7 +12,8 @@ use std::{
     sync::Arc,
 };
 
-/// All the chain knows of an address. Its [`Attributes`] read as fields of the wallet.
+/// All the chain knows of an address. Its attributes read as fields of the wallet: `vote`, `second_public_key`, `multi_signature`,
+/// `delegate`, `htlc`, `ipfs` and `business`.
 ///
 /// A network of a million wallets holds several copies of most of them, one for each state in which they differ. So the wallet is
 /// small, and copies share the attributes until one of them changes.
@@ -20,9 +21,12 @@ use std::{
 pub struct Wallet {
     /// Its place in the order in which the chain first named addresses, from 0.
     pub first_seen: u32,
+    /// The address, by which the state finds the wallet.
     pub address: Address,
     /// `None` while the wallet is cold: it has only received.
     pub public_key: Option<PublicKey>,
+    /// The coin that the wallet can spend, without that in open locks. It is below 0 for the sender of the genesis transfers, and where the
+    /// network's exceptions list it.
     pub balance: Balance,
     /// Number of transactions sent.
     pub nonce: Nonce,
@@ -42,13 +46,17 @@ pub struct Attributes {
     pub(super) vote_address: Option<Address>,
     /// Further votes, oldest first. `None` without any.
     pub(super) later_votes: Option<Arc<Vec<LaterVote>>>,
+    /// The key that signs in addition to the first. `None` without a second signature.
     pub second_public_key: Option<PublicKey>,
+    /// The participants, if it is a multisignature wallet.
     pub multi_signature: Option<Arc<MultiSignature>>,
+    /// The delegate, resigned or not, if the wallet has registered one.
     pub delegate: Option<Arc<DelegateAttributes>>,
     /// Open locks; `None` until the wallet's first one, and empty from then on between two.
     pub htlc: Option<Arc<Htlc>>,
     /// Registered multihashes, oldest first.
     pub ipfs: Option<Arc<Vec<Vec<u8>>>>,
+    /// The business, resigned or not, if the wallet has registered one.
     pub business: Option<Arc<Business>>,
 }
 
@@ -139,12 +147,17 @@ impl Wallet {
 /// The data of a delegate besides its wallet. Source: consensus.md 1.6.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegateAttributes {
+    /// The username, which stays taken after a resignation.
     pub username: Arc<str>,
     /// Its place in the order in which the chain registered delegates, from 0.
     pub registered: u32,
+    /// The vote weight: the coin of its voters, that in open locks included.
     pub vote_balance: Balance,
+    /// The sum of the fees of its blocks.
     pub forged_fees: Balance,
+    /// The sum of the rewards of its blocks.
     pub forged_rewards: Balance,
+    /// The number of its blocks on the chain.
     pub produced_blocks: u32,
     /// Slots the delegate owned and left empty.
     pub missed_blocks: u32,
@@ -152,7 +165,9 @@ pub struct DelegateAttributes {
     pub rank: Option<u32>,
     /// The last round the delegate was active in.
     pub round: u32,
+    /// True if it has resigned, which is for good.
     pub resigned: bool,
+    /// The last block that it forged. `None` before the first.
     pub last_block: Option<LastBlock>,
 }
 
@@ -189,26 +204,35 @@ impl Eq for LastBlock {}
 /// The keys that may spend from a multisignature wallet: any `min` of these keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultiSignature {
+    /// The number of signatures that a transaction needs, at least 1.
     pub min: u8,
+    /// The keys, in the order that signatures count them.
     pub public_keys: Vec<PublicKey>,
 }
 
 /// A wallet's open hashed-timelock locks, by the id of the transaction that made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Htlc {
+    /// The open locks, by the id of the transaction that made each.
     pub locks: BTreeMap<TransactionId, Lock>,
+    /// The sum of their amounts.
     pub locked_balance: Balance,
 }
 
 /// An open lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
+    /// The locked coin.
     pub amount: Arktoshi,
+    /// The address that a claim pays.
     pub recipient: Address,
     /// The time of the block that holds it.
     pub timestamp: Timestamp,
+    /// The vendor field of the transaction that made it.
     pub vendor_field: Option<String>,
+    /// The SHA256 of the secret that a claim has to show.
     pub secret_hash: [u8; 32],
+    /// The end of the time for a claim. From then on the lock can be refunded.
     pub expiration: Expiration,
 }
 
@@ -238,23 +262,36 @@ impl Lock {
 /// A registered business, with its bridgechains in the order of registration, by genesis hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Business {
+    /// The name, as last updated.
     pub name: String,
+    /// The URL of its website.
     pub website: String,
+    /// Its VAT number.
     pub vat: Option<String>,
+    /// The URL of its repository.
     pub repository: Option<String>,
+    /// True if it has resigned, which is for good.
     pub resigned: bool,
+    /// Its bridgechains, by genesis hash, in the order of registration.
     pub bridgechains: IndexMap<[u8; 32], Bridgechain>,
 }
 
 /// A registered bridgechain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bridgechain {
+    /// The name, unique in any case among those of the business.
     pub name: String,
+    /// The IP addresses of its seed nodes.
     pub seed_nodes: Vec<String>,
+    /// The hash of its genesis block, which is its id.
     pub genesis_hash: [u8; 32],
+    /// The URL of its repository.
     pub repository: String,
+    /// The URL of the repository of its assets.
     pub asset_repository: Option<String>,
+    /// The ports by the name of the package that uses each.
     pub ports: IndexMap<String, u16>,
+    /// True if it has resigned, which is for good.
     pub resigned: bool,
 }
 

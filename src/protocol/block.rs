@@ -21,19 +21,30 @@ pub use id::BlockId;
 use super::{Arktoshi, Height, PublicKey, SignedTransaction, Timestamp, transaction::Version};
 use std::sync::{Arc, OnceLock};
 
+/// The header of a block: the members that its generator signs, and the signature. Source: protocol.md 4.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
+    /// The version, which has to be that of the milestone in force: 0 on all known networks.
     pub version: u32,
+    /// The time of the block. It lies in a slot of the generator, not necessarily at its beginning.
     pub timestamp: Timestamp,
+    /// 1 for genesis, and 1 more than the previous block's for any other.
     pub height: Height,
     /// `None` for genesis only.
     pub previous: Option<BlockId>,
+    /// The number of transactions, as the generator claims. [`Block::check_content`] compares it with the transactions.
     pub number_of_transactions: u32,
+    /// The sum of the transactions' amounts, where a multipayment counts 0.
     pub total_amount: Arktoshi,
+    /// The sum of the transactions' fees.
     pub total_fee: Arktoshi,
+    /// The new coin that the generator gets, which has to be that of the milestone in force.
     pub reward: Arktoshi,
+    /// 32 bytes for each transaction, as forged. It is never checked.
     pub payload_length: u32,
+    /// The SHA256 of the transactions' ids, 32 bytes each, in the order of the block.
     pub payload_hash: [u8; 32],
+    /// The public key of the delegate that forged the block.
     pub generator: PublicKey,
     /// The greatest height at which its generator forged before, on any chain, as the generator claims. 0 if it never did, or no rule of
     /// finality asks for it. It is signed and part of the id, but not of the wire bytes: the reference has no such member.
@@ -45,8 +56,11 @@ pub struct BlockHeader {
 /// A block with its id and transactions. It has been decoded; see [`Block::verify`] for the other checks.
 #[derive(Debug)]
 pub struct Block {
+    /// The hash of the signed header, or its first eight bytes. Genesis has the id that its network's configuration states.
     pub id: BlockId,
+    /// The signed part of the block.
     pub header: BlockHeader,
+    /// The transactions, in the order of the payload hash.
     pub transactions: Vec<Arc<SignedTransaction>>,
     /// The cached result of [`Block::check_content`]. A clone has none, so changing a clone is safe.
     content: OnceLock<Arc<[BlockError]>>,
@@ -55,8 +69,11 @@ pub struct Block {
 /// A part of a block: its id, its header and some of its transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockExcerpt {
+    /// The id of the block.
     pub id: BlockId,
+    /// The whole header.
     pub header: BlockHeader,
+    /// The chosen transactions.
     pub transactions: Vec<Arc<SignedTransaction>>,
 }
 
@@ -77,6 +94,7 @@ impl Block {
         self.id.to_hex()
     }
 
+    /// The height, 1 for genesis.
     pub fn height(&self) -> Height {
         self.header.height
     }

@@ -75,10 +75,12 @@ impl KeyPair {
         wif::encode(&self.private.0, wif_byte)
     }
 
+    /// The public key.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
+    /// The private key. Its `Debug` form does not show it.
     pub fn private(&self) -> &PrivateKey {
         &self.private
     }
@@ -108,6 +110,7 @@ impl PrivateKey {
         }
     }
 
+    /// The 32 bytes of the key, big-endian.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -118,10 +121,12 @@ impl PrivateKey {
 }
 
 impl PublicKey {
+    /// Takes the bytes as they are. They need not be a point of the curve.
     pub fn from_bytes(bytes: [u8; 33]) -> Self {
         Self(bytes)
     }
 
+    /// The 33 bytes: 2 or 3 for the sign, and the x-coordinate, if the key is a point of the curve.
     pub fn as_bytes(&self) -> &[u8; 33] {
         &self.0
     }

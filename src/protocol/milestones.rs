@@ -15,34 +15,46 @@ pub use super::transaction::StaticFees;
 /// The parameters in force from a height on, merged over all milestones before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Milestone {
+    /// The height from which the parameters are in force. The first milestone has 1.
     pub height: Height,
     /// Reward of a block.
     pub reward: Arktoshi,
+    /// The number of delegates that forge in a round, from 1 to 1,000,000.
     pub active_delegates: u32,
     /// Slot length \[s\]; slot arithmetic uses only that of height 1.
     pub blocktime: u32,
+    /// The rules for blocks.
     pub block: BlockRules,
     /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire. Without one no text is allowed.
     pub vendor_field_length: Option<usize>,
     /// Limit of the payments in a multipayment. It is 500 if no milestone sets it, or if one sets it to the number 0.
     pub multi_payment_limit: usize,
+    /// True if transactions have version 2 and the types of AIP11. Before that they have version 1.
     pub aip11: bool,
     /// Needs `aip11`, and both exactly true.
     pub htlc_enabled: bool,
+    /// True if a transaction may carry a second signature although its sender has no second key.
     pub ignore_invalid_second_signature_field: bool,
+    /// True if expired transactions are valid. Only a network named `devnet` follows it.
     pub ignore_expired_transactions: bool,
+    /// The static fee of each type.
     pub fees: StaticFees,
     /// The merged milestone as JSON, members in the order of the files, as the API shows it.
     pub json: Value,
 }
 
+/// The rules for blocks from a height on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRules {
+    /// The version that a block has to have.
     pub version: u32,
+    /// The largest number of transactions of a block, except of genesis. 2^32-1 if no milestone sets it.
     pub max_transactions: usize,
     /// \[bytes\]
     pub max_payload: usize,
+    /// True if a block id is the whole SHA256, false if it is its first eight bytes.
     pub id_full_sha256: bool,
+    /// True if the timestamps of version 1 transactions are not compared with the block's.
     pub accept_expired_transaction_timestamps: bool,
 }
 
@@ -110,18 +122,22 @@ impl Milestones {
         self.merged.get(self.merged.partition_point(|milestone| milestone.height <= height))
     }
 
+    /// The milestones of ARK's mainnet, as the reference ships them.
     pub fn mainnet() -> Self {
         preset(include_str!("milestones/mainnet.json"))
     }
 
+    /// The milestones of ARK's devnet, as the reference ships them.
     pub fn devnet() -> Self {
         preset(include_str!("milestones/devnet.json"))
     }
 
+    /// The milestones of the reference's testnet, which generated networks build on.
     pub fn testnet() -> Self {
         preset(include_str!("milestones/testnet.json"))
     }
 
+    /// The milestones of the network in the reference's unit tests.
     pub fn unitnet() -> Self {
         preset(include_str!("milestones/unitnet.json"))
     }

@@ -23,8 +23,11 @@ use std::collections::BTreeSet;
 /// Everything that distinguishes one network from another.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
+    /// The names and numbers of the network.
     pub network: Network,
+    /// The parameters by height.
     pub milestones: Milestones,
+    /// The old blocks and transactions that are valid although they break a rule.
     pub exceptions: Exceptions,
     /// The genesis block, and beside it its JSON as the file has it (the API shows that).
     pub genesis: Genesis,
@@ -35,24 +38,38 @@ pub struct NetworkConfig {
 /// `network.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
+    /// The name, such as `testnet`. On a network named `devnet`, transactions do not expire while a milestone says so.
     pub name: String,
+    /// The prefix of signed messages in wallets. The protocol does not use it.
     pub message_prefix: String,
+    /// The version bytes of an extended public key (BIP32). The protocol does not use them.
     pub bip32_public: u32,
+    /// The version bytes of an extended private key (BIP32). The protocol does not use them.
     pub bip32_private: u32,
     /// The first byte of every address.
     pub pub_key_hash: u8,
+    /// The payload hash of the genesis block in hex, 64 digits. Nodes and clients know the network by it.
     pub nethash: String,
+    /// The version byte of private keys in wallet import format.
     pub wif: u8,
+    /// The coin type of HD wallets (SLIP-0044): 111 for ARK, 1 for test networks. The protocol does not use it.
     pub slip44: u32,
+    /// The account number in the paths of HD wallets, `m/44'/111'/{aip20 or 1}'`. The protocol does not use it.
     pub aip20: u32,
+    /// The ticker of the coin, such as `ARK`.
     pub token: String,
+    /// The symbol of the coin, such as `Ѧ`.
     pub symbol: String,
+    /// The URL of the block explorer.
     pub explorer: String,
 }
 
+/// The genesis block of a network.
 #[derive(Clone, Debug)]
 pub struct Genesis {
+    /// The decoded block.
     pub block: Block,
+    /// The block as its file has it.
     pub json: Value,
     pub(super) ids: BTreeSet<TransactionId>,
 }

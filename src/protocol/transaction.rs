@@ -43,22 +43,30 @@ use super::{Arktoshi, Nonce, PublicKey, Timestamp};
 pub struct Transaction {
     /// First byte of the network's addresses.
     pub network: u8,
+    /// The version and the member that it orders by: a timestamp in version 1, a nonce in version 2.
     pub version: Version,
+    /// The public key of the sender, which is that of the wallet for a multisignature wallet.
     pub sender: PublicKey,
+    /// The fee in arktoshi, at most 2^63-1.
     pub fee: Arktoshi,
     /// Only types 1/0, 1/6 and 1/8 can carry one.
     pub vendor_field: Option<String>,
+    /// The effect, which also decides the type.
     pub asset: Asset,
     /// ECDSA DER or, in version 2, 64 bytes of Schnorr. Absent in a transaction of a multisignature wallet.
     pub signature: Option<Vec<u8>>,
+    /// The signature of the sender's second key, in the same two forms as the first. Absent without a second key.
     pub second_signature: Option<Vec<u8>>,
+    /// The signatures of the participants of a multisignature wallet. Empty for any other sender.
     pub signatures: Vec<IndexedSignature>,
 }
 
 /// The version, with the member that orders a sender's transactions in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
+    /// Version 1, with the time of signing.
     One(Timestamp),
+    /// Version 2, with the number of the transaction among its sender's.
     Two(Nonce),
 }
 
@@ -75,7 +83,9 @@ impl Version {
 /// One signature of a multisignature wallet: index of the key, and Schnorr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexedSignature {
+    /// The position of the signing key among the wallet's keys, from 0.
     pub index: u8,
+    /// The signature (Schnorr).
     pub signature: [u8; 64],
 }
 
@@ -89,6 +99,7 @@ impl IndexedSignature {
 }
 
 impl Transaction {
+    /// The type, which follows from the asset.
     pub fn kind(&self) -> Kind {
         self.asset.kind()
     }

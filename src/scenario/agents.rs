@@ -75,6 +75,7 @@ pub trait Policy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema
 /// Voters and delegates that decide alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agents {
+    /// The policy that decides for them, with its parameters.
     #[serde(flatten)]
     pub policy: PlannedPolicy,
     /// Voters of the group.

@@ -39,6 +39,7 @@ pub struct Scenario {
     /// The treatment of signatures: "real" (the default), "every-node" or "modelled".
     #[serde(default)]
     pub crypto: CryptoMode,
+    /// The network: its delegates, its milestones, and its links.
     #[serde(default)]
     pub network: NetworkSection,
     /// The rules of the nodes: `base` names a set of rules ("reference" if not given; docs/protocols.md has all), and any rule can be set by name.
@@ -99,16 +100,52 @@ impl fmt::Display for SourcePosition {
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ScenarioError {
+    /// A file that cannot be read.
     #[error("{}: cannot be read: {source}", file.display())]
-    Unreadable { file: PathBuf, source: io::Error },
+    Unreadable {
+        /// The scenario file, or a file that it includes.
+        file: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A text that is no TOML, or a value of another form than the format has.
     #[error("{place}: {}{message}", key.as_ref().map(|key| format!("key '{key}': ")).unwrap_or_default())]
-    Malformed { place: SourcePosition, key: Option<String>, message: String },
+    Malformed {
+        /// The position of the mistake.
+        place: SourcePosition,
+        /// The path of the key, if the mistake belongs to one.
+        key: Option<String>,
+        /// The reason, with the expected form.
+        message: String,
+    },
+    /// A value of the right form that this scenario does not allow.
     #[error("{place}: key '{key}': found {found}, allowed is {allowed}")]
-    NotAllowed { place: SourcePosition, key: String, found: String, allowed: String },
+    NotAllowed {
+        /// The position of the value.
+        place: SourcePosition,
+        /// The path of the key, such as `fault[0].rounds`.
+        key: String,
+        /// The value in the file.
+        found: String,
+        /// The allowed values.
+        allowed: String,
+    },
+    /// An override (`--set`, `--vary`) that does not fit the file.
     #[error("{}: {source}", file.display())]
-    Unfitting { file: PathBuf, source: OverrideError },
+    Unfitting {
+        /// The scenario file.
+        file: PathBuf,
+        /// The reason, which names the path of the override.
+        source: OverrideError,
+    },
+    /// A file that includes itself, directly or through other files.
     #[error("{place}: key 'include': {} includes itself", file.display())]
-    Circle { place: SourcePosition, file: PathBuf },
+    Circle {
+        /// The position of the `include`.
+        place: SourcePosition,
+        /// The file that is included again.
+        file: PathBuf,
+    },
 }
 
 impl Scenario {

@@ -38,11 +38,13 @@ pub enum StageKind {
 pub struct Outcome {
     /// Digest of all events.
     pub digest: Digest,
+    /// The number of these events.
     pub events: u64,
     /// Inputs delivered to actors.
     pub delivered: u64,
     /// The instant the run ended at.
     pub end: SimTime,
+    /// The reason for the end of the run.
     pub ended: Ended,
 }
 
@@ -129,8 +131,8 @@ impl Scenario {
         self.network.delegates * self.slots_a_turn()
     }
 
-    /// [`LedgerRules::slots_a_turn`](crate::ledger::rules::LedgerRules). Rules that do not set it are not parsed, because it is read after
-    /// every slot.
+    /// The number of slots that a delegate owns in a row: the rule `ledger.slots_a_turn`. Rules that do not set it are not parsed, because
+    /// it is read after every slot.
     pub fn slots_a_turn(&self) -> u32 {
         let says_it = |(key, value): (&String, &toml::Value)| match key.as_str() {
             "ledger" => value.get("slots_a_turn").is_some(),

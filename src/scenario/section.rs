@@ -38,6 +38,7 @@ pub struct NetworkSection {
     /// The way blocks travel; `rules.gossip` is the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gossip: Option<Gossip>,
+    /// The links between nodes and the work of nodes.
     #[serde(flatten)]
     pub model: NetworkModel,
 }

@@ -36,9 +36,11 @@ pub const DELEGATES_LIMIT: u32 = 1_000;
 /// keys and a genesis block of its own.
 #[derive(Clone)]
 pub struct Testnet {
+    /// The configuration, with the genesis block.
     pub config: Arc<NetworkConfig>,
     /// `genesis_1`, `genesis_2`, … in this order.
     pub delegates: Vec<NamedDelegate>,
+    /// The funded accounts: ten in a generated network, none in a loaded one.
     pub accounts: Vec<Account>,
     /// The voters of each group of agents.
     pub voters: Vec<Arc<[Voter]>>,
@@ -49,17 +51,24 @@ pub struct Testnet {
 /// A delegate with its keys.
 #[derive(Clone)]
 pub struct NamedDelegate {
+    /// The username in the genesis block.
     pub username: String,
+    /// The passphrase that the keys come from.
     pub passphrase: String,
+    /// The keys that the delegate forges with.
     pub keys: KeyPair,
 }
 
 /// A funded account.
 #[derive(Clone)]
 pub struct Account {
+    /// The passphrase that the keys come from.
     pub passphrase: String,
+    /// The keys that the account signs with.
     pub keys: KeyPair,
+    /// The address of these keys on the network.
     pub address: Address,
+    /// The balance at genesis.
     pub balance: Arktoshi,
 }
 
@@ -121,7 +130,7 @@ impl Decoder {
 }
 
 impl Testnet {
-    /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
+    /// The network of a seed, with 1 to 1,000 delegates.
     pub fn generate(seeds: SeedTree, delegates: u32, crypto: CryptoMode) -> Self {
         Self::of(seeds, Origin::of(&NetworkSection { delegates, ..NetworkSection::default() }, crypto, &[]))
     }

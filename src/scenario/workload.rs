@@ -42,6 +42,7 @@ pub(super) const WALLETS_LIMIT: u32 = 10_000;
 /// Transactions handed in, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
+    /// The origin of the transactions, with its parameters.
     #[serde(flatten)]
     pub kind: WorkloadKind,
     /// The beginning; the start of the run, if absent.

@@ -37,6 +37,7 @@ use std::{fmt, sync::Arc};
 /// Something that goes wrong, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
+    /// The kind of the fault with its parameters.
     #[serde(flatten)]
     pub kind: FaultKind,
     /// The beginning; the start of the run, if absent.

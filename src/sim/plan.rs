@@ -22,9 +22,11 @@ pub struct NodePlan {
 /// All a run depends on: the same plan gives the same run, event for event.
 #[derive(Clone)]
 pub struct Plan {
+    /// The blocks known at the beginning, with the rules of the network.
     pub tree: Arc<BlockTree>,
     /// The block every node begins on.
     pub tip: Arc<Link>,
+    /// The nodes, in the order of their numbers.
     pub nodes: Vec<NodePlan>,
     pub(super) network: NetworkModel,
     /// The links of the network's topology between these nodes.
@@ -35,6 +37,7 @@ pub struct Plan {
     pub sources: Vec<PlannedSource>,
     /// The delegates of each group of agents, by key.
     pub delegates_of_groups: Vec<BTreeSet<PublicKey>>,
+    /// The seeds that all random draws of the run come from.
     pub seeds: SeedTree,
     /// The instant the run begins at.
     pub start: SimTime,

@@ -6,70 +6,114 @@ use proptest::prelude::*;
 /// An attempted transaction. Numbers choose among the existing things and wrap around.
 #[derive(Clone, Debug)]
 pub enum Attempt {
+    /// A transfer.
     Transfer {
+        /// The recipient: one of the senders, or the last shared wallet.
         to: usize,
+        /// The amount in arktoshi.
         amount: u64,
     },
+    /// The registration of a second key, the same one for every sender.
     SecondSignature,
+    /// The registration of a delegate.
     Register {
+        /// The number in the username `name_0`, `name_1`, …
         name: u8,
     },
+    /// A vote for a delegate.
     Vote {
+        /// The index among the registered delegates, ascending by username.
         delegate: usize,
     },
+    /// The withdrawal of a vote.
     Unvote {
+        /// The index among the registered delegates, ascending by username.
         delegate: usize,
     },
     /// A wallet of three participants; with a signature too few if it is not whole.
     MultiSignature {
+        /// The first of three senders in a row that participate.
         first: usize,
+        /// The number of signatures that the wallet requires, from 1 to 3.
         min: u8,
+        /// True if all three participants sign the registration, false if two do.
         whole: bool,
     },
     /// A transfer from the last shared wallet, signed by the first `signers` of its participants.
     SpendTogether {
+        /// The recipient: one of the senders, or the last shared wallet.
         to: usize,
+        /// The amount in arktoshi.
         amount: u64,
+        /// The number of participants that sign, from 1 to 3.
         signers: usize,
     },
+    /// The registration of an IPFS multihash.
     Ipfs {
+        /// The byte that the 32 bytes of the hash repeat.
         hash: u8,
     },
+    /// A payment to two recipients.
     MultiPayment {
+        /// The recipients, each one of the senders or the last shared wallet.
         to: [usize; 2],
+        /// The amounts in arktoshi, in the order of the recipients.
         amounts: [u64; 2],
     },
+    /// The resignation of the sender as a delegate.
     Resign,
     /// A lock with its duration in blocks; below 1 it is expired when it is made.
     Lock {
+        /// The recipient: one of the senders, or the last shared wallet.
         to: usize,
+        /// The amount in arktoshi.
         amount: u64,
+        /// The duration in blocks above the tip's height.
         blocks: i8,
     },
+    /// The claim of a lock.
     Claim {
+        /// The index among the locks made so far. Without any, the id is one that no lock has.
         lock: usize,
+        /// True if the secret is that of the locks.
         right: bool,
     },
+    /// The refund of a lock.
     Refund {
+        /// The index among the locks made so far. Without any, the id is one that no lock has.
         lock: usize,
     },
+    /// The registration of a business.
     Business {
+        /// The number in the name `Acme 0`, `Acme 1`, …
         name: u8,
     },
+    /// A new name for the business of the sender.
     UpdateBusiness {
+        /// The number in the new name `Acme 0 Ltd`, `Acme 1 Ltd`, …
         name: u8,
     },
+    /// The resignation of the business of the sender.
     ResignBusiness,
+    /// The registration of a bridgechain.
     Bridgechain {
+        /// The number in the name `Chain 0`, `Chain 1`, …
         name: u8,
+        /// The byte that the genesis hash repeats.
         hash: u8,
+        /// False if the name of the port is no package name, which the schema forbids.
         good_port: bool,
     },
+    /// New ports for a bridgechain of the sender.
     UpdateBridgechain {
+        /// The byte that the genesis hash repeats.
         hash: u8,
+        /// False if the name of the port is no package name, which the schema forbids.
         good_port: bool,
     },
+    /// The resignation of a bridgechain of the sender.
     ResignBridgechain {
+        /// The byte that the genesis hash repeats.
         hash: u8,
     },
 }

@@ -22,7 +22,9 @@ const SECRET: [u8; 32] = [9; 32];
 
 /// A chain of five delegates, and what can be tried on it.
 pub struct Play {
+    /// The network: its configuration, and the keys of delegates and accounts.
     pub testnet: Testnet,
+    /// All blocks played so far, on every fork.
     pub tree: Arc<BlockTree>,
     /// The block the next stage is played on.
     pub tip: Arc<Link>,

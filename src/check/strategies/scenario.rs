@@ -3,8 +3,6 @@
 //! Each part is drawn by itself and shrinks by itself: towards few nodes, a quick network without a flaw, no fault, a short fault.
 //! Faults name the first nodes only, so that those of a small network fit a greater one.
 
-#![deny(missing_docs)]
-
 use crate::{
     check::{Simulation, simulation::Builder},
     scenario::section::NetworkSection,

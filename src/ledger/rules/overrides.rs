@@ -18,8 +18,8 @@ impl Rules {
     /// The set of rules of a table that names none.
     pub const DEFAULT_BASE: &str = "reference";
 
-    /// Reads rules in the form of a file. `base` is a name of [`all`](super::all), or `"reference"` where a table has none. The other keys
-    /// override its rules.
+    /// Reads rules in the form of a file. `base` names a set of rules (docs/protocols.md lists them). It is `"reference"` where a
+    /// table has none. The other keys override its rules.
     ///
     /// ```
     /// use dposlab::ledger::Rules;
@@ -48,7 +48,7 @@ impl Rules {
         base.overridden(table)
     }
 
-    /// The set of rules with a name of [`all`](super::all).
+    /// The set of rules of this name. docs/protocols.md lists all names.
     ///
     /// # Errors
     /// Any other name.

@@ -6,7 +6,9 @@ use std::{fmt, str::FromStr};
 /// A block id: numeric before the `idFullSha256` milestone, 32 bytes from it on. `Display` as in JSON: decimal or hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockId {
+    /// The first eight bytes of the header's SHA256 as a little-endian number. `Display` is decimal.
     Numeric(u64),
+    /// The SHA256 of the header. `Display` is hex.
     Full([u8; 32]),
 }
 

@@ -9,14 +9,17 @@ use std::{fmt, str::FromStr};
 pub struct Address([u8; 21]);
 
 impl Address {
+    /// Takes the bytes as they are: the network byte, and 20 bytes of the hash.
     pub fn from_bytes(bytes: [u8; 21]) -> Self {
         Self(bytes)
     }
 
+    /// The network byte and the 20 bytes of the hash, as on the wire.
     pub fn as_bytes(&self) -> &[u8; 21] {
         &self.0
     }
 
+    /// The first byte, the same for all addresses of a network ([`Network::pub_key_hash`](crate::Network::pub_key_hash)).
     pub fn network_byte(&self) -> u8 {
         self.0[0]
     }

@@ -3,6 +3,7 @@
 use super::Network;
 
 impl Network {
+    /// ARK's mainnet. Addresses begin with `A`.
     pub fn mainnet() -> Self {
         Self {
             name: "mainnet".to_owned(),
@@ -18,6 +19,7 @@ impl Network {
         }
     }
 
+    /// ARK's devnet. Addresses begin with `D`.
     pub fn devnet() -> Self {
         Self {
             name: "devnet".to_owned(),
@@ -35,6 +37,7 @@ impl Network {
         }
     }
 
+    /// The reference's testnet. Addresses begin with `A`, as those of mainnet do.
     pub fn testnet() -> Self {
         Self {
             name: "testnet".to_owned(),
@@ -52,6 +55,7 @@ impl Network {
         }
     }
 
+    /// The network of the reference's unit tests. Its address byte and prefixes are those of testnet.
     pub fn unitnet() -> Self {
         Self {
             name: "unitnet".to_owned(),

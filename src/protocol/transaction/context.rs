@@ -13,7 +13,9 @@ pub struct TransactionContext<'a> {
     pub milestone: &'a Milestone,
     /// Transactions that may carry no fee.
     pub genesis_ids: &'a BTreeSet<TransactionId>,
+    /// The transactions that are valid although they break a rule.
     pub exceptions: &'a Exceptions,
+    /// The strictness of reading.
     pub dialect: Dialect,
 }
 
@@ -35,10 +37,12 @@ impl<'a> TransactionContext<'a> {
         Self { network, milestone, genesis_ids, exceptions: Exceptions::none(), dialect: Dialect::Strict }
     }
 
+    /// Returns the context with these exceptions.
     pub fn with_exceptions(self, exceptions: &'a Exceptions) -> Self {
         Self { exceptions, ..self }
     }
 
+    /// Returns the context with this strictness.
     pub fn with_dialect(self, dialect: Dialect) -> Self {
         Self { dialect, ..self }
     }

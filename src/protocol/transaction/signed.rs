@@ -125,10 +125,12 @@ impl SignedTransaction {
         Some(Self::unchecked(bytes).ok()?.placed(id, standing))
     }
 
+    /// The SHA256 of the bytes with all signatures. A listed exception has the id that the chain has for it.
     pub fn id(&self) -> TransactionId {
         self.id
     }
 
+    /// The content, including the signatures.
     pub fn transaction(&self) -> &Transaction {
         &self.transaction
     }
@@ -148,22 +150,27 @@ impl SignedTransaction {
         self.size as usize
     }
 
+    /// The public key of the sender.
     pub fn sender(&self) -> &PublicKey {
         &self.transaction.sender
     }
 
+    /// The address of the sender on the transaction's network, computed once.
     pub fn sender_address(&self) -> Address {
         self.sender_address
     }
 
+    /// The type, which follows from the asset.
     pub fn kind(&self) -> Kind {
         self.transaction.kind()
     }
 
+    /// The effect of the transaction.
     pub fn asset(&self) -> &Asset {
         &self.transaction.asset
     }
 
+    /// The fee in arktoshi, 0 for some genesis transactions.
     pub fn fee(&self) -> Arktoshi {
         self.transaction.fee
     }
@@ -195,8 +202,8 @@ impl SignedTransaction {
         self.known.get_or_init(Box::default)
     }
 
-    /// The key of the multisignature wallet that the transaction registers; `None` if it registers none, or one that
-    /// cannot be (see [`multisignature_key`]). Computed once.
+    /// The key of the multisignature wallet that the transaction registers; `None` if it registers none, or if no such
+    /// wallet is possible: its minimum is above the number of keys, or the keys have no sum. Computed once.
     pub fn registers(&self) -> Option<PublicKey> {
         let Asset::MultiSignature { min, public_keys } = self.asset() else { return None };
         *self.known().registers.get_or_init(|| multisignature_key(*min, public_keys).ok())

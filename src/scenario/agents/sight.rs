@@ -63,7 +63,9 @@ impl Choice {
 /// A registered delegate that has not resigned, as voters see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
+    /// The public key, which a vote names.
     pub key: PublicKey,
+    /// The username from the registration.
     pub username: Arc<str>,
     /// Its vote weight now \[arktoshi\].
     pub weight: u64,

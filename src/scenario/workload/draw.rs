@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number, { min = …, max = … } or { median = …, sigma = … }")]
 pub enum Amounts {
+    /// Always this number.
     Constant(f64),
+    /// Evenly between two numbers.
     #[serde(deserialize_with = "table::only")]
     Uniform(Uniform),
+    /// Log-normal around a median.
     #[serde(deserialize_with = "table::only")]
     LogNormal(Around),
 }

@@ -28,5 +28,10 @@ pub enum BoundedValue<'a> {
     /// An account or a delegate, by name or address.
     Party(&'a str),
     /// Members that do not go together: what was found and what is allowed.
-    Clash { found: &'static str, allowed: &'static str },
+    Clash {
+        /// The members found, in words.
+        found: &'static str,
+        /// The members that go together, in words.
+        allowed: &'static str,
+    },
 }

@@ -21,13 +21,18 @@ const ALLOWED: &str = "0.001 to 100000000 seconds, the lesser first, a shape fro
     expecting = "expected seconds, { mean_s = … }, { min_s = …, max_s = … }, { median_s = …, sigma = … } or { scale_s = …, shape = … }"
 )]
 pub enum Durations {
+    /// Always this time, in seconds.
     Constant(f64),
+    /// Exponential, by its mean.
     #[serde(deserialize_with = "table::only")]
     Exponential(ExponentialTime),
+    /// Evenly between two times.
     #[serde(deserialize_with = "table::only")]
     Uniform(UniformTime),
+    /// Log-normal, by its median.
     #[serde(deserialize_with = "table::only")]
     LogNormal(LogNormalTime),
+    /// Weibull, by its scale and shape.
     #[serde(deserialize_with = "table::only")]
     Weibull(WeibullTime),
 }
@@ -36,6 +41,7 @@ pub enum Durations {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExponentialTime {
+    /// The mean, in seconds: 0.001 to 100,000,000.
     pub mean_s: f64,
 }
 
@@ -43,7 +49,9 @@ pub struct ExponentialTime {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UniformTime {
+    /// The least time, in seconds: from 0.001 on.
     pub min_s: f64,
+    /// The greatest time, in seconds: up to 100,000,000, and not below `min_s`.
     pub max_s: f64,
 }
 
@@ -51,7 +59,9 @@ pub struct UniformTime {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogNormalTime {
+    /// The median, in seconds: 0.001 to 100,000,000.
     pub median_s: f64,
+    /// The standard deviation of the natural logarithm, 0 to 10.
     pub sigma: f64,
 }
 
@@ -59,7 +69,9 @@ pub struct LogNormalTime {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WeibullTime {
+    /// The scale, in seconds: 0.001 to 100,000,000.
     pub scale_s: f64,
+    /// The shape, 0.1 to 100.
     pub shape: f64,
 }
 

@@ -11,7 +11,9 @@ pub struct Facts {
     pub may_forge_in_vain: bool,
     /// Delegates forge other blocks, or at other times, than the rules say. The possible blocks are then unknown.
     pub irregular: bool,
+    /// The duration of the fault.
     pub lasting: Lasting,
+    /// The timing of the nodes that it names.
     pub timing: Timing,
 }
 

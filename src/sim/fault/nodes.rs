@@ -9,7 +9,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected the number of a node or the username of its delegate")]
 pub enum NodeRef {
+    /// The number of the node, from 0.
     Number(u32),
+    /// The username of the delegate.
     Delegate(String),
 }
 
@@ -40,7 +42,9 @@ pub enum Nodes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpan {
+    /// The first node of the span.
     pub from: NodeRef,
+    /// The last node of the span, not before the first.
     pub to: NodeRef,
 }
 
@@ -48,7 +52,9 @@ pub struct NodeSpan {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
+    /// The part of the whole, from 0 to 1.
     pub share: f64,
+    /// The whole: the number of nodes, if absent.
     #[serde(default)]
     pub of: ShareOf,
 }

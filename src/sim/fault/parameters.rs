@@ -197,6 +197,7 @@ pub struct Heal {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SomeNodes {
+    /// The nodes that the fault concerns.
     pub nodes: Nodes,
 }
 
@@ -204,6 +205,7 @@ pub struct SomeNodes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SomeDelegates {
+    /// The delegates that the fault concerns.
     pub delegates: Nodes,
 }
 
@@ -211,6 +213,7 @@ pub struct SomeDelegates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Eclipse {
+    /// The nodes that are cut off from all others except the attackers.
     pub victims: Nodes,
     /// Those the victims can still reach, beside each other.
     pub attackers: Nodes,
@@ -277,6 +280,7 @@ impl MessageKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropMessages {
+    /// The messages that are lost.
     #[serde(flatten)]
     pub which: Messages,
 }
@@ -290,6 +294,7 @@ pub struct DelayMessages {
     /// The greatest further delay in milliseconds, drawn evenly for each message.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter_ms: u32,
+    /// The messages that are delayed.
     #[serde(flatten)]
     pub which: Messages,
 }
@@ -304,6 +309,7 @@ pub struct DuplicateMessages {
     /// The time from the first copy to the last, in milliseconds; the copies lie evenly between.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub within_ms: u32,
+    /// The messages that are copied.
     #[serde(flatten)]
     pub which: Messages,
 }
@@ -312,6 +318,7 @@ pub struct DuplicateMessages {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
+    /// The nodes that crash.
     pub nodes: Nodes,
     /// Its pool is stored too, as the reference stores it.
     #[serde(default = "yes")]
@@ -322,11 +329,13 @@ pub struct Crash {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeChurn {
+    /// The nodes that come and go.
     pub nodes: Nodes,
     /// The time that a node is up, drawn anew each time.
     pub up: Durations,
     /// The time that it is down after that.
     pub down: Durations,
+    /// Its pool is stored, too.
     #[serde(default = "yes")]
     pub keep_pool: bool,
 }
@@ -335,7 +344,9 @@ pub struct NodeChurn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
+    /// The nodes that restart.
     pub nodes: Nodes,
+    /// Its pool is stored, too.
     #[serde(default = "yes")]
     pub keep_pool: bool,
 }
@@ -344,6 +355,7 @@ pub struct Restart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slow {
+    /// The nodes that are slow.
     pub nodes: Nodes,
     /// The time that one message or wake-up takes, in milliseconds; the next waits until it is done.
     pub step_ms: u32,
@@ -353,6 +365,7 @@ pub struct Slow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockSkew {
+    /// The nodes with wrong clocks.
     pub nodes: Nodes,
     /// Ahead of the others, in milliseconds; negative is behind.
     #[serde(default)]
@@ -366,6 +379,7 @@ pub struct ClockSkew {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Offline {
+    /// The delegates that do not forge.
     pub delegates: Nodes,
     /// Instead of `from` and `until`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -408,6 +422,7 @@ pub struct SpamPool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LowFeeFlood {
+    /// The nodes at which they are handed in, one after the other; all, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
     /// Transactions a second.
@@ -427,6 +442,7 @@ pub struct VoteSwing {
     pub delegate: String,
     /// The round.
     pub round: u32,
+    /// The block of that round that is to contain the votes.
     pub block: Boundary,
 }
 

@@ -10,8 +10,11 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a round number, a list of round numbers, or { from = …, to = … }")]
 pub enum Rounds {
+    /// A single round, numbered from 1.
     One(u32),
+    /// Several rounds, in any order.
     List(Vec<u32>),
+    /// All rounds of a span.
     #[serde(deserialize_with = "table::only")]
     Span(Span),
 }
@@ -20,7 +23,9 @@ pub enum Rounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
+    /// The first round of the span.
     pub from: u32,
+    /// The last round of the span.
     pub to: u32,
 }
 

@@ -78,6 +78,7 @@ impl Trigger {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventTrigger {
+    /// The kind of the event.
     pub kind: EventKind,
     /// At this node; at any, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

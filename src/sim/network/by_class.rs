@@ -15,7 +15,9 @@ use std::{fmt, marker::PhantomData};
 #[schemars(inline)]
 #[serde(untagged)]
 pub enum ByClass<T> {
+    /// One value for all nodes.
     All(T),
+    /// A value for the nodes of each class, in the order of the classes.
     Each(Vec<T>),
 }
 

@@ -21,7 +21,9 @@ const PARETO_SHAPE: f64 = 0.2;
 #[serde(try_from = "LatencyFields", into = "LatencyFields")]
 #[schemars(with = "LatencyFields")]
 pub struct Latency {
+    /// The distribution that latencies are drawn from.
     pub distribution: Distribution,
+    /// The scope of a draw: a link for the whole run, or a single message.
     pub per: Per,
 }
 

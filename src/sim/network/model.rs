@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NetworkModel {
+    /// The links between nodes.
     pub topology: Topology,
+    /// The latency of links that no other key gives one.
     pub latency: Latency,
     /// Regions with latencies of their own between them, instead of `latency`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,6 +122,7 @@ pub struct LinkLatency {
     /// The number of the node that receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u32>,
+    /// The latency of the link.
     pub latency: Latency,
 }
 

@@ -33,8 +33,7 @@ pub struct Regions {
     /// A link differs from that by this part of it at most, drawn evenly.
     #[serde(default)]
     pub spread: f64,
-    /// Each message draws a latency of its own, around that of the table: [`Distribution::Pareto`](super::Distribution::Pareto). Instead of
-    /// `spread`.
+    /// Each message draws a latency of its own, around that of the table, with a Pareto distribution. Instead of `spread`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pareto: bool,
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Censor {
+    /// The delegates that leave the transactions out.
     pub delegates: Nodes,
     /// An address, or the name of an account or a delegate.
     pub sender: String,

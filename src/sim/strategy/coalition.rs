@@ -20,6 +20,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coalition {
+    /// The members of the coalition.
     pub delegates: Nodes,
     /// The number of slots in which the next one of the coalition has to come. The next round is known from the last
     /// block of the one before on.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DoubleForge {
+    /// The delegates that forge twice.
     pub delegates: Nodes,
 }
 

@@ -14,7 +14,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeInvalid {
+    /// The delegates that forge the invalid blocks.
     pub delegates: Nodes,
+    /// The rule that their blocks break.
     pub error: InvalidBlock,
 }
 

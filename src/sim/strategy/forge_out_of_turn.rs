@@ -18,6 +18,7 @@ use std::{mem, sync::Arc, time::Duration};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeOutOfTurn {
+    /// The delegates that forge in slots of others.
     pub delegates: Nodes,
     /// In every slot, in every second one, and so on.
     #[serde(default = "one")]

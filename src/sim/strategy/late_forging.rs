@@ -17,6 +17,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LateForging {
+    /// The delegates that forge late.
     pub delegates: Nodes,
     /// In milliseconds after the instant at which it could make its block first.
     pub by_ms: u32,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LieAboutTip {
+    /// The nodes that claim a false tip.
     pub nodes: Nodes,
     /// The member of the header that is false: its height, if absent.
     #[serde(default)]

@@ -15,6 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Withhold {
+    /// The delegates whose blocks are kept back.
     pub delegates: Nodes,
     /// The time after which the block is sent, in milliseconds; never, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

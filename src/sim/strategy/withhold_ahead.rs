@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WithholdAhead {
+    /// The delegates, each of which forges in private on its own.
     pub delegates: Nodes,
     /// The number of slots in which the next own one has to come, by the round of the block after: the next round is known from the
     /// last block of the one before on.

@@ -34,7 +34,7 @@ pub trait Observer: Send {
     /// The clock has moved over a time in which nothing happened, and stands here.
     fn clock_at(&mut self, _now: SimTime) {}
 
-    /// Returns true if it wants [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`]. There are millions of them. Asked once.
+    /// Returns true if it wants `NetworkEvent::Sent` and `NetworkEvent::Lost`. There are millions of them. Asked once.
     fn wants_messages(&self) -> bool {
         false
     }

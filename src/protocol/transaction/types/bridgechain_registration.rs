@@ -39,6 +39,7 @@ impl From<BridgechainRegistration> for Asset {
 }
 
 impl Transaction {
+    /// Registers a bridgechain of the sender's business. `genesis_hash` becomes its id. `ports` are signed in their order.
     pub fn bridgechain_registration(
         name: impl Into<String>,
         seed_nodes: Vec<String>,

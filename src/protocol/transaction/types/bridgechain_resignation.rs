@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Resigns a bridgechain of the sender's business. `bridgechain` is the genesis hash of its registration.
     pub fn bridgechain_resignation(bridgechain: [u8; 32]) -> TransactionBuilder {
         TransactionBuilder::new(Asset::BridgechainResignation { bridgechain })
     }

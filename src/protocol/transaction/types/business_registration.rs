@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Registers the sender as a business. Its name and website are required, the other two members are not.
     pub fn business_registration(
         name: impl Into<String>,
         website: impl Into<String>,

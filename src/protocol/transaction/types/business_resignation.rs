@@ -9,6 +9,7 @@ use crate::protocol::Arktoshi;
 pub struct Type;
 
 impl Transaction {
+    /// Resigns the business of the sender.
     pub fn business_resignation() -> TransactionBuilder {
         TransactionBuilder::new(Asset::BusinessResignation)
     }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Registers the sender as a delegate with this username.
     pub fn delegate_registration(username: impl Into<String>) -> TransactionBuilder {
         TransactionBuilder::new(Asset::DelegateRegistration { username: username.into() })
     }

@@ -9,6 +9,7 @@ use crate::protocol::Arktoshi;
 pub struct Type;
 
 impl Transaction {
+    /// Resigns the sender as a delegate, for good. It forges until the round ends.
     pub fn delegate_resignation() -> TransactionBuilder {
         TransactionBuilder::new(Asset::DelegateResignation)
     }

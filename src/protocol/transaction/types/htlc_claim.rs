@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Pays the coin of an open lock to its recipient. Any sender may do so. `lock` is the id of the transaction that made the lock, and
+    /// the SHA256 of `unlock_secret` has to be the lock's hash.
     pub fn htlc_claim(lock: TransactionId, unlock_secret: [u8; 32]) -> TransactionBuilder {
         TransactionBuilder::new(Asset::HtlcClaim { lock, unlock_secret })
     }

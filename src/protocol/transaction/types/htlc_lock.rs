@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Locks coin of the sender for a recipient, who can claim it until `expiration` with the secret. `secret_hash` is the SHA256 of the
+    /// 32 bytes of that secret.
     pub fn htlc_lock(
         recipient: Address,
         amount: Arktoshi,

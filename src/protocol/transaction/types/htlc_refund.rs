@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Returns the coin of an expired lock to its owner. Any sender may do so. `lock` is the id of the transaction that made the lock.
     pub fn htlc_refund(lock: TransactionId) -> TransactionBuilder {
         TransactionBuilder::new(Asset::HtlcRefund { lock })
     }

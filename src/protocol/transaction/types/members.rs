@@ -5,7 +5,9 @@ use crate::protocol::{Address, Arktoshi, PublicKey};
 /// A vote for or against a delegate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vote {
+    /// The vote of the sender for this delegate.
     For(PublicKey),
+    /// The withdrawal of the vote for this delegate.
     Against(PublicKey),
 }
 
@@ -17,6 +19,7 @@ impl Vote {
         }
     }
 
+    /// Returns true for a vote, and false for a withdrawal.
     pub fn is_for(&self) -> bool {
         matches!(self, Self::For(_))
     }

@@ -20,6 +20,7 @@ const AMOUNT: Rule = Rule::Amount { min: 1, max: Arktoshi::MAX.value() };
 pub struct Type;
 
 impl Transaction {
+    /// Pays several recipients at once. The transaction itself has the amount 0.
     pub fn multi_payment(payments: Vec<Payment>) -> TransactionBuilder {
         TransactionBuilder::new(Asset::MultiPayment { payments })
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Registers a second key of the sender. From then on, its transactions need a second signature by this key.
     pub fn second_signature(public_key: PublicKey) -> TransactionBuilder {
         TransactionBuilder::new(Asset::SecondSignature { public_key })
     }

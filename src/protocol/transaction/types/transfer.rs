@@ -15,6 +15,7 @@ use serde_json::Value;
 pub struct Type;
 
 impl Transaction {
+    /// Pays one recipient. The transfer never expires.
     pub fn transfer(recipient: Address, amount: Arktoshi) -> TransactionBuilder {
         TransactionBuilder::new(Asset::Transfer { amount, expiration: 0, recipient })
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 pub struct Type;
 
 impl Transaction {
+    /// Votes for a delegate, or withdraws a vote.
     pub fn vote(vote: Vote) -> TransactionBuilder {
         TransactionBuilder::new(Asset::Vote(vote))
     }
