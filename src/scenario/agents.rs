@@ -53,7 +53,7 @@ pub trait Policy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema
     const EXAMPLE: &'static str;
 
     /// Its parameters with the values that are allowed, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
@@ -164,7 +164,7 @@ pub struct PlannedPolicy(Arc<dyn AnyPolicy>);
 /// The operations of every [`Policy`], for use as a trait object.
 trait AnyPolicy: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
     fn votes_within(&self) -> bool;
     fn offer(&self, sight: &Sight<'_>) -> Offer;
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice>;
@@ -177,8 +177,8 @@ impl<P: Policy> AnyPolicy for P {
         P::NAME
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-        self.said()
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        self.bounded_values()
     }
 
     fn votes_within(&self) -> bool {
@@ -212,8 +212,8 @@ impl PlannedPolicy {
     }
 
     /// Its parameters with the values that are allowed.
-    pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-        self.0.said()
+    pub fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        self.0.bounded_values()
     }
 
     /// Returns it, if it is of this kind.

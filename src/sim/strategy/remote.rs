@@ -294,7 +294,7 @@ impl AnyStrategy for Parameters {
         Vec::new()
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
