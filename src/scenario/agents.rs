@@ -145,7 +145,7 @@ static POLICIES: LazyLock<RwLock<Vec<PolicyKind>>> = LazyLock::new(|| {
 
 /// All registered policies, in this order.
 fn policies() -> Vec<PolicyKind> {
-    POLICIES.read().expect("nobody panics while holding it").clone()
+    POLICIES.read().expect("no thread panics while holding it").clone()
 }
 
 /// Registers a policy, which scenario files and the schema know from now on. Must be called before anything is read or run.
@@ -154,7 +154,7 @@ fn policies() -> Vec<PolicyKind> {
 /// Another policy has this name, or the example does not describe the policy.
 pub fn register<P: Policy>() {
     assert!(policies().iter().all(|known| known.name != P::NAME), "the policy '{}' is registered already", P::NAME);
-    POLICIES.write().expect("nobody panics while holding it").push(PolicyKind::of::<P>());
+    POLICIES.write().expect("no thread panics while holding it").push(PolicyKind::of::<P>());
 }
 
 /// A policy of any kind.

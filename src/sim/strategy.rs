@@ -219,12 +219,12 @@ static KINDS: LazyLock<RwLock<Vec<Kind>>> = LazyLock::new(|| {
 
 /// All kinds that are registered, in this order.
 pub fn kinds() -> Vec<Kind> {
-    KINDS.read().expect("nobody panics while holding it").clone()
+    KINDS.read().expect("no thread panics while holding it").clone()
 }
 
 /// The kind of a name.
 pub fn kind(name: &str) -> Option<Kind> {
-    KINDS.read().expect("nobody panics while holding it").iter().find(|kind| kind.name == name).copied()
+    KINDS.read().expect("no thread panics while holding it").iter().find(|kind| kind.name == name).copied()
 }
 
 /// Registers a strategy, before anything is read or run: scenario files, `/lab/faults`, the search, the minimiser and the schema
@@ -242,7 +242,7 @@ pub fn register<S: Strategy>() {
 }
 
 fn add(kind: Kind) {
-    KINDS.write().expect("nobody panics while holding it").push(kind);
+    KINDS.write().expect("no thread panics while holding it").push(kind);
 }
 
 /// A strategy of any kind.

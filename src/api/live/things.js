@@ -229,7 +229,7 @@ function delegate(id, query) {
     path: `api/delegates/${path}/voters`,
     columns: "wallets",
     rows: 10,
-    empty: "Nobody votes for this delegate.",
+    empty: "No wallet votes for this delegate.",
   };
   return lasting(
     "delegate",
