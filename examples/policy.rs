@@ -17,7 +17,7 @@ impl Policy for Demanding {
     const NAME: &'static str = "demanding";
     const EXAMPLE: &'static str = "chance = 0.5";
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("chance", BoundedValue::Part(self.chance))]
     }
 

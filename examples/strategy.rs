@@ -29,7 +29,7 @@ impl Strategy for EmptyBlocks {
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
         vec![("delegates", &mut self.delegates)]
     }
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("percent", BoundedValue::Number(self.percent, 0..=100))]
     }
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Empty)> {

@@ -31,11 +31,11 @@ pub fn on_threads<T: Send>(
                         break;
                     }
                     let one = work(index);
-                    done.lock().expect("no one panics while holding it")[index] = Some(one);
+                    done.lock().expect("no thread panics while holding it")[index] = Some(one);
                     progress(over.fetch_add(1, Ordering::Relaxed) + 1);
                 }
             });
         }
     });
-    done.into_inner().expect("no one panics while holding it").into_iter().collect()
+    done.into_inner().expect("no thread panics while holding it").into_iter().collect()
 }

@@ -115,11 +115,15 @@ impl Faults {
 
     /// The number of conditions of each fault that came true.
     pub fn reached(&self) -> Vec<usize> {
-        self.0.lock().expect("no one panics with it").iter().map(|fault| fault.reached()).collect()
+        self.0.lock().expect("no thread panics while holding it").iter().map(|fault| fault.reached()).collect()
     }
 
     fn tell(&self, now: SimTime, node: NodeId, seen: &Seen<'_>) {
-        self.0.lock().expect("no one panics with it").iter_mut().for_each(|fault| fault.tell(now, node, seen));
+        self.0
+            .lock()
+            .expect("no thread panics while holding it")
+            .iter_mut()
+            .for_each(|fault| fault.tell(now, node, seen));
     }
 }
 

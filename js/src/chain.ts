@@ -61,7 +61,7 @@ export const NETWORK_FORMS: Forms<NetworkOptions> = {
 };
 
 /** The forms of the options of a chain. The API takes no larger seed. */
-export const CHAIN_FORMS: Forms<ChainOptions> = {
+const CHAIN_FORMS: Forms<ChainOptions> = {
     ...NETWORK_FORMS,
     seed: ["a whole number below 2^53", (value) => SEED[1](value) && Number.isSafeInteger(Number(value))],
 };

@@ -27,7 +27,7 @@ interface Ready {
 }
 
 /** The forms of the options of a testnet. */
-export const START_FORMS: Forms<StartOptions> = {
+const START_FORMS: Forms<StartOptions> = {
     ...NETWORK_FORMS,
     port: WHOLE,
     stage: ["'inline' or 'ractor'", (value) => value === "inline" || value === "ractor"],

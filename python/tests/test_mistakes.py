@@ -21,6 +21,7 @@ START: list[tuple[dict[str, Any], str]] = [
     ({"pace": "fast"}, "pace: found 'fast', allowed are"),
     ({"stage": 3}, "found 3 as an argument after '--stage', allowed is a text"),
     ({"strategies": [1]}, "strategies: found 1, allowed are functions"),
+    ({"strategies": 1}, "strategies: found 1, allowed is a list"),
 ]
 
 

@@ -572,7 +572,7 @@ def test_each_run_of_a_shard_may_take_the_whole_of_its_time(after: tuple[float, 
         found = _lines(printed, 10.0, wanted)
     assert (len(found[0]), found[1]) == (lines, late)
     # Nobody waits for it any more.
-    with pytest.raises(dposlab.DposlabError, match="waits for them no more"):
+    with pytest.raises(dposlab.DposlabError, match="no longer waits for them"):
         _lines(Printed(1), None, wanted)  # type: ignore[arg-type]
 
 

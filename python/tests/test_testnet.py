@@ -125,7 +125,7 @@ def test_wrong_arguments_are_errors_that_name_them() -> None:
         snapshot = "allowed is a snapshot, its number or its name"
         calls: list[tuple[str, Callable[[], object]]] = [
             ("set: found 'network.loss=0.05', allowed is a dict", lambda: dposlab.Testnet(set="network.loss=0.05")),  # type: ignore[arg-type]
-            ("arguments: found '--foo', allowed is a list of texts", lambda: dposlab.Testnet(arguments="--foo")),
+            ("arguments: found '--foo', allowed is a list", lambda: dposlab.Testnet(arguments="--foo")),
             ("set: found 'a=1', allowed is a dict", lambda: net.chain(set="a=1")),  # type: ignore[arg-type]
             (f"snapshot: found None, {snapshot}", lambda: net.revert(None)),  # type: ignore[arg-type]
             (f"snapshot: found {{}}, {snapshot}", lambda: net.revert({})),

@@ -219,7 +219,7 @@ static KINDS: LazyLock<RwLock<BTreeMap<&'static str, BehaviourLoader>>> = LazyLo
 /// Registers a kind of behaviour, so that saved ones can be loaded.
 pub fn learn<B: Behaviour + Save + 'static>(kind: &'static str) {
     let read: BehaviourLoader = |from| Ok(Box::new(B::load(from)?));
-    KINDS.write().expect("nobody panics while holding it").insert(kind, read);
+    KINDS.write().expect("no thread panics while holding it").insert(kind, read);
 }
 
 impl Save for Layer {
@@ -235,7 +235,7 @@ impl Save for Layer {
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
         let (id, name) = (u32::load(from)?, String::load(from)?);
-        let known = KINDS.read().expect("nobody panics while holding it");
+        let known = KINDS.read().expect("no thread panics while holding it");
         let known = known.get_key_value(name.as_str()).map(|(kind, read)| (*kind, *read));
         let (kind, read) = known.ok_or_else(|| from.wrong("kind of behaviour", &name))?;
         let (behaviour, seed) = (read(from)?, u64::load(from)?);

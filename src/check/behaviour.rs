@@ -206,7 +206,7 @@ impl Behaviour {
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 
     /// The first breach of each rule, in the order found.

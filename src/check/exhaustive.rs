@@ -182,8 +182,8 @@ impl Exhaustive<'_> {
                 ))
             }
             None if liveness(scenario).is_none() => Err(
-                "found a fault that never ends, or whose end nobody knows beforehand, or a network that loses messages all along, allowed is \
-                 a scenario that is over at an instant"
+                "found a fault that never ends, a fault whose end is not known beforehand, or a network that loses messages throughout, \
+                 allowed is a scenario whose faults are over at a known instant"
                     .to_owned(),
             ),
             None => Ok(()),

@@ -43,7 +43,7 @@ pub struct Finding {
 /// Returns a text that lives as long as the process. A search has a limited number of assertions and names.
 pub(super) fn interned(text: &str) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock().expect("no one panics while holding it");
+    let mut known = KNOWN.lock().expect("no thread panics while holding it");
     if let Some(name) = known.get(text) {
         return name;
     }

@@ -82,7 +82,7 @@ impl Teller {
     }
 
     fn heard(&self) -> MutexGuard<'_, TellerState> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

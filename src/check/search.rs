@@ -37,7 +37,7 @@ impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
         let key = format!("{:?}", scenario.origin());
-        let mut known = self.0.lock().expect("no one panics while holding it");
+        let mut known = self.0.lock().expect("no thread panics while holding it");
         if known.len() >= NETWORKS_MAX && !known.contains_key(&key) {
             known.clear();
         }
@@ -162,7 +162,7 @@ impl Search {
                             if stop.load(Ordering::Relaxed) {
                                 break;
                             }
-                            let mut summary = summary.lock().expect("no one panics while holding it");
+                            let mut summary = summary.lock().expect("no thread panics while holding it");
                             summary.session.branched += u64::from(run.from.is_some());
                             summary.add(*seed, outcome, Some(&run.scenario));
                             progress(&summary);
@@ -199,7 +199,7 @@ impl Search {
                         if stop.load(Ordering::Relaxed) {
                             break;
                         }
-                        let mut summary = summary.lock().expect("no one panics while holding it");
+                        let mut summary = summary.lock().expect("no thread panics while holding it");
                         summary.add(seed, outcome, None);
                         progress(&summary);
                     }

@@ -137,7 +137,7 @@ mod tests {
             |tried| tried < 2_000,
             fails,
             |tried, _| {
-                assert_eq!(tried, last + 1, "progress is told after each try");
+                assert_eq!(tried, last + 1, "progress is reported after each try");
                 last = tried;
             },
         );

@@ -198,7 +198,7 @@ impl Watch {
 
     /// Returns the observations so far.
     pub fn seen(&self) -> MutexGuard<'_, Observations> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

@@ -378,10 +378,10 @@ impl Check {
         let (unwritten, halt, seldom) = (Mutex::new(None), AtomicBool::new(false), Seldom::new());
         let kept = Mutex::new(&mut database);
         let save = |summary: &Summary| {
-            let mut database = kept.lock().expect("no one panics while holding it");
+            let mut database = kept.lock().expect("no thread panics while holding it");
             database.take(&place, summary);
             if let Err(error) = database.save(&self.out) {
-                unwritten.lock().expect("no one panics while holding it").get_or_insert(error);
+                unwritten.lock().expect("no thread panics while holding it").get_or_insert(error);
                 halt.store(true, Ordering::Relaxed);
             }
         };

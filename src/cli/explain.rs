@@ -37,10 +37,10 @@ const LINES: usize = 60;
 /// 1. The steps and messages that led to it, as a diagram: a lane for each node, a letter for the branch it stands on. Steps
 ///    that do not matter are folded; --full unfolds them.
 /// 2. The numbers of the rules that decided, beside their thresholds.
-/// 3. How probable it is when the run is repeated from an instant with other random numbers. Where that rises, it was decided.
-/// 4. Single changes of the scenario with which it does not fail, the least first.
+/// 3. The probability of the failure when the run is repeated from an instant with other random numbers. A rise marks the decision.
+/// 4. Single changes of the scenario that prevent the failure, the least first.
 ///
-/// Ctrl-C ends it and tells what there is. Exit code 0: nothing failed; 1: a failure is explained; 2: FILE is no such thing.
+/// Ctrl-C ends it and prints the results so far. Exit code 0: nothing failed; 1: a failure is explained; 2: FILE is none of these.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, verbatim_doc_comment)]
 pub struct Explain {
@@ -258,7 +258,7 @@ struct Bars(Mutex<Option<(Phase, ProgressBar)>>);
 
 impl Bars {
     fn tell(&self, phase: Phase, done: u64, of: u64) {
-        let mut shown = self.0.lock().expect("no one panics while holding it");
+        let mut shown = self.0.lock().expect("no thread panics while holding it");
         if shown.as_ref().is_none_or(|(before, _)| *before != phase) {
             if let Some((_, bar)) = shown.take() {
                 bar.finish_and_clear();
@@ -277,7 +277,7 @@ impl Bars {
     }
 
     fn clear(&self) {
-        if let Some((_, bar)) = self.0.lock().expect("no one panics while holding it").take() {
+        if let Some((_, bar)) = self.0.lock().expect("no thread panics while holding it").take() {
             bar.finish_and_clear();
         }
     }

@@ -249,7 +249,7 @@ pub fn manifest(bytes: &[u8], folder: &Path) {
     fs::write(path("found/sweep.json"), text).expect("a folder of our own");
     fs::write(path("found/rows.bin"), rows).expect("a folder of our own");
     let merged = results::merge(&[&path("found")], &path("merged"), false, Vec::new());
-    assert!(merged.is_err(), "rows without their digest are nobody's");
+    assert!(merged.is_err(), "rows without their digest belong to no sweep");
     let Ok(found) = Manifest::read(&path("found")) else { return };
     let set = found.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>();
     let (Ok(set), true) = (set, found.vary.concat().len() < 200) else { return };

@@ -173,7 +173,7 @@ mod tests {
         fs::rename(&path, &old).unwrap();
         log.flush().unwrap();
         lines(&mut log, 2..3);
-        assert!(!path.exists(), "nobody has asked");
+        assert!(!path.exists(), "no new file was requested");
         log.anew().0.store(true, Ordering::Relaxed);
         log.flush().unwrap();
         lines(&mut log, 3..5);

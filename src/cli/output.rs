@@ -116,7 +116,7 @@ impl Printer {
         if self.lines.try_send(Line::Flush(done)).is_ok() {
             let _reader_stuck = written.recv_timeout(PATIENCE);
         }
-        let failed = self.shared.failed.lock().expect("no one panics while holding it").take();
+        let failed = self.shared.failed.lock().expect("no thread panics while holding it").take();
         match failed {
             Some(why) if why.kind() != ErrorKind::BrokenPipe => Err(why),
             _ => Ok(()),
@@ -179,7 +179,7 @@ impl<W: Write> Writer<W> {
 
     fn note(&self, result: io::Result<()>) {
         if let Err(why) = result {
-            self.shared.failed.lock().expect("no one panics while holding it").get_or_insert(why);
+            self.shared.failed.lock().expect("no thread panics while holding it").get_or_insert(why);
             self.shared.gone.notify_one();
         }
     }

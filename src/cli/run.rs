@@ -196,7 +196,7 @@ impl Run {
         }
         if interrupted {
             return Err(Failure::broken(format!(
-                "interrupted at height {reached} of {wanted}: what was played is told, and nothing asserted of it"
+                "interrupted at height {reached} of {wanted}: the report covers the blocks until then, and no assertion is judged"
             )));
         }
         let mut wrong: Vec<String> = verdicts.iter().filter(|one| one.is_broken()).map(ToString::to_string).collect();

@@ -153,7 +153,7 @@ impl Seldom {
 
     /// Runs `work` if a second has passed since the last time.
     pub(super) fn run(&self, work: impl FnOnce()) {
-        let mut last = self.0.lock().expect("no one panics while holding it");
+        let mut last = self.0.lock().expect("no thread panics while holding it");
         if last.elapsed() >= Duration::from_secs(1) {
             work();
             *last = Instant::now();

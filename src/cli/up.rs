@@ -62,8 +62,8 @@ use tokio::{runtime::Builder, sync::watch};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Up {
-    /// A scenario to run live, a TOML file (see scenarios/). It says what the network is: --delegates, --gossip and
-    /// --network-dir are not allowed beside it, --set is.
+    /// A scenario to run live, a TOML file (see scenarios/). It describes the network, so --delegates, --gossip and
+    /// --network-dir are not allowed with it. --set is allowed.
     #[arg(conflicts_with_all = ["delegates", "gossip", "network_dir"])]
     scenario: Option<PathBuf>,
     /// Port of the API.
@@ -72,7 +72,7 @@ pub struct Up {
     /// Address the API listens on. Every client that reaches it can submit transactions; /lab stays on loopback.
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
-    /// The seed all keys, latencies and choices are drawn from.
+    /// The seed of all keys, latencies and choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Number of delegates.
@@ -385,7 +385,7 @@ fn tell_cut_short(file: &Path, cut: &IncompleteRecording) {
 }
 
 fn left_out_text(lines: u64) -> String {
-    format!("... {lines} lines left out: they came faster than they were read")
+    format!("{lines} lines left out: they came faster than they were read")
 }
 
 fn left_out_json(lines: u64) -> String {

@@ -13,7 +13,7 @@ use std::{
 enum InputError {
     #[error("found {0}, allowed is a file")]
     NoFile(&'static str),
-    #[error("found a pipe that nobody reads, allowed is a file")]
+    #[error("found a pipe without a reader, allowed is a file")]
     NoReader,
     #[error("{0}: {1}")]
     At(String, Box<Self>),
@@ -220,11 +220,11 @@ mod tests {
             .expect("it can be made");
         let why = check_own_folder(folder.path()).expect_err("there is a pipe").to_string();
         assert_eq!(why, format!("{}: found a pipe, allowed is a file", pipe.display()));
-        let why = create(&pipe).expect_err("nobody reads").to_string();
-        assert_eq!(why, "found a pipe that nobody reads, allowed is a file");
+        let why = create(&pipe).expect_err("there is no reader").to_string();
+        assert_eq!(why, "found a pipe without a reader, allowed is a file");
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let mut reader = OpenOptions::new().read(true).custom_flags(flags).open(&pipe).expect("it is there");
-        create(&pipe).and_then(|mut pipe| pipe.write_all(b"read")).expect("somebody reads");
+        create(&pipe).and_then(|mut pipe| pipe.write_all(b"read")).expect("there is a reader");
         let mut text = String::new();
         reader.read_to_string(&mut text).expect("it was written");
         assert_eq!(text, "read");

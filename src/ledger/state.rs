@@ -361,7 +361,7 @@ impl State {
             state
         };
         [
-            with(|state, address| _ = state.usernames.insert("nobody".into(), address)),
+            with(|state, address| _ = state.usernames.insert("unused".into(), address)),
             with(|state, _| state.live_delegates += 1),
             with(|state, address| state.index_lock(TransactionId([7; 32]), address)),
             with(|state, address| state.index_ipfs(&[1, 2, 3], address)),

@@ -454,7 +454,7 @@ impl BlockTree {
 
     /// The number of states in memory, without the permanent ones; for tests and benches.
     pub fn states_at_hand(&self) -> usize {
-        let with_state = self.with_state.lock().expect("nobody panics while holding it");
+        let with_state = self.with_state.lock().expect("no thread panics while holding it");
         let links = with_state.iter().filter_map(Weak::upgrade);
         let mut heights: Vec<BlockId> =
             links.filter(|link| link.applied.load().is_some()).map(|link| link.id()).collect();
@@ -465,7 +465,7 @@ impl BlockTree {
 
     /// Records a block whose state is in memory, and evicts the state that was computed longest ago if there are too many.
     fn remember_state(&self, link: &Arc<Link>) {
-        let mut with_state = self.with_state.lock().expect("nobody panics while holding it");
+        let mut with_state = self.with_state.lock().expect("no thread panics while holding it");
         with_state.push_back(Arc::downgrade(link));
         while with_state.len() > STATES_KEPT_IN_ALL
             && let Some(oldest) = with_state.pop_front()

@@ -36,7 +36,7 @@ pub struct GenesisPlan {
 pub enum GenesisError {
     #[error("genesis: the accounts get {accounts} arktoshi, allowed is at most the total of {total}")]
     Overspent { accounts: u128, total: Arktoshi },
-    #[error("genesis: nobody gets the remaining {rest} arktoshi, needed is at least one delegate")]
+    #[error("genesis: no account gets the remaining {rest} arktoshi, needed is at least one delegate")]
     NoDelegates { rest: Arktoshi },
 }
 

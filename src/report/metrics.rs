@@ -100,7 +100,7 @@ impl Metrics {
     }
 
     fn lock(&self) -> MutexGuard<'_, Account> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

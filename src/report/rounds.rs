@@ -341,7 +341,7 @@ impl Rounds {
     }
 
     fn lock(&self) -> MutexGuard<'_, Account> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

@@ -160,7 +160,7 @@ impl SessionWriter {
     /// Returns a function that checks, once the session is over, whether all of it is in the file.
     pub fn outcome(&self) -> impl FnOnce() -> Result<(), IncompleteRecording> + use<> {
         let cut = self.cut.clone();
-        move || cut.lock().expect("no one panics while holding it").take().map_or(Ok(()), Err)
+        move || cut.lock().expect("no thread panics while holding it").take().map_or(Ok(()), Err)
     }
 
     fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
@@ -175,7 +175,7 @@ impl SessionWriter {
     fn entry(&mut self, at: SimTime, delivered: u64, came: Came) {
         let digest = Some(self.digest.digest().to_string());
         let entry = Entry { at: at.micros(), delivered, digest, height: None, came };
-        if self.cut.lock().expect("no one panics while holding it").is_some() {
+        if self.cut.lock().expect("no thread panics while holding it").is_some() {
             return;
         }
         match self.line(&entry) {
@@ -183,7 +183,7 @@ impl SessionWriter {
             Err(error) => {
                 let cut = IncompleteRecording { why: error.to_string(), lines: self.lines, last: self.last };
                 (self.tell)(&cut);
-                *self.cut.lock().expect("no one panics while holding it") = Some(cut);
+                *self.cut.lock().expect("no thread panics while holding it") = Some(cut);
             }
         }
     }
@@ -409,17 +409,17 @@ impl Watch {
     }
 
     fn height(&self, node: u32) -> Height {
-        self.0.lock().expect("no one panics while holding it").of(NodeId(node)).height()
+        self.0.lock().expect("no thread panics while holding it").of(NodeId(node)).height()
     }
 }
 
 impl Observer for Watch {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
-        self.0.lock().expect("no one panics while holding it").follow(node, event);
+        self.0.lock().expect("no thread panics while holding it").follow(node, event);
     }
 
     fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
-        self.0.lock().expect("no one panics while holding it").follow_network(event);
+        self.0.lock().expect("no thread panics while holding it").follow_network(event);
     }
 }
 

@@ -143,7 +143,7 @@ impl TraceWriter {
     /// # Errors
     /// The trace could not be written, now or before.
     pub fn finish(&self) -> Result<u64, TraceError> {
-        let mut writer = self.writer.lock().expect("no one panics while holding it");
+        let mut writer = self.writer.lock().expect("no thread panics while holding it");
         let file = writer.path.clone();
         if writer.broken.is_none()
             && let Err(error) = writer.out.finish()
@@ -158,11 +158,11 @@ impl TraceWriter {
 
     /// Returns true if no node has applied this block, the last of a round, before.
     fn is_new_end(&self, block: BlockId) -> bool {
-        self.writer.lock().expect("no one panics while holding it").rounds.insert(block)
+        self.writer.lock().expect("no thread panics while holding it").rounds.insert(block)
     }
 
     fn write(&self, write: impl FnOnce(&mut Out, &Slots) -> io::Result<()>) {
-        let mut writer = self.writer.lock().expect("no one panics while holding it");
+        let mut writer = self.writer.lock().expect("no thread panics while holding it");
         let Writer { out, slots, broken, events, .. } = &mut *writer;
         if broken.is_none() {
             match write(out, slots) {

@@ -53,7 +53,7 @@ pub trait Policy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema
     const EXAMPLE: &'static str;
 
     /// Its parameters with the values that are allowed, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
@@ -146,7 +146,7 @@ static POLICIES: LazyLock<RwLock<Vec<PolicyKind>>> = LazyLock::new(|| {
 
 /// All registered policies, in this order.
 fn policies() -> Vec<PolicyKind> {
-    POLICIES.read().expect("nobody panics while holding it").clone()
+    POLICIES.read().expect("no thread panics while holding it").clone()
 }
 
 /// Registers a policy, which scenario files and the schema know from now on. Must be called before anything is read or run.
@@ -155,7 +155,7 @@ fn policies() -> Vec<PolicyKind> {
 /// Another policy has this name, or the example does not describe the policy.
 pub fn register<P: Policy>() {
     assert!(policies().iter().all(|known| known.name != P::NAME), "the policy '{}' is registered already", P::NAME);
-    POLICIES.write().expect("nobody panics while holding it").push(PolicyKind::of::<P>());
+    POLICIES.write().expect("no thread panics while holding it").push(PolicyKind::of::<P>());
 }
 
 /// A policy of any kind.
@@ -165,7 +165,7 @@ pub struct PlannedPolicy(Arc<dyn AnyPolicy>);
 /// The operations of every [`Policy`], for use as a trait object.
 trait AnyPolicy: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
     fn votes_within(&self) -> bool;
     fn offer(&self, sight: &Sight<'_>) -> Offer;
     fn votes(&self, sight: &Sight<'_>) -> Vec<Choice>;
@@ -178,8 +178,8 @@ impl<P: Policy> AnyPolicy for P {
         P::NAME
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-        self.said()
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        self.bounded_values()
     }
 
     fn votes_within(&self) -> bool {
@@ -213,8 +213,8 @@ impl PlannedPolicy {
     }
 
     /// Its parameters with the values that are allowed.
-    pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-        self.0.said()
+    pub fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        self.0.bounded_values()
     }
 
     /// Returns it, if it is of this kind.

@@ -156,7 +156,7 @@ mod tests {
     fn clients_need_funded_accounts() {
         let spam = json!({"kind": "spam-pool", "per_second": 1});
         assert!(desk(true).read(&spam).expect("it is a fault").clients.is_some());
-        let refused = desk(false).read(&spam).map(drop).expect_err("nobody can send");
+        let refused = desk(false).read(&spam).map(drop).expect_err("no account can send");
         assert!(refused.starts_with("key 'kind': found 'spam-pool', allowed is a kind that needs no"), "{refused}");
         let resignation = json!({"kind": "mass-resignation", "delegates": [0]});
         assert!(desk(false).read(&resignation).expect("delegates have keys").clients.is_some());

@@ -125,12 +125,12 @@ impl Ground<'_> {
         if let Some(nodes) = clients_nodes(&fault.kind) {
             Self::check_somebody(&format!("{key}.nodes"), nodes)?;
         }
-        fault.kind.said().iter().try_for_each(|(name, said)| self.check_said(&join(key, name), said))
+        fault.kind.bounded_values().iter().try_for_each(|(name, value)| self.check_value(&join(key, name), value))
     }
 
-    /// Checks a statement of a fault or a policy beside its lists of nodes, under its key.
-    pub fn check_said(&self, key: &str, said: &BoundedValue<'_>) -> CheckResult {
-        match said {
+    /// Checks a parameter of a fault or a policy, other than a list of nodes, under its key.
+    pub fn check_value(&self, key: &str, value: &BoundedValue<'_>) -> CheckResult {
+        match value {
             BoundedValue::Number(number, allowed) => within(key, *number, allowed.clone()),
             BoundedValue::Part(part) => ratio(key, *part),
             BoundedValue::Rate(per_second) => rate(key, *per_second),

@@ -273,7 +273,7 @@ impl Judge {
     }
 
     fn lock(&self) -> MutexGuard<'_, Case> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

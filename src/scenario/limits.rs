@@ -550,5 +550,5 @@ fn check_group(ground: &Ground<'_>, at: &dyn Fn(&str) -> String, agents: &Agents
         ground.check_nodes(&at("nodes"), nodes, Thing::Node)?;
         Ground::check_somebody(&at("nodes"), nodes)?;
     }
-    agents.policy.said().iter().try_for_each(|(name, said)| ground.check_said(&at(name), said))
+    agents.policy.bounded_values().iter().try_for_each(|(name, value)| ground.check_value(&at(name), value))
 }

@@ -108,7 +108,7 @@ impl Log {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

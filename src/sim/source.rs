@@ -120,7 +120,7 @@ impl Tally {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

@@ -74,7 +74,7 @@ pub trait Strategy: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSche
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
     /// The parameters other than lists of nodes, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
@@ -219,12 +219,12 @@ static KINDS: LazyLock<RwLock<Vec<Kind>>> = LazyLock::new(|| {
 
 /// All kinds that are registered, in this order.
 pub fn kinds() -> Vec<Kind> {
-    KINDS.read().expect("nobody panics while holding it").clone()
+    KINDS.read().expect("no thread panics while holding it").clone()
 }
 
 /// The kind of a name.
 pub fn kind(name: &str) -> Option<Kind> {
-    KINDS.read().expect("nobody panics while holding it").iter().find(|kind| kind.name == name).copied()
+    KINDS.read().expect("no thread panics while holding it").iter().find(|kind| kind.name == name).copied()
 }
 
 /// Registers a strategy, before anything is read or run: scenario files, `/lab/faults`, the search, the minimiser and the schema
@@ -242,7 +242,7 @@ pub fn register<S: Strategy>() {
 }
 
 fn add(kind: Kind) {
-    KINDS.write().expect("nobody panics while holding it").push(kind);
+    KINDS.write().expect("no thread panics while holding it").push(kind);
 }
 
 /// A strategy of any kind.
@@ -256,7 +256,7 @@ trait AnyStrategy: fmt::Debug + Send + Sync {
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
     fn bystanders(&self) -> &'static [&'static str];
     fn parties_mut(&mut self) -> Vec<&mut String>;
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
     fn vary(&mut self, below: &mut dyn FnMut(u32) -> u32);
     fn behaviours(&self, setting: &Setting<'_>) -> Vec<(ActorId, Box<dyn Behaviour>)>;
     fn boxed(&self) -> Box<dyn AnyStrategy>;
@@ -281,8 +281,8 @@ impl<S: Strategy> AnyStrategy for S {
         self.nodes_mut()
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-        self.said()
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        self.bounded_values()
     }
 
     fn bystanders(&self) -> &'static [&'static str] {
@@ -350,8 +350,8 @@ impl PlannedStrategy {
     }
 
     /// The parameters other than lists of nodes.
-    pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-        self.0.said()
+    pub fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+        self.0.bounded_values()
     }
 
     /// Draws its parameters for the search.

@@ -100,7 +100,7 @@ impl TraceDigest {
     }
 
     fn lock(&self) -> MutexGuard<'_, Hasher> {
-        self.shared.lock().expect("no one panics while holding it")
+        self.shared.lock().expect("no thread panics while holding it")
     }
 
     /// Continues from the facts of the last record of all clones.

@@ -146,7 +146,7 @@ fn a_pipe_holds_up_no_start() {
     let (scenario, trace) = (path("s.toml"), path("trace"));
     let output = run(&["run", &scenario, "--trace", &trace]);
     let error = String::from_utf8(output.stderr).expect("text");
-    assert!(error.contains("cannot be written: found a pipe that nobody reads, allowed is a file"), "{error}");
+    assert!(error.contains("cannot be written: found a pipe without a reader, allowed is a file"), "{error}");
     for name in ["kept/checkpoints/1", "kept/index/blocks/1", "kept/log/00000001.log", "kept/network.json"] {
         let inner = folder.path().join(name);
         fs::create_dir_all(inner.parent().expect("it is within a folder")).expect("it can be made");

@@ -197,7 +197,7 @@ fn a_process_that_is_too_busy_to_stop_is_ended() {
     }
     let (status, told) = busy("stopping::a_process_that_is_too_busy_to_stop_is_ended");
     assert_eq!(status.code(), Some(1), "{told}");
-    assert!(told.contains("dposlab: still busy 3 s after it was told to stop; ended now"), "{told}");
+    assert!(told.contains("dposlab: still busy 3 s after the request to stop; ended now"), "{told}");
 }
 
 /// Those who do not want to wait for what a busy testnet makes of the first signal.

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import IO, Any, Callable
+from typing import IO, Any, Callable, TypeGuard
 
 from ._errors import DposlabError, RunDied, UsageError
 
@@ -295,10 +295,21 @@ def listed(name: str, values: object, such_as: str) -> list[Any]:
     return list(values)
 
 
+def plain(value: object) -> object:
+    """The number of Python that equals a number of numpy. Returns any other value as it is."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    return value
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number of Python. A truth value is none, though ``bool`` is a subclass of ``int``."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def literal(value: object) -> str:
     """A value in the syntax of TOML. Raises :class:`UsageError` for a value that TOML cannot express."""
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()  # a number of numpy
+    value = plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

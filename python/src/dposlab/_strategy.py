@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Callable, Literal
 
 from ._errors import DposlabError, UsageError
+from ._process import listed
 
 NAME = re.compile(r"[a-z0-9-]+")
 
@@ -146,6 +147,7 @@ class Deciding:
     """A server on this machine that answers with the decisions of strategies. Each connection has a thread."""
 
     def __init__(self, strategies: Sequence[Strategy]) -> None:
+        strategies = listed("strategies", strategies, "[a_strategy]")
         strange = next((one for one in strategies if not isinstance(one, Strategy)), None)
         if strange is not None:
             raise UsageError(f"strategies: found {strange!r}, allowed are functions that dposlab.strategy has made a kind of fault")

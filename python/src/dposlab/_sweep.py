@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import _tables
 from ._deal import PATIENCE, MakeExecutor, check_effect
 from ._errors import DposlabError, UsageError
-from ._process import Ended, Name, call, listed, literal, options, path, whole
+from ._process import Ended, Name, call, is_number, listed, literal, options, path, plain, whole
 from ._progress import Progress
 from ._run import Report
 from ._temporary import Temporary
@@ -175,9 +175,8 @@ def _varied(vary: Mapping[str, Sequence[object]] | None) -> list[str]:
 
 def _compared(value: object) -> object:
     """A key that equal values of a scenario share: ``0`` and ``0.0``, but not ``"0"`` or ``False``."""
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()  # a number of numpy
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else literal(value)
+    value = plain(value)
+    return value if is_number(value) else literal(value)
 
 
 @contextlib.contextmanager

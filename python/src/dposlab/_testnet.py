@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from ._errors import DposlabError, HttpError, RunDied, Stopped, UsageError
 from ._lab import Asked, Lab, Pace
-from ._process import Listener, Name, close, judged, options, path, start, stop, whole
+from ._process import Listener, Name, close, is_number, judged, listed, options, path, start, stop, whole
 from ._strategy import Deciding, Strategy
 
 #: The time for which a failed request waits for the end of the process, to report how the process ended [s].
@@ -135,8 +135,7 @@ class Testnet(Lab):
         ``set`` replaces values of the scenario by path, ``record`` is a new file for the recording, ``strategies`` are functions whose
         kinds of faults the testnet accepts (:func:`dposlab.strategy`), and ``arguments`` are more options of ``dposlab up``. Both stages
         have the same outcome. Raises :class:`UsageError` if the arguments describe no testnet."""
-        if isinstance(arguments, str):
-            raise UsageError(f"arguments: found {arguments!r}, allowed is a list of texts")
+        more = listed("arguments", arguments, '["--api-nodes", "2"]')
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += _pace(pace)
@@ -144,7 +143,7 @@ class Testnet(Lab):
         given += [] if record is None else ["--record", path(record)]
         self._deciding = Deciding(strategies) if strategies else None
         given += [] if self._deciding is None else [f"--strategies={self._deciding.address}"]
-        self._arguments = [*given, *arguments]
+        self._arguments = [*given, *more]
         #: Whether :meth:`stop` was called while the process ran.
         self._is_stopped = False
         #: The file of ``record``.
@@ -259,7 +258,7 @@ def _pace(pace: Pace) -> list[str]:
     """The options for a pace."""
     if pace in ("manual", "on-demand"):
         return ["--pace", str(pace)]
-    if pace == "max" or (isinstance(pace, (int, float)) and not isinstance(pace, bool) and 0.001 <= pace <= 1_000_000):
+    if pace == "max" or (is_number(pace) and 0.001 <= pace <= 1_000_000):
         return ["--speed", str(pace)]
     raise UsageError(f'pace: found {pace!r}, allowed are "manual", "on-demand", "max" and a number from 0.001 to 1000000')
 

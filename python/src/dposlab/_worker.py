@@ -130,7 +130,7 @@ def _lines(printed: queue.Queue[str | None], limit: float | None, wanted: Lease)
             line = printed.get(timeout=wait)
         except queue.Empty:
             if wanted.is_over():
-                raise DposlabError("whoever asked for these runs waits for them no more") from None
+                raise DposlabError("the caller of these runs no longer waits for them") from None
             left = None if left is None else left - wait
             if left is not None and left <= 0:
                 return lines, True

@@ -105,4 +105,4 @@ pub fn faucet_schema() -> Value {
     shape::object([("recipient", json!({"type": "string", "pattern": "^[1-9A-HJ-NP-Za-km-z]{34}$"}), true)])
 }
 
-const NO_FAUCET: ApiError = ApiError::NotFound("this testnet has no faucet for everybody: --public-faucet opens one");
+const NO_FAUCET: ApiError = ApiError::NotFound("this testnet has no public faucet: --public-faucet opens one");

@@ -115,7 +115,7 @@ impl Gate<'_> {
             Access::Webhooks if !self.webhooks.allows(request.remote) => Err(ApiError::Forbidden),
             Access::Webhooks if self.webhooks.is_open() => check_body_type(&request.headers),
             Access::Webhooks if self.is_behind_proxy => {
-                let message = "webhooks are closed behind a proxy; --webhook-whitelist '*' opens them to everybody";
+                let message = "webhooks are closed behind a proxy; --webhook-whitelist '*' opens them to all clients";
                 Err(ApiError::Refused(message.to_owned()))
             }
             Access::Webhooks => self.check_page(request, "webhooks are for programs that ask for them themselves"),

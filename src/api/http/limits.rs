@@ -157,7 +157,7 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
-        self.open.lock().expect("no one panics while holding it")
+        self.open.lock().expect("no thread panics while holding it")
     }
 }
 
@@ -269,7 +269,7 @@ impl UnderWay {
     }
 
     fn lock(&self) -> MutexGuard<'_, BytesInUse> {
-        self.held.lock().expect("no one panics while holding it")
+        self.held.lock().expect("no thread panics while holding it")
     }
 }
 

@@ -293,7 +293,7 @@ impl Record {
         match &self.happened {
             FeedEvent::AtNode(node, event) => Line::of_event(self.at, *node, event, slots),
             FeedEvent::Round(after) => {
-                let end = after.round_end().expect("it was told of because a round ends with it");
+                let end = after.round_end().expect("a round ends with it");
                 Line::of_round(self.at, after, &end.created)
             }
             FeedEvent::FaultBegan(index, kind) => {

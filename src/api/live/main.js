@@ -213,8 +213,8 @@ function watching() {
     told,
   );
   const words = {
-    token: "Everybody may watch this testnet. Who has its token may steer it as well.",
-    closed: "Everybody may watch this testnet. It is steered from elsewhere.",
+    token: "Every visitor may watch this testnet. A visitor with its token may steer it as well.",
+    closed: "Every visitor may watch this testnet. It is steered from elsewhere.",
   };
   const made = card("Watching", "watching tools", null, element("p", { class: "soft" }, words[network.shared]));
   if (network.shared === "token") made.append(form);

@@ -91,7 +91,7 @@ export class Clock {
     // A pace that has no button of its own stands beside them while it is in force.
     this.other = element("button", { type: "button", class: "pace", "aria-pressed": "true", hidden: "" }, "");
     this.count = input("How many", { type: "number", min: 1, max: MOST, value: 10, class: "few" });
-    this.unit = select("Of what", [
+    this.unit = select("Unit", [
       ["slots", "slots"],
       ["rounds", "rounds"],
       ["height", "until height"],

@@ -229,7 +229,7 @@ function delegate(id, query) {
     path: `api/delegates/${path}/voters`,
     columns: "wallets",
     rows: 10,
-    empty: "Nobody votes for this delegate.",
+    empty: "No wallet votes for this delegate.",
   };
   return lasting(
     "delegate",
@@ -288,11 +288,12 @@ async function found(written) {
   }
   if (/^[0-9A-Za-z]{34}$/.test(written)) look(some("api/wallets/search", { address: written }), walletOf);
   if (/^[0-9a-f]{66}$/.test(text)) look(some("api/wallets/search", { publicKey: text }), walletOf);
-  if (USERNAME.test(text))
-    look(
-      some("api/delegates/search?limit=100", { username: text }).then((all) => all.filter(({ username }) => username === text)),
-      delegateOf,
-    );
+  // One request answers both questions: the delegate of this name, and the delegates whose names contain it.
+  const delegates = USERNAME.test(text) ? some("api/delegates/search?limit=100", { username: text }) : Promise.resolve([]);
+  look(
+    delegates.then((all) => all.filter(({ username }) => username === text)),
+    delegateOf,
+  );
   const exact = (await Promise.all(tries)).flat();
   if (exact.length) return { exact, more: [] };
   const begins = /^[0-9a-f]{4,63}$/.test(text)
@@ -303,7 +304,7 @@ async function found(written) {
       ]
     : [[], [], []];
   const [named, noted, confirmed, pending, blocks] = await Promise.all([
-    USERNAME.test(text) ? some("api/delegates/search?limit=20", { username: text }) : [],
+    delegates.then((all) => all.slice(0, 20)),
     written.length < 256 ? some("api/transactions/search?limit=25", { vendorField: written }) : [],
     ...begins,
   ]);

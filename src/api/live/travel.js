@@ -93,7 +93,7 @@ export class Travel {
     const named = new URLSearchParams(location.search).get("at");
     const isClosed = !HAS_PAST || this.network.shared;
     if (named !== null && isClosed) {
-      const why = HAS_PAST ? "Those who may steer this testnet can look at its past." : "An isolated chain has no past of its own to look at.";
+      const why = HAS_PAST ? "Only a client that may steer this testnet can look at its past." : "An isolated chain has no past of its own to look at.";
       this.instead ??= element("div", { class: "banner", role: "status" });
       this.where.after(this.instead);
       this.instead.textContent = `The address asks for the instant “${named}”. ${why} What is shown here is now.`;

@@ -15,17 +15,17 @@ const KNOWN = [
     /^the funded accounts have as many transactions pending/,
     () => "As many payments of the faucet are pending as a pool takes. Let a few slots pass, then pay again.",
   ],
-  [/where transactions of version 2 are not taken yet/, () => "Nobody can pay before the second block. Let a slot pass first."],
+  [/where transactions of version 2 are not taken yet/, () => "No account can pay before the second block. Let a slot pass first."],
   [
     /^no account's passphrase is known/,
-    () => "There is no faucet here: the network was loaded, and nobody's passphrase is known.",
+    () => "There is no faucet here: the network was loaded, and the passphrases of its accounts are unknown.",
   ],
   [/^there is no view of this number/, () => "This instant was shown long ago and is closed. Choose it again."],
   [
     /^Rate limit exceeded(?:; wait (\d+) s)?$/,
     ([, wait]) => `That was too often.${wait ? ` Try again in ${duration(Number(wait))}.` : ""}`,
   ],
-  [/^there is no chain of this number/, () => "This chain is gone: somebody has deleted it."],
+  [/^there is no chain of this number/, () => "This chain is gone: it was deleted."],
   [/found all nodes in one group/, () => "These are all nodes, which cuts off none. Leave at least one node out."],
   [
     /found node (\d+) in the groups/,

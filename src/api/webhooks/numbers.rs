@@ -127,7 +127,7 @@ impl Rehearing {
     /// # Panics
     /// A thread has panicked while it watched.
     pub fn go_on(&self, last: &[u64]) -> Result<(), String> {
-        let hearers = self.hearers.lock().expect("nobody panics while holding it");
+        let hearers = self.hearers.lock().expect("no thread panics while holding it");
         if last.len() < hearers.len() {
             return Err(format!("{} nodes were served then, and {} are now", last.len(), hearers.len()));
         }
@@ -146,13 +146,13 @@ impl Rehearing {
     /// # Panics
     /// A thread has panicked while it watched.
     pub fn fired(&self, node: NodeId) -> Vec<EventDeliveries> {
-        let mut hearers = self.hearers.lock().expect("nobody panics while holding it");
+        let mut hearers = self.hearers.lock().expect("no thread panics while holding it");
         hearers.get_mut(node.0 as usize).map_or_else(Vec::new, |hearer| std::mem::take(&mut hearer.fired))
     }
 
     fn hear(&self, now: SimTime, node: NodeId, event: &Event) {
         let number = self.numbers.next(node);
-        let mut hearers = self.hearers.lock().expect("nobody panics while holding it");
+        let mut hearers = self.hearers.lock().expect("no thread panics while holding it");
         if let Some(hearer) = hearers.get_mut(node.0 as usize).filter(|hearer| number > hearer.heard) {
             hearer.hear(now, number, event);
         }

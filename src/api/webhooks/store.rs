@@ -230,7 +230,7 @@ mod tests {
         assert!(!inner.join("webhooks-node-0/b.new").exists());
         fs::write(inner.join("webhooks-node-0/d.new"), "left behind by a crash").unwrap();
         assert_eq!(data.webhooks(NodeId(0)).unwrap().hooks.len(), 3);
-        assert!(!inner.join("webhooks-node-0/d.new").exists(), "nobody else takes it away");
+        assert!(!inner.join("webhooks-node-0/d.new").exists(), "the start removes it");
     }
 
     #[test]

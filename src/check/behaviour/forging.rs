@@ -233,7 +233,7 @@ impl DelegateModel {
         let (Some((slot, tip_height, _)), Some(state)) = (self.asked.take(), self.may.take()) else {
             let quiet = case.step.local < self.quiet_until;
             case.report
-                .judge(&conduct::MADE, sent.is_none() || quiet, || "it made a block nobody had asked for".to_owned());
+                .judge(&conduct::MADE, sent.is_none() || quiet, || "it made a block without a request".to_owned());
             return;
         };
         if self.gives_up && sent.is_none() && event.is_none() {

@@ -165,7 +165,7 @@ mod tests {
         let mut peers = Peers::connected(&set(&[1, 2, 3]), Height(5));
         peers.unsure_from(at(100));
         peers.doubt(at(80));
-        assert!(!peers.unsure, "nobody has gone yet");
+        assert!(!peers.unsure, "no peer has gone yet");
         peers.doubt(at(95));
         assert!(peers.unsure);
         peers.are(&set(&[2, 3, 4]), Height(5), 7, at(96));

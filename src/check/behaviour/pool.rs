@@ -136,13 +136,14 @@ impl PoolModel {
             case.report.breach(&conduct::FOLLOWED, || format!("{id} left the pool without a cause"));
         }
         if let Some(id) = told.expired.first() {
-            case.report.breach(&conduct::EXPIRED, || format!("{id} was told to have expired, and has not"));
+            case.report
+                .breach(&conduct::EXPIRED, || format!("the pool reported {id} as expired, and it has not expired"));
         }
         if let Some(id) = told.evicted.first() {
             case.report.breach(&conduct::ADMITTED, || format!("{id} gave way, and nothing asked for its place"));
         }
         if let Some(one) = told.added.first() {
-            case.report.breach(&conduct::ADMITTED, || format!("{} was added and nobody had handed it in", one.id()));
+            case.report.breach(&conduct::ADMITTED, || format!("{} was added without a submission", one.id()));
         }
         if told.replaced.is_some() {
             case.report.breach(&conduct::REPLAYED, || "the pool was made anew without a cause".to_owned());

@@ -133,7 +133,7 @@ fn play_of(scenario: &Scenario, seed: u64, change: Change) -> (Behaviour, bool) 
     let liar = Arc::new(Mutex::new(Liar { model: model.clone(), change, done: false }));
     let mut stage = InlineStage::new(&plan, vec![Box::new(LiarObserver(liar.clone()))]);
     stage.run_until(plan.start + Duration::from_secs(900));
-    let done = liar.lock().expect("nobody panics").done;
+    let done = liar.lock().expect("no thread panics").done;
     (model, done)
 }
 
@@ -142,15 +142,15 @@ struct LiarObserver(Arc<Mutex<Liar>>);
 
 impl Observer for LiarObserver {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        self.0.lock().expect("nobody panics").observe(now, node, event);
+        self.0.lock().expect("no thread panics").observe(now, node, event);
     }
 
     fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
-        self.0.lock().expect("nobody panics").observe_act(now, actor, act);
+        self.0.lock().expect("no thread panics").observe_act(now, actor, act);
     }
 
     fn rest(&mut self) {
-        self.0.lock().expect("nobody panics").rest();
+        self.0.lock().expect("no thread panics").rest();
     }
 
     fn wants_acts(&self) -> bool {
@@ -321,7 +321,7 @@ fn one_wrong_step_is_caught_and_named() {
         ),
         ("a peer that fails stays", untold!(Event::PeerRemoved(_)), &conduct::DROPPED),
         ("a peer that passes is not added", untold!(Event::PeerAdded(_)), &conduct::ADDED),
-        ("nobody is asked for peers", unsaid!(Message::PeersRequest), &conduct::DISCOVERED),
+        ("no peer is asked for peers", unsaid!(Message::PeersRequest), &conduct::DISCOVERED),
         ("a delegate makes a block without asking", unsaid!(Message::NetworkStateRequest), &conduct::MADE),
         ("a delegate with a quorum does not forge", unsaid!(Message::ForgingTransactionsRequest), &conduct::DECIDED),
         ("a block is not handed in", unsaid!(Message::Forged(_)), &conduct::MADE),

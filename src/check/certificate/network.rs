@@ -72,7 +72,7 @@ pub(crate) fn held(stage: &InlineStage, keys: &[Option<PublicKey>]) -> Result<Ne
         if vigil.tips().is_converged() {
             let words = format!("the nodes come to one chain {second} s later");
             return match !vigil.is_void && !vigil.leavers.is_empty() {
-                true => Ok(NetworkProof::Late(format!("{words}, and whoever left its chain had to"))),
+                true => Ok(NetworkProof::Late(format!("{words}, and each node that left its chain had to leave it"))),
                 false => Err(format!("{words}: nothing holds them")),
             };
         }
@@ -124,7 +124,7 @@ struct Second {
 
 impl Observer for Notes {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
-        let mut second = self.0.lock().expect("no one panics while holding it");
+        let mut second = self.0.lock().expect("no thread panics while holding it");
         match event {
             Event::RolledBack { from, to, cause } => second.left.push((node, from.clone(), to.clone(), *cause)),
             Event::HealthChecked { peers, forked } => drop(second.checked.insert(node, (*peers, *forked))),
@@ -162,7 +162,7 @@ impl<'a> Vigil<'a> {
         let live = self.tips().of_live().map(|(node, _)| node);
         let before: BTreeMap<NodeId, _> = live.map(|node| (node, (self.records(node), self.numbers(node)))).collect();
         self.stage.run_until(self.stage.world().now() + Duration::from_secs(1));
-        let second = std::mem::take(&mut *self.notes.0.lock().expect("no one panics while holding it"));
+        let second = std::mem::take(&mut *self.notes.0.lock().expect("no thread panics while holding it"));
         let rules = self.tree.rules().clone();
         if self.looks.len() == LOOKS {
             self.looks.pop_front();

@@ -362,7 +362,7 @@ fn a_leaver_counts_peers_where_they_stood_within_the_time_of_a_verification() {
     assert_eq!(forked(&[&two, &two], &[]), 2, "where they stand");
     assert_eq!(forked(&[&one, &two], &[]), 2, "where they stand at one of the two looks");
     assert_eq!(forked(&[&two, &one], &[]), 2, "and at the other");
-    assert_eq!(forked(&[&one, &one], &[3, 4]), 0, "a false record counts nobody");
+    assert_eq!(forked(&[&one, &one], &[3, 4]), 0, "a false record counts no node");
     assert_eq!(forked(&[&two, &one, &one], &[3]), 1, "a record of where they stood");
     assert_eq!(forked(&[&two, &one, &one], &[]), 0, "and none without one");
     let later = [&[&two][..], &vec![&one; LOOKS]].concat();

@@ -139,7 +139,7 @@ fn go_on_alike(scenario: &Scenario, slots: u32, ahead: u32, least: usize) {
             compared += states.len() - 1;
         }
     }
-    assert!(compared >= least && apart > 5, "{compared} states were like another, {apart} were told apart");
+    assert!(compared >= least && apart > 5, "{compared} states were like another, {apart} were distinct");
 }
 
 #[test]
@@ -258,7 +258,7 @@ impl ModelState {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no one panics while holding it")
+        self.state.lock().expect("no thread panics while holding it")
     }
 }
 

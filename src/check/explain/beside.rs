@@ -103,7 +103,7 @@ impl Words {
 
 impl Observer for SlotWords {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        let mut words = self.0.lock().expect("no one panics while holding it");
+        let mut words = self.0.lock().expect("no thread panics while holding it");
         words.at(now);
         match event {
             Event::BlockForged(block) => words.forged.push((node, block.header.height)),
@@ -119,7 +119,7 @@ impl Observer for SlotWords {
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        let mut words = self.0.lock().expect("no one panics while holding it");
+        let mut words = self.0.lock().expect("no thread panics while holding it");
         words.at(now);
         words.tips.follow_network(event);
     }

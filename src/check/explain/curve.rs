@@ -194,7 +194,7 @@ impl Drawing<'_> {
         let next = |copy: usize| {
             let name = format!("explain/{}/{copy}", at.micros());
             let seed = u64::from_le_bytes(seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
-            let mut run = moment.lock().expect("no one panics while holding it").apart(Some(SeedTree::new(seed)));
+            let mut run = moment.lock().expect("no thread panics while holding it").apart(Some(SeedTree::new(seed)));
             let before = run.delivered();
             let failed = run.play_out(target, self.stop);
             (failed, run.delivered() - before)

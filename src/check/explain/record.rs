@@ -156,7 +156,7 @@ impl Recorder {
 
     /// Returns the memory of the run.
     pub(super) fn record(&self) -> MutexGuard<'_, Record> {
-        let mut record = self.0.lock().expect("no one panics while holding it");
+        let mut record = self.0.lock().expect("no thread panics while holding it");
         record.close();
         record
     }
@@ -167,7 +167,7 @@ impl Recorder {
     }
 
     fn lock(&self) -> MutexGuard<'_, Record> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

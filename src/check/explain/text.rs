@@ -77,7 +77,7 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     let unmet: Vec<&super::Number> = chain.numbers.iter().filter(|number| !number.met).collect();
     let stuck = ["quorum_percent", "minimum_network_reach", "node.forked_percent"];
     for number in unmet.iter().filter(|number| target.node.is_none() && stuck.contains(&number.rule)).take(4) {
-        why.push(format!("Of {}: {}.", nodes(&number.nodes), number.text));
+        why.push(format!("On {}: {}.", nodes(&number.nodes), number.text));
     }
     let has = |rule: &str| unmet.iter().any(|number| number.rule == rule);
     if target.node.is_none() && has("quorum_percent") && has("node.forked_percent") {
@@ -143,7 +143,7 @@ fn rivals(explanation: &Explanation) -> Option<String> {
         .map(|rival| {
             let forger = rival.node.map(|node| format!(" by node {}", node.0)).unwrap_or_default();
             let stand = match rival.stand_on_it.as_slice() {
-                [] => "nobody stands on it".to_owned(),
+                [] => "no node stands on it".to_owned(),
                 some => format!("{} on it", nodes(some)),
             };
             format!("{} in slot {}{forger}, {stand}", rival.branch, rival.slot)
@@ -220,7 +220,7 @@ impl std::fmt::Display for Explanation {
         }
         write!(f, "\nsame:    {}", self.reproduce)?;
         match self.interrupted {
-            true => write!(f, "\nended:   it was interrupted; what was done until then is told"),
+            true => write!(f, "\nended:   it was interrupted; the report shows the results until then"),
             false => Ok(()),
         }
     }

@@ -45,18 +45,18 @@ pub struct StateNotes(Arc<Mutex<Notes>>);
 impl StateNotes {
     /// Records the start of the run.
     pub fn begin(&self, start: SimTime) {
-        self.0.lock().expect("no one panics while holding it").start = start;
+        self.0.lock().expect("no thread panics while holding it").start = start;
     }
 
     /// Takes the notes of a run that is over.
     pub(super) fn take(&self) -> Notes {
-        mem::take(&mut self.0.lock().expect("no one panics while holding it"))
+        mem::take(&mut self.0.lock().expect("no thread panics while holding it"))
     }
 }
 
 impl Observer for StateNotes {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        let mut notes = self.0.lock().expect("no one panics while holding it");
+        let mut notes = self.0.lock().expect("no thread panics while holding it");
         if let Event::BlockApplied(link) = event {
             notes.best = notes.best.max(link.height());
         }
@@ -66,7 +66,7 @@ impl Observer for StateNotes {
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        let mut notes = self.0.lock().expect("no one panics while holding it");
+        let mut notes = self.0.lock().expect("no thread panics while holding it");
         match event {
             NetworkEvent::FaultBegan { index, .. } => {
                 let at = now.seconds_since(notes.start);

@@ -35,7 +35,7 @@ pub(super) fn authorised(
             Err("the second signature is not there".to_owned())
         }
         None if content.second_signature.is_some() => {
-            Err("it has a second signature and nobody to have made it".to_owned())
+            Err("it has a second signature, and its sender has no second key".to_owned())
         }
         _ => Ok(()),
     }

@@ -125,7 +125,8 @@ impl Play {
         let slot = self.tree.slots().slot(timestamp);
         let owner = applied.state.round().owner(slot).expect("the rules have an owner for each slot").public_key;
         let forgers = self.testnet.delegates.iter().map(|delegate| &delegate.keys);
-        let keys = forgers.chain(&self.senders).find(|keys| *keys.public() == owner).expect("whoever is active forges");
+        let keys =
+            forgers.chain(&self.senders).find(|keys| *keys.public() == owner).expect("an active delegate forges");
         let milestones = &self.testnet.config.milestones;
         let draft = BlockDraft {
             timestamp,

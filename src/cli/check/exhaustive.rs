@@ -329,7 +329,7 @@ fn explored_as_text(search: &Exhaustive<'_>, explored: &Exploration, told: &[Fin
         explored.messages
     );
     text += &format!(
-        "played: {} schedules to their ends, {} came to a state of one of these; {} slots, for the {} of all; {} states were told apart\n",
+        "played: {} schedules to their ends, {} came to a state of one of these; {} slots, for the {} of all; {} distinct states\n",
         explored.ends,
         total.saturating_sub(explored.ends),
         explored.played,

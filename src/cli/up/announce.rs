@@ -90,14 +90,14 @@ impl Announcer {
         } else {
             self.ready_text(network, seed, pace, addresses, log);
         }
-        let early = self.early.lock().expect("no one panics while holding it").take();
+        let early = self.early.lock().expect("no thread panics while holding it").take();
         early.into_iter().flatten().for_each(|line| self.printer.line(line));
         ready
     }
 
     /// Prints a line, or retains it until the network is up.
     fn tell(&self, line: String) {
-        match &mut *self.early.lock().expect("no one panics while holding it") {
+        match &mut *self.early.lock().expect("no thread panics while holding it") {
             Some(early) => early.push(line),
             None => self.printer.line(line),
         }

@@ -39,16 +39,16 @@ pub struct ApiOptions {
     /// Answer as 'documented', or exactly as a real node, 'core-2.6'.
     #[arg(long, default_value_t, value_name = "DIALECT")]
     dialect: Dialect,
-    /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there,
-    /// and /api/peers names them.
+    /// Serve the APIs of the first N nodes, on N consecutive ports from --port. Each API shows the chain of its node, so a
+    /// fork is visible. /api/peers lists these nodes.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub api_nodes: u16,
-    /// Answer these clients only: patterns of addresses such as '127.0.0.1,10.1.*'. Everybody else gets 403. Default:
-    /// everybody.
+    /// The clients that the API answers: patterns of addresses such as '127.0.0.1,10.1.*'. Any other client gets 403.
+    /// Default: all clients.
     #[arg(long, default_value_t, value_name = "PATTERNS", hide_default_value = true)]
     whitelist: Whitelist,
-    /// Answer at most REQUESTS requests of each address in a minute, or in SECONDS, and 429 beyond that. 100 if no number is
-    /// given. Off by default.
+    /// The largest number of requests from each address in a minute, or in SECONDS. A further request gets 429. 100 if no
+    /// number is given. Off by default.
     #[arg(long, value_name = "REQUESTS[/SECONDS]", num_args = 0..=1, default_missing_value = "100")]
     rate_limit: Option<RateLimit>,
     /// Open /lab to no client ('off'), to programs on this machine ('loopback'), or to clients from anywhere that show the
@@ -58,7 +58,7 @@ pub struct ApiOptions {
     /// A file that holds the token for --lab token. It is sent as 'Authorization: Bearer TOKEN'.
     #[arg(long, value_name = "FILE")]
     lab_token: Option<PathBuf>,
-    /// Pay this number of coins at a time to every client, by POST /faucet and the page, also where /lab is closed. Off by default.
+    /// The number of coins that POST /faucet and the page pay to any client at a time, also where /lab is closed. Off by default.
     #[arg(long, value_name = "COINS", value_parser = parse_coins)]
     public_faucet: Option<Arktoshi>,
     /// Payments of --public-faucet for each client: payments/seconds.
@@ -67,14 +67,15 @@ pub struct ApiOptions {
     /// Payments of --public-faucet for all clients together: payments/seconds.
     #[arg(long, value_name = "N/SECONDS", default_value = "100/3600", requires = "public_faucet")]
     faucet_total: RateLimit,
-    /// A reverse proxy stands before this server and names each client last in this header, such as X-Forwarded-For. Limits and
-    /// --whitelist then take the client's address, /lab is closed unless --lab token opens it, and so are the webhooks.
+    /// The header in which a reverse proxy names each client last, such as X-Forwarded-For. Limits and --whitelist then use the
+    /// client's address. /lab is closed unless --lab token opens it, and webhooks unless --webhook-whitelist '*' does.
     #[arg(long, value_name = "HEADER", value_parser = proxy::header)]
     behind_proxy: Option<HeaderName>,
-    /// The addresses from which that proxy connects, by patterns like those of --whitelist. The header counts from there only.
+    /// The addresses from which that proxy connects, as patterns like those of --whitelist. The server ignores the header of
+    /// other addresses.
     #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", requires = "behind_proxy")]
     proxies: Whitelist,
-    /// Open connections at a time. One more closes one that waits for a request, of the client that has most.
+    /// The largest number of open connections. A further one closes an idle connection of the client with the most connections.
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
@@ -86,25 +87,25 @@ pub struct ApiOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     body_timeout: u64,
-    /// Close a connection whose client reads nothing of what is sent to it for this time.
+    /// Close a connection whose client reads nothing of its answer for this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().write.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     write_timeout: u64,
-    /// Megabytes of answers that clients have asked for and not read yet, shared out as for --max-receiving.
+    /// Megabytes of answers that clients have not read yet. Clients share them as those of --max-receiving.
     #[arg(long, value_name = "MB", default_value_t = (Limits::default().sending >> 20) as u32,
           help_heading = "Limits", value_parser = clap::value_parser!(u32).range(8..=4_096))]
     max_sending: u32,
-    /// Megabytes of bodies received at a time, of all clients together; a client may hold what is free, so one takes half of
-    /// them at most. More is answered with 503.
+    /// Megabytes of request bodies that the server receives at a time, from all clients together. A client may use no more than
+    /// is free, thus at most half. A further body gets 503.
     #[arg(long, value_name = "MB", default_value_t = (Limits::default().receiving >> 20) as u32,
           help_heading = "Limits", value_parser = clap::value_parser!(u32).range(2..=4_096))]
     max_receiving: u32,
-    /// Let these clients read and change webhooks, by patterns like those of --whitelist; '*' for everybody.
+    /// The clients that may read and change webhooks, as patterns like those of --whitelist. '*' allows all clients.
     #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", help_heading = "Webhooks")]
     webhook_whitelist: Whitelist,
-    /// Let webhooks be posted to 'loopback', 'public' (hosts on the internet), 'any', 'none', and ranges such as
-    /// 10.1.0.0/16, with commas between them. A host's addresses are looked at when it is connected to. Default: loopback
-    /// where --host is loopback, else none.
+    /// The hosts to which webhooks may be posted: 'loopback', 'public' (hosts on the internet), 'any', 'none', and ranges such as
+    /// 10.1.0.0/16, with commas between them. Each connection checks the address of its host. Default: loopback where --host
+    /// is loopback, else none.
     #[arg(long, value_name = "RANGES", help_heading = "Webhooks")]
     webhook_targets: Option<Targets>,
     /// The time that a webhook's receiver has to answer.

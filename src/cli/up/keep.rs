@@ -24,18 +24,18 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Keeping")]
 pub struct Keep {
-    /// Keep everything the testnet is in this folder: blocks, pools, clock, faults, snapshots and webhooks. The same command
-    /// goes on where it was, however it ended. Readable by its owner only, since secrets of webhooks are in it. Without,
-    /// all is gone with the process.
+    /// The folder for the state of the testnet: blocks, pools, clock, faults, snapshots and webhooks. The same command continues
+    /// from this state, also after a crash. Only the owner can read the folder, since it holds the secrets of webhooks. Without
+    /// a folder the state ends with the process.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     data_dir: Option<PathBuf>,
-    /// Sync written records to the disk: 'always', before a client is answered; at most this number of milliseconds later;
-    /// or 'never', when the system does it by itself. Killing the process loses no written record. Only a crash of the machine
-    /// can.
+    /// When written records are synced to the disk: 'always' (before a client is answered), a number of milliseconds (at most this
+    /// long after the write), or 'never' (when the system does it). A killed process loses no written record. A crash of the
+    /// machine can lose unsynced ones.
     #[arg(long, value_name = "WHEN", default_value = "1000", requires = "data_dir")]
     sync: Sync,
-    /// Write a checkpoint at the start, after this number of blocks, and every five seconds in which something happens. A start
-    /// plays only the events after the last one.
+    /// Write a checkpoint at the start, after this number of blocks, and every five seconds if there are new events. A start
+    /// replays only the events after the last checkpoint.
     #[arg(long, value_name = "BLOCKS", default_value_t = checkpoint::EVERY, requires = "data_dir",
           value_parser = clap::value_parser!(u32).range(1..))]
     checkpoint_every: u32,

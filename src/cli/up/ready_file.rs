@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["ready.json"]);
         // The next one takes the place of one that was killed, and of one that is still there.
         let mut next = ReadyFile::claim(&path).expect("a ready file is no obstacle");
-        assert!(!path.exists(), "nobody believes the old one");
+        assert!(!path.exists(), "the old one is gone");
         next.write(&json!({"event": "ready", "seed": 2})).expect("it can be written");
         drop(ready);
         assert!(path.exists(), "it is the other's");

@@ -83,7 +83,7 @@ impl Interrupts {
 }
 
 fn lock(told: &Mutex<StopReceiver>) -> MutexGuard<'_, StopReceiver> {
-    told.lock().expect("nobody panics while holding it")
+    told.lock().expect("no thread panics while holding it")
 }
 
 /// The cause that has come.
@@ -135,6 +135,6 @@ fn end_in_time(mut signals: UnixStream) {
     if told.is_ok_and(|told| told > 0) {
         std::process::exit(130);
     }
-    aside(&format!("dposlab: still busy {STOP_SECONDS} s after it was told to stop; ended now"));
+    aside(&format!("dposlab: still busy {STOP_SECONDS} s after the request to stop; ended now"));
     std::process::exit(1);
 }

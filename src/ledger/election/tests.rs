@@ -89,7 +89,7 @@ fn eos_waits_until_the_proposal_and_what_made_it_pending_are_final() {
     assert_eq!(chain.ends(&[4, 3, 2, 1], 3, 148, 8), [1, 2, 3]);
     let before = chain.election.clone();
     assert_eq!(chain.ends(&[1, 2, 3, 4], 3, 200, 9), [4, 3, 2]);
-    assert_eq!(chain.ends(&[1, 2, 3, 4], 3, 300, 200), [4, 3, 2], "nobody has proposed others");
+    assert_eq!(chain.ends(&[1, 2, 3, 4], 3, 300, 200), [4, 3, 2], "no delegate has proposed others");
     // A chain that was left did not change this one.
     let mut again = Chain { election: before, members: ranking(&[1, 2, 3]) };
     assert_eq!(again.ends(&[1, 2, 3, 4], 3, 200, 8), [1, 2, 3]);

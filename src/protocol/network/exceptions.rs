@@ -184,7 +184,7 @@ mod tests {
             "outlookTable": { "5": "", "006": "6", "7": null },
             "transactionIdFixTable": [],
             "wrongTransactionOrder": 1,
-            "negativeBalances": { "nobody": 1, "02": { "1": "-5" } },
+            "negativeBalances": { "unknown": 1, "02": { "1": "-5" } },
         }))
         .unwrap();
         assert_eq!(Exceptions { json: Value::Null, ..exceptions }, *Exceptions::none());

@@ -126,7 +126,7 @@ function facts(title, all) {
 /** The files beside this page: [name, endings, what it holds]. */
 function files(all) {
   const links = (name, endings) => endings.flatMap((ending, index) => [index ? " " : null, element("a", { href: `${name}.${ending}` }, index ? `.${ending}` : `${name}.${ending}`)]);
-  return card("half", "Files of this folder", "What the plots are drawn from, for your own tools.",
+  return card("half", "Files of this folder", "The data behind the plots, for your own tools.",
     element("dl", { class: "files" }, all.flatMap(([name, endings, holds]) => [element("dt", {}, links(name, endings)), element("dd", {}, holds)])));
 }
 

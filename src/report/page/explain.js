@@ -48,7 +48,7 @@ if (chain.numbers.length) {
 
 if (chain.rivals.length) {
   grid.append(card("half words", "Rival blocks", "Blocks on one parent, and who stands on each when the failure shows.",
-    table(["branch", "height", "slot", "forged by", "stand on it", "block"], chain.rivals.map((one) => [one.branch, number(one.height), one.slot, one.node === null ? "–" : `node ${one.node}`, one.stand_on_it.length ? nodeList(one.stand_on_it) : "nobody", one.id]), "Rival blocks")));
+    table(["branch", "height", "slot", "forged by", "stand on it", "block"], chain.rivals.map((one) => [one.branch, number(one.height), one.slot, one.node === null ? "–" : `node ${one.node}`, one.stand_on_it.length ? nodeList(one.stand_on_it) : "no node", one.id]), "Rival blocks")));
 }
 
 if (curve && curve.points.length) {
@@ -96,7 +96,7 @@ grid.append(facts("What was run", [
   ["file", data.file], ["seed", data.seed], ["set", data.set.join("  ")], ["version", `dposlab ${data.version}`], ["ended", data.ended],
   ["recording", data.recording ? `line ${data.recording.line} of ${data.recording.lines}, with ${number(data.recording.inputs)} inputs, until ${seconds(data.recording.end_seconds)}` : ""],
   ["rules for clients", data.recording && data.recording.rules ? `${number(data.recording.rules)} changes, which the run did not know of` : ""],
-  ["a copy has failed if", target.fails_if], ["source", target.source], ["cause", target.cause], ["interrupted", data.interrupted ? "yes: what was done until then is shown" : ""],
+  ["a copy has failed if", target.fails_if], ["source", target.source], ["cause", target.cause], ["interrupted", data.interrupted ? "yes: the page shows the results until then" : ""],
 ]));
 
 drawAll();

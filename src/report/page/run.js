@@ -60,7 +60,7 @@ page.append(grid);
 
 if (about.censored) {
   grid.append(card("", "This run is censored",
-    `It was ended before its last round (${about.ended}), and nobody knows how it would have gone on: it has neither succeeded nor failed. Times that were still running are longer than what is told.`));
+    `It was ended before its last round (${about.ended}), so its outcome is unknown: it has neither succeeded nor failed. Times that were still running are longer than the values shown.`));
 }
 
 if (data.assertions.length) {
@@ -117,7 +117,7 @@ if (data.faults.length) {
   const heal = (fault) => data.heals.find((heal) => heal.fault === fault);
   const at = (micros) => `${duration(since(micros), 4)}, slot ${number(slotOf(since(micros)))}`;
   const converged = (found) => (!found ? "–" : found.converged_seconds === null ? { class: "bad", text: `more than ${duration(found.observed_seconds, 4)}, censored` } : duration(found.converged_seconds, 4));
-  grid.append(card("", "Faults", "Converged: virtual time from a fault's end until all live nodes stood on one block. Censored: the run ended before, so the time is longer than what is told.",
+  grid.append(card("", "Faults", "Converged: virtual time from a fault's end until all live nodes stood on one block. Censored: the run ended before, so the time is longer than the value shown.",
     table(["fault", "began", "ended", "converged after"], data.faults.map(({ fault, kind, began_us, ended_us }) =>
       [`${fault}: ${kind}`, at(began_us), ended_us === null ? "not in this run" : at(ended_us), converged(heal(fault))]), "Faults")));
 }
@@ -175,7 +175,7 @@ if (totals.missed_slots > 0) {
     .sort((one, other) => data.delegates[other].missed - data.delegates[one].missed).slice(0, 40).reverse();
   const counts = new Map(data.missed.map(([round, place, count]) => [`${round} ${place}`, count]));
   const names = who.map((place) => data.delegates[place].username);
-  grid.append(plotCard(names.length > 14 ? "" : "half", "Who missed, by round", "Slots missed of the delegates that missed most; the more, the stronger.", byRound([
+  grid.append(plotCard(names.length > 14 ? "" : "half", "Missed slots, by round", "Slots missed of the delegates that missed most; the more, the stronger.", byRound([
     { y: { label: "", categories: names }, height: Math.max(16, Math.min(60, 180 / names.length)) * names.length, series: [
       { kind: "heat", name: "missed", color: "bad", x: roundX, rows: names, y: who.map((place) => roundX.map((round) => counts.get(`${round} ${place}`) || 0)) }] },
   ]), "delegates.csv").card);

@@ -170,7 +170,7 @@ const [censored, died] = [summary.censored, summary.died].map((count) => count |
 const left = [censored && `${number(censored)} that ${censored === 1 ? "was" : "were"} ended before their end (censored)`, died && `${number(died)} that died`].filter(Boolean);
 const well = left.length ? ` Left out of all ${number(summary.runs)}: ${left.join(" and ")}.` : failed ? "" : " No run failed.";
 if (decided) {
-  grid.append(plotCard("", "Runs that ended well", `Of the runs that came to their end or broke an assertion before, the share in which all went well, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
+  grid.append(plotCard("", "Runs that ended well", `The share of the decided runs in which all went well, with Wilson's interval at 95 % confidence, or the exact one if the share is 0 or 1. A run is decided if it came to its end or broke an assertion before.${well}`, {
     x: axis,
     panels: [{ y: { label: "share of the runs that were decided", unit: "percent", range: [-2, 104] }, height: 160, series: grouped("points", (cell) => cell.ok && {
       y: cell.ok.share * 100, low: cell.ok.confidence.low * 100, high: cell.ok.confidence.high * 100,
@@ -210,7 +210,7 @@ if (timed.length) {
 
 const shown = figures.filter((figure) => order.includes(figure));
 const withUnit = (figure) => `${wordOf(figure)}${figure.endsWith("_ms") ? ", ms" : ""}`;
-grid.append(card("", "Means", "Over the runs of each combination, ± 95 % confidence; (all): every run has this value, and no interval of the mean can be told.",
+grid.append(card("", "Means", "Over the runs of each combination, ± 95 % confidence; (all): every run has this value, and the mean has no interval.",
   table([paths.map(short).join(", ") || "runs with", "runs", ...shown.map(withUnit)], cells.map((cell, index) => [unique[index], `${number(cell.runs)}${cell.censored ? ` (${number(cell.censored)} censored)` : ""}`,
     ...shown.map((figure) => { const values = cell.figures[figure]; return values ? `${significant(values.mean, 5)}${values.confidence ? ` ± ${significant(values.confidence.high - values.mean, 3)}` : values.count > 1 ? " (all)" : ""}` : "–"; })]), "Means")));
 

@@ -222,7 +222,7 @@ impl Against {
     }
 
     fn has_found(&self) -> bool {
-        self.found.lock().expect("no one panics while holding it").is_some()
+        self.found.lock().expect("no thread panics while holding it").is_some()
     }
 
     fn compare(&mut self, new: Option<&[u8]>) -> io::Result<()> {
@@ -231,7 +231,7 @@ impl Against {
         if old.as_deref() != new && !(self.passes_first && self.number == 1) {
             let told = lines_differ(old.as_deref(), new, None);
             let told = format!("events.jsonl: line {}: {told}", self.number);
-            *self.found.lock().expect("no one panics while holding it") = Some(told);
+            *self.found.lock().expect("no thread panics while holding it") = Some(told);
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ mod tests {
                 against.write_all(piece.as_bytes()).expect("it is compared");
             }
             against.flush().expect("it is compared");
-            found.lock().expect("nobody holds it").take()
+            found.lock().expect("no thread holds it").take()
         };
         assert_eq!(written(false, &["he", "ad\non", "e\ntwo\n"]), None);
         let head = "events.jsonl: line 1: found 'head', the repetition has 'read'";

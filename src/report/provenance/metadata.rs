@@ -36,7 +36,7 @@ const OUTPUTS: [(&str, &str, &str); 25] = [
     ("failures.csv", "The runs that failed", "text/csv"),
     ("failures.parquet", "The runs that failed", PARQUET),
     ("points.csv", "The points of the study", "text/csv"),
-    ("sweep.json", "What was swept: seeds, values, part", "application/json"),
+    ("sweep.json", "The sweep: seeds, values, part", "application/json"),
     ("rows.bin", "The rows of the runs, from which the tables are made", "application/octet-stream"),
     (PROVENANCE, "Commands, programs and files of the scenario", "application/json"),
 ];

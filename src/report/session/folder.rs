@@ -154,7 +154,7 @@ pub enum FolderError {
     #[error("key 'rules.ledger.finality': found {found}: blocks say how high their forgers forged before, which a kept folder does not \
              hold; allowed with --data-dir is \"none\" or \"solidified\"")]
     SayMore { found: String },
-    #[error("{}: is missing, though {} is there: the testnet cannot be told without it", missing.display(), beside.display())]
+    #[error("{}: is missing, though {} is there: the testnet cannot be restored without it", missing.display(), beside.display())]
     NoBeginning { missing: PathBuf, beside: PathBuf },
     #[error("{}: is missing, though {} is there: the testnet is lost; remove the folder to begin another in it",
             missing.display(), beside.display())]

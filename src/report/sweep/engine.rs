@@ -127,7 +127,7 @@ pub fn hand_over(
 ) -> Result<u64, SweepError> {
     check_assertions(sweep, playing.judge)?;
     let next = Mutex::new(sweep.places_of(runs));
-    let next = || Ok(next.lock().expect("no one panics while holding it").next());
+    let next = || Ok(next.lock().expect("no thread panics while holding it").next());
     on_threads(sweep, playing, &next, |finished| {
         let mut played = 0;
         for result in finished {
@@ -211,7 +211,7 @@ fn next_undone(
     next: &Mutex<impl Iterator<Item = SweepRun>>,
     rows: &Rows,
 ) -> Result<Option<SweepRun>, RowsError> {
-    let mut places = next.lock().expect("no one panics while holding it");
+    let mut places = next.lock().expect("no thread panics while holding it");
     for place in places.by_ref() {
         if rows.read(sweep.row_of(place))?.is_none() {
             return Ok(Some(place));

@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn rows_come_in_any_order_and_what_is_torn_is_not_there() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let rows = Rows::open(folder.path(), true).expect("it can be opened").expect("nobody else has it");
+        let rows = Rows::open(folder.path(), true).expect("it can be opened").expect("no other process has it");
         assert!(Rows::open(folder.path(), true).expect("it can be opened").is_none(), "one process at a time");
         rows.write(5, &row(5.0)).expect("it is written");
         rows.write(2, &row(2.0)).expect("it is written");
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn rows_belong_to_one_sweep() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let open = || Rows::open(folder.path(), true).expect("it can be opened").expect("nobody else has it");
+        let open = || Rows::open(folder.path(), true).expect("it can be opened").expect("no other process has it");
         assert!(Rows::open(folder.path(), false).is_err(), "none is made where none is wanted");
         assert_eq!(open().sweep().expect("it is read"), None);
         open().bind([7; DIGEST]).expect("it is written");

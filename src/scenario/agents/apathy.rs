@@ -20,7 +20,7 @@ impl Policy for Apathy {
     const NAME: &'static str = "apathy";
     const EXAMPLE: &'static str = "turnout = 0.5";
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("turnout", BoundedValue::Part(self.turnout))]
     }
 

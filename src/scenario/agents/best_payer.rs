@@ -26,7 +26,7 @@ impl Policy for BestPayer {
     const NAME: &'static str = "best-payer";
     const EXAMPLE: &'static str = "chance = 0.1\ngain = 0.1";
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("chance", BoundedValue::Part(self.chance)), ("gain", BoundedValue::Part(self.gain))]
     }
 

@@ -16,7 +16,7 @@ impl Policy for Churn {
     const NAME: &'static str = "churn";
     const EXAMPLE: &'static str = "chance = 0.01";
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("chance", BoundedValue::Part(self.chance))]
     }
 

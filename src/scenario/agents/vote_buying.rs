@@ -27,7 +27,7 @@ impl Policy for VoteBuying {
     const NAME: &'static str = "vote-buying";
     const EXAMPLE: &'static str = "price = 1_000_000\nasks_most = 2_000_000";
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         let until = self.until_round.map(|round| ("until_round", BoundedValue::LaterRound(round)));
         [("price", BoundedValue::Amount(self.price)), ("asks_most", BoundedValue::Amount(self.asks_most))]
             .into_iter()

@@ -116,12 +116,12 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the parameters other than lists of nodes, each under its key in a file. The key is empty for a statement about all
+            /// Returns the parameters other than lists of nodes, each under its key in a file. The key is empty for a bound on all
             /// parameters together.
-            pub fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+            pub fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
                 match self {
-                    $(Self::$variant(parameters) => parameters.said(),)*
-                    Self::Strategy(planned) => planned.said(),
+                    $(Self::$variant(parameters) => parameters.bounded_values(),)*
+                    Self::Strategy(planned) => planned.bounded_values(),
                 }
             }
         }
@@ -204,7 +204,7 @@ impl FaultKind {
 
     /// The accounts and delegates that it names beside its lists, by name or address.
     pub fn parties(&self) -> impl Iterator<Item = &str> {
-        self.said().into_iter().filter_map(|(_, said)| match said {
+        self.bounded_values().into_iter().filter_map(|(_, value)| match value {
             BoundedValue::Delegate(name) | BoundedValue::Party(name) => Some(name),
             BoundedValue::Number(..)
             | BoundedValue::Part(_)

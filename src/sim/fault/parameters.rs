@@ -22,7 +22,7 @@ pub(super) trait Parameters {
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
     /// Returns the parameters other than lists of nodes, each under its key in a file.
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)>;
 }
 
 /// A member that names nodes.
@@ -76,7 +76,7 @@ impl Lists for Messages {
 
 /// Declares for each type its lists of nodes, and how to return its other parameters.
 macro_rules! parameters {
-    ($($type:ident [$($nodes:ident),*] $(|$given:ident| $said:expr)?;)*) => {
+    ($($type:ident [$($nodes:ident),*] $(|$given:ident| $values:expr)?;)*) => {
         $(impl Parameters for $type {
             fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
                 #[allow(unused_mut, reason = "some name no nodes")]
@@ -92,9 +92,9 @@ macro_rules! parameters {
                 all
             }
 
-            fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
-                $(let $given = self; return $said;)?
-                #[allow(unreachable_code, reason = "some say nothing more")]
+            fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+                $(let $given = self; return $values;)?
+                #[allow(unreachable_code, reason = "some types have no other parameters")]
                 Vec::new()
             }
         })*
@@ -102,20 +102,20 @@ macro_rules! parameters {
 }
 
 parameters! {
-    Partition [groups] |partition| partition.said();
+    Partition [groups] |partition| partition.bounded_values();
     Heal [];
     SomeNodes [nodes];
     SomeDelegates [delegates];
     Eclipse [victims, attackers];
-    DropMessages [which] |drop| drop.which.said();
+    DropMessages [which] |drop| drop.which.bounded_values();
     DelayMessages [which] |delay| {
         let times = [milliseconds("by_ms", delay.by_ms), milliseconds("jitter_ms", delay.jitter_ms)];
-        delay.which.said().into_iter().chain(times).collect()
+        delay.which.bounded_values().into_iter().chain(times).collect()
     };
     DuplicateMessages [which] |duplicate| {
         let copies = ("copies", BoundedValue::Number(duplicate.copies, 1..=100));
         let within = milliseconds("within_ms", duplicate.within_ms);
-        duplicate.which.said().into_iter().chain([copies, within]).collect()
+        duplicate.which.bounded_values().into_iter().chain([copies, within]).collect()
     };
     Crash [nodes];
     NodeChurn [nodes] |churn| vec![("up", BoundedValue::Durations(&churn.up)), ("down", BoundedValue::Durations(&churn.down))];
@@ -143,7 +143,7 @@ parameters! {
 }
 
 impl Partition {
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         let allowed = "groups or share";
         match (self.groups.is_empty(), self.share) {
             (true, None) => vec![("", BoundedValue::Clash { found: "neither", allowed })],
@@ -155,7 +155,7 @@ impl Partition {
 }
 
 impl Messages {
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         let twice = (1..self.messages.len()).any(|at| self.messages[..at].contains(&self.messages[at]));
         let clash =
             twice.then_some(("messages", BoundedValue::Clash { found: "a kind twice", allowed: "each kind once" }));

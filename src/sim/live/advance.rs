@@ -155,7 +155,7 @@ impl Lookout {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<EventGoal>> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().expect("no thread panics while holding it")
     }
 }
 

@@ -87,7 +87,7 @@ impl DropRecord {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<(NodeId, TransactionId)>> {
-        self.0.gone.lock().expect("no one panics while holding it")
+        self.0.gone.lock().expect("no thread panics while holding it")
     }
 }
 

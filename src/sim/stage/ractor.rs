@@ -191,7 +191,7 @@ impl RactorStage {
     }
 
     fn died(&self, id: ActorId) -> ActorDied {
-        let why = self.death.lock().expect("no one panics while holding it").clone();
+        let why = self.death.lock().expect("no thread panics while holding it").clone();
         ActorDied::of(format!("{}: {}", label(id), why.unwrap_or_else(|| "it no longer answers".into())))
     }
 }
@@ -275,7 +275,7 @@ impl Actor for Supervisor {
             | SupervisionEvent::ProcessGroupChanged(_) => {}
             SupervisionEvent::ActorFailed(cell, why) => {
                 let name = cell.get_name().unwrap_or_default();
-                death.lock().expect("no one panics while holding it").get_or_insert(format!("{name}: {why}"));
+                death.lock().expect("no thread panics while holding it").get_or_insert(format!("{name}: {why}"));
             }
         }
         Ok(())

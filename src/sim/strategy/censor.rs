@@ -34,7 +34,7 @@ impl Strategy for Censor {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("sender", BoundedValue::Party(&self.sender))]
     }
 

@@ -46,7 +46,7 @@ impl Strategy for Coalition {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("slots", BoundedValue::Number(self.slots, 1..=1_000))]
     }
 

@@ -43,7 +43,7 @@ impl Strategy for ForgeOutOfTurn {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("every", BoundedValue::Number(self.every, 1..=1_000_000))]
     }
 

@@ -37,7 +37,7 @@ impl Strategy for LateForging {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![milliseconds("by_ms", self.by_ms)]
     }
 

@@ -59,7 +59,7 @@ impl Strategy for LieAboutTip {
         vec![("nodes", &mut self.nodes)]
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         vec![("by", BoundedValue::Number(self.by.unsigned_abs(), 1..=1_000_000))]
     }
 

@@ -294,7 +294,7 @@ impl AnyStrategy for Parameters {
         Vec::new()
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         Vec::new()
     }
 
@@ -331,11 +331,11 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Nobody;
+    struct NoDecisions;
 
-    impl Decider for Nobody {
+    impl Decider for NoDecisions {
         fn decide(&self, kind: &str, _question: String, _below: &dyn Fn(&str, u64) -> u64) -> Answer {
-            self.refuse(kind, "nobody decides")
+            self.refuse(kind, "no decision is expected")
         }
 
         fn refuse(&self, kind: &str, why: &str) -> ! {
@@ -347,7 +347,7 @@ mod tests {
         let said = json!({ "name": "odd", "about": "Odd.", "actor": "pool", "breaks": breaks, "lists": ["nodes", "victims"],
             "example": { "nodes": [1], "victims": [2], "part": 0.5 }, "on": ["wakes", "sends block"] });
         let said = serde_json::from_value(said).expect("it is a kind");
-        script(said, Arc::new(Nobody)).expect("it is well described").0
+        script(said, Arc::new(NoDecisions)).expect("it is well described").0
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Strategy for Withhold {
         vec![("delegates", &mut self.delegates)]
     }
 
-    fn said(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
+    fn bounded_values(&self) -> Vec<(&'static str, BoundedValue<'_>)> {
         self.release_ms.iter().map(|release| milliseconds("release_ms", *release)).collect()
     }
 

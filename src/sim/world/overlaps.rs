@@ -69,11 +69,11 @@ struct EventTexts(Arc<Mutex<Vec<String>>>);
 
 impl EventTexts {
     fn take(&self) -> Vec<String> {
-        mem::take(&mut self.0.lock().expect("nobody panics while holding it"))
+        mem::take(&mut self.0.lock().expect("no thread panics while holding it"))
     }
 
     fn tell(&self, what: String) {
-        self.0.lock().expect("nobody panics while holding it").push(what);
+        self.0.lock().expect("no thread panics while holding it").push(what);
     }
 }
 

@@ -415,7 +415,7 @@ fn peer(node: NodeId) -> ActorId {
 }
 
 fn place(index: usize) -> u32 {
-    u32::try_from(index).expect("so many events do not fit into memory")
+    u32::try_from(index).expect("2^32 events do not fit into memory")
 }
 
 /// Saves the events in the order in which they are due. Their places do not matter, because loading assigns new ones.

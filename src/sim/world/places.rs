@@ -19,7 +19,7 @@ impl<T> Places<T> {
     pub fn insert(&mut self, record: T) -> u32 {
         let Some(free) = self.free.pop() else {
             self.all.push(record);
-            return u32::try_from(self.all.len() - 1).expect("so many events do not fit into memory");
+            return u32::try_from(self.all.len() - 1).expect("2^32 events do not fit into memory");
         };
         self.all[free as usize] = record;
         free

@@ -191,7 +191,7 @@ test("the answer to a button stands beside it, in words of people, also on a sma
         await answered("Begin", "There is no kind “nope”. The kinds are partition, heal, ");
         await field("How many", "0");
         await answered("Advance", "“0” cannot be played: give a whole number from 1 to 100,000.");
-        await page.getByLabel("Of what").selectOption("height");
+        await page.getByLabel("Unit", { exact: true }).selectOption("height");
         await field("How many", "2");
         await answered("Advance", "The chain has height ");
         await field("Blocks to leave", "-3");
@@ -243,7 +243,7 @@ test("every pace, every advance, every kind of fault of the form, and every othe
     await figure(page, "Round", `${round.toLocaleString("en")}, \\d of 5`);
     await press(page, "+1 round");
     await figure(page, "Round", `${(round + 1).toLocaleString("en")}, \\d of 5`);
-    const unit = page.getByLabel("Of what");
+    const unit = page.getByLabel("Unit", { exact: true });
     await unit.selectOption("rounds");
     await page.getByLabel("How many").fill("2");
     await press(page, "Advance");
@@ -446,7 +446,7 @@ test("whoever may not steer a testnet sees its explorer first and its live pictu
         const controls = await page.locator("main button, main input, main select, #travel button").evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent));
         assert.deepEqual(controls, ["throughput", "pool", "Blocks", "Forks", "Faults and nodes", "Rounds", "Hold"], "only what chooses what is seen is left");
         assert.equal(await page.locator("#banner").textContent(), "");
-        assert.ok((await page.locator("main").innerText()).includes("Everybody may watch this testnet. It is steered from elsewhere."));
+        assert.ok((await page.locator("main").innerText()).includes("Every visitor may watch this testnet. It is steered from elsewhere."));
         if (width === 390) assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
         assert.deepEqual(told, []);
         await close();
@@ -667,7 +667,7 @@ test("an address that asks for an instant where there is no past to look at says
     const off = await start("--pace", "manual", "--stage", "inline", "--delegates", "3", "--lab", "off");
     const { id } = await small.post("/lab/chains", { delegates: 3, seed: 9 });
     for (const [net, address, text] of [
-        [off, "/?at=8000000#/live", "The address asks for the instant “8000000”. Those who may steer this testnet can look at its past. What is shown here is now."],
+        [off, "/?at=8000000#/live", "The address asks for the instant “8000000”. Only a client that may steer this testnet can look at its past. What is shown here is now."],
         [small, `/chains/${id}/?at=8000000`, "The address asks for the instant “8000000”. An isolated chain has no past of its own to look at. What is shown here is now."],
         [small, `/chains/${id}/`, null],
     ]) {

@@ -185,7 +185,7 @@ test("bars, percentiles and cells are those of the rounds' table", async () => {
             near(py.of(line[index][1]), Number(row[`propagation_${p}_ms`]) / 1000, py, `${series} in round ${row.round}`);
         });
     }
-    const cells = await cardOf(page, "Who missed, by round").locator("[data-series] path:not([data-level='0'])").evaluateAll((all) => all.map((path) => path.getAttribute("d").split("M").length - 1));
+    const cells = await cardOf(page, "Missed slots, by round").locator("[data-series] path:not([data-level='0'])").evaluateAll((all) => all.map((path) => path.getAttribute("d").split("M").length - 1));
     const missed = table("heal", "delegates").filter((row) => Number(row.missed) > 0);
     assert.equal(cells.reduce((one, other) => one + other), missed.length, "a strong cell for each delegate and round with a missed slot");
     await close();
@@ -331,7 +331,7 @@ test("the numbers of a plot are the table's, and a command is copied whole", asy
 test("what is saved stands alone: an SVG with its styles, and a PNG of twice its size", async () => {
     for (const theme of ["light", "dark"]) {
         const { page, told, close } = await open("heal", { theme });
-        for (const title of ["Round ring", "Chain and forks", "Slots by round", "Who missed, by round"]) {
+        for (const title of ["Round ring", "Chain and forks", "Slots by round", "Missed slots, by round"]) {
             const card = cardOf(page, title);
             const save = async (kind) => {
                 const [download] = await Promise.all([page.waitForEvent("download"), card.getByRole("button", { name: `as ${kind}` }).click()]);
@@ -447,7 +447,7 @@ test("the share of runs that ended well says of which runs it is", async () => {
     const { censored, runs, cells } = JSON.parse(readFileSync(join(out, "cut", "summary.json"), "utf8"));
     assert.deepEqual([censored, runs, cells.map(({ ok }) => ok?.of ?? null)], [3, 6, [null, 3]]);
     const words = await page.locator(".card", { hasText: "Runs that ended well" }).first().innerText();
-    assert.ok(words.includes("Of the runs that came to their end or broke an assertion before, the share in which all went well"), words);
+    assert.ok(words.includes("The share of the decided runs in which all went well"), words);
     assert.ok(words.includes("Left out of all 6: 3 that were ended before their end (censored)."), words);
     assert.deepEqual(told, []);
     await close();

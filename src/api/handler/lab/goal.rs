@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn one_thing_is_waited_for() {
-        let until = |until: Value| reads(json!({ "until": until })).until.expect("it is said");
+        let until = |until: Value| reads(json!({ "until": until })).until.expect("it is given");
         assert_eq!(until(json!({"height": 9})), Until::Height { node: NodeId(2), height: Height(9) });
         assert_eq!(until(json!({"round": 3})), Until::Round { node: NodeId(2), round: RoundNumber(3) });
         assert_eq!(until(json!({"time": 800})), Until::Time(SimTime::from_seconds(Timestamp(800))));

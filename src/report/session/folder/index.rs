@@ -226,7 +226,7 @@ impl SettledChain for Index {
             return Ok(None);
         }
         let inner = &self.inner;
-        let settled = self.me.upgrade().expect("whoever asks has it");
+        let settled = self.me.upgrade().expect("the caller holds it");
         if height == Height::GENESIS {
             let genesis = Arc::new(inner.config.genesis.block.clone());
             let transactions = genesis.transactions.len() as u64;
