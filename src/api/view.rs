@@ -17,7 +17,7 @@ mod shelf;
 pub use chain::{Block, Chain, ChainList, VisitedTransaction, stored_recipient};
 pub use entry::{ConfirmedBlock, ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
 pub use neighbours::{Neighbours, VERSION, latency_ms};
-pub use older::{List, Older, Summary};
+pub use older::{List, Older};
 pub use pending::Pending;
 pub use shelf::{Shelf, ShelfOpening};
 

@@ -25,9 +25,9 @@ mod tests;
 mod text;
 mod trials;
 
-pub use beside::{RunBeside, SideBySide, SlotBeside};
-pub use chain::{Arrow, BlockRef, Chain, Change, FoldCounts, Rival, Row};
-pub use curve::{Curve, Jump, Point};
+pub use beside::{RunBeside, SideBySide};
+pub use chain::{Chain, Row};
+pub use curve::Curve;
 pub use lines::{Line, LineDeparture, Lines};
 pub use nearest::{Nearest, RepeatCounts, TriedChange};
 pub use numbers::Number;

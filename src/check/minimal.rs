@@ -394,6 +394,7 @@ impl Minimal {
 }
 
 /// Returns a name for the file of a finding. It contains the number from the second finding of an invariant on.
+#[cfg(feature = "cli")]
 pub fn file_name(invariant: &str, number: u32) -> String {
     let letters = invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
     let name: String = letters.collect();

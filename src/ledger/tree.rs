@@ -33,6 +33,7 @@ mod reapplication;
 mod settling;
 
 pub use link::Link;
+#[cfg(feature = "cli")]
 pub use reapplication::ReapplyError;
 
 use self::link::{Below, is_seam};
@@ -96,7 +97,7 @@ impl BlockTree {
         Self::with_span(config, rules, SPAN)
     }
 
-    /// [`BlockTree::new`] with a seam every `span` blocks, in place of [`SPAN`].
+    /// [`BlockTree::new`] with a seam every `span` blocks, in place of `SPAN`.
     ///
     /// # Errors
     /// As [`BlockTree::new`].

@@ -7,9 +7,9 @@
 //!   trace    the events of a file that is opened   traceview   its timeline, and where nodes stood
 //! ```
 
-pub mod explain;
-pub mod run;
-pub mod sweep;
+pub(crate) mod explain;
+pub(crate) mod run;
+pub(crate) mod sweep;
 
 use crate::drawing;
 use serde_json::Value;

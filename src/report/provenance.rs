@@ -9,8 +9,8 @@
 //! `provenance.json` and the RO-Crate differ by machine, folder and day. Everything else in a folder is a function of the study, but for
 //! the entry of the Parquet files' metadata that names the program.
 
-pub mod compare;
-pub mod metadata;
+pub(crate) mod compare;
+pub(crate) mod metadata;
 
 use super::sheet::{SheetError, write_whole};
 use crate::{

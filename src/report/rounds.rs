@@ -57,7 +57,7 @@ pub struct RoundReport {
     pub empty_at_end: u32,
     /// The figures of its delegates, sorted by the number in the username, then by the name.
     pub delegates: Vec<DelegateSlots>,
-    /// Its slots in order, for the last [`ROUNDS_IN_TURNS`] rounds only.
+    /// Its slots in order, for the last `ROUNDS_IN_TURNS` rounds only.
     #[serde(skip)]
     pub turns: Vec<Turn>,
 }

@@ -4,7 +4,7 @@
 //! [`Sources::place`] finds the file and line that it came from, or the value that replaced it.
 
 mod culprit;
-pub mod files;
+pub(crate) mod files;
 mod lists;
 mod sources;
 

@@ -10,12 +10,12 @@ mod compact;
 mod fair;
 mod fates;
 pub mod interference;
-pub mod latency;
+pub(crate) mod latency;
 mod list;
 mod model;
 mod regions;
-pub mod script;
-pub mod topology;
+pub(crate) mod script;
+pub(crate) mod topology;
 
 pub use access::{AccessRate, Sharing};
 pub use by_class::{ByClass, PerClass};

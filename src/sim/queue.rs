@@ -203,6 +203,7 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// The next event, if it is due at `through` or before.
+    #[cfg(test)]
     pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, T)> {
         self.pop_foreseeing(through, None::<fn(&T, Soon)>)
     }

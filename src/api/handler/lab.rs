@@ -1,7 +1,7 @@
 //! Control of the run: advancing it by slots and setting its pace. For the user who runs the process, so on loopback only.
 
-pub mod goal;
-pub mod money;
+pub(crate) mod goal;
+pub(crate) mod money;
 
 use crate::{
     actors::SimTime,

@@ -1,6 +1,6 @@
 //! Transactions, confirmed and pending. Source: api.md 4.2, 4.6.
 
-pub mod search;
+pub(crate) mod search;
 
 use super::blocks;
 use crate::{
