@@ -12,5 +12,5 @@ pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod tally;
 
-pub use error::ApiError;
-pub use reply::Reply;
+pub(crate) use error::ApiError;
+pub(crate) use reply::Reply;

@@ -18,11 +18,11 @@ pub(crate) mod smallest_keys;
 pub(crate) mod version;
 
 // For modules outside this folder. The modules in it import each other directly, so that no import is circular.
-pub use dialect::{Dialect, DialectSet};
-pub use frame::Frame;
-pub use page::{Estimate, Listing};
-pub use parameter::{Parameter, both};
-pub use route::{Call, Outcome};
-pub use row::Member;
-pub use rule::{Bound, Check, ParameterValue, Rule};
-pub use shape::Shape;
+pub(crate) use dialect::{Dialect, DialectSet};
+pub(crate) use frame::Frame;
+pub(crate) use page::{Estimate, Listing};
+pub(crate) use parameter::{Parameter, both};
+pub(crate) use route::{Call, Outcome};
+pub(crate) use row::Member;
+pub(crate) use rule::{Bound, Check, ParameterValue, Rule};
+pub(crate) use shape::Shape;

@@ -40,7 +40,7 @@ pub struct StateAbove {
 /// The states that a start begins with.
 #[cfg(feature = "cli")]
 #[derive(Debug)]
-pub struct StartStates {
+pub(crate) struct StartStates {
     pub base: Base,
     pub ahead: Option<StateAbove>,
 }

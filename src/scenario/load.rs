@@ -136,7 +136,7 @@ fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
 ///
 /// # Errors
 /// The value is no fault. The message names the key.
-pub fn fault(json: &serde_json::Value) -> Result<Fault, String> {
+pub(crate) fn fault(json: &serde_json::Value) -> Result<Fault, String> {
     let fault = match Value::try_from(json) {
         Ok(Value::Table(fault)) => fault,
         Ok(_) => return Err("found no object, allowed is a fault: an object with a 'kind'".to_owned()),

@@ -8,7 +8,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn bridgechain_resignation(bridgechain: [u8; 32]) -> TransactionBuilder {

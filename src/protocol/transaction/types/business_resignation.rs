@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::Arktoshi;
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn business_resignation() -> TransactionBuilder {

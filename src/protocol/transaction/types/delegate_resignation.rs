@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::Arktoshi;
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn delegate_resignation() -> TransactionBuilder {

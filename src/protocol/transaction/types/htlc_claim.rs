@@ -10,7 +10,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn htlc_claim(lock: TransactionId, unlock_secret: [u8; 32]) -> TransactionBuilder {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const PAYMENT: usize = 29;
 const AMOUNT: Rule = Rule::Amount { min: 1, max: Arktoshi::MAX.value() };
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn multi_payment(payments: Vec<Payment>) -> TransactionBuilder {

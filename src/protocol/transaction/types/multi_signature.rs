@@ -14,7 +14,7 @@ use super::{
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn multi_signature(min: u8, public_keys: Vec<PublicKey>) -> TransactionBuilder {

@@ -8,7 +8,7 @@ use super::{
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     pub fn second_signature(public_key: PublicKey) -> TransactionBuilder {

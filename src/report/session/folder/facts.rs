@@ -155,7 +155,7 @@ impl Drop for SegmentVerifier {
 
 /// The positions of records in the order of the log. Each is saved as its distance from the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spots(pub Vec<Spot>);
+pub(crate) struct Spots(pub Vec<Spot>);
 
 impl Save for Spots {
     fn save(&self, out: &mut Saver) {
