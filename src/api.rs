@@ -25,7 +25,7 @@ pub mod webhooks;
 pub use context::{ApiContext, Recording, Settings, WriteState};
 pub use dispatch::answer;
 pub use http::{
-    access::{Limiter, RateLimit, Whitelist},
+    access::{RateLimit, Whitelist},
     error::ApiError,
     guard::{LabAccess, LabToken},
     limits::Limits,
@@ -35,7 +35,7 @@ pub use http::{
     request::{Ports, Request},
 };
 pub use lab::{Chaos, EventFeed, LabBoard, Submissions, faucet::PublicFaucet, funds::Funds};
-pub use server::{BindError, Listener, Server, answer_bytes};
+pub use server::{Listener, Server, answer_bytes};
 pub use table::dialect::Dialect;
 pub use view::{Older, Shelf, ShelfOpening, View};
 pub use webhooks::{WebhookHosts, WebhookSettings, WebhookThread, Webhooks};

@@ -55,5 +55,5 @@ pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
 pub use minimal::{Minimal, Minimiser};
 pub use rebuild::check_rebuilt;
 pub use simulation::Simulation;
-pub use step::{STEP_INVARIANTS, StepInvariant, check_step};
+pub use step::{STEP_INVARIANTS, check_step};
 pub use watch::{Observations, Watch};

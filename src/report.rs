@@ -18,4 +18,4 @@ pub mod trace;
 pub(crate) mod validation;
 
 pub use metrics::Metrics;
-pub use rounds::{DelegateSlots, Gap, RoundReport, Rounds};
+pub use rounds::{DelegateSlots, RoundReport, Rounds};

@@ -22,7 +22,6 @@ pub(crate) mod time;
 pub(crate) mod traffic;
 
 pub use figures::{Figures, RoundFigures, SlotFigures, Totals};
-pub use orphans::Orphan;
 pub use sample::Sample;
 
 use super::rounds::{RoundBook, RoundReport};

@@ -22,7 +22,7 @@ pub use by_class::{ByClass, PerClass};
 pub use classes::{Classes, ClassesError, SHARE_LIMIT};
 pub use compact::{Compact, CompactNodes, MissingShare};
 pub use fair::Flow;
-pub use latency::{Distribution, Latency, Per, Profile};
+pub use latency::{Distribution, Latency, Per};
 pub use list::ListOrFile;
 pub use model::{Clocks, LinkLatency, NetworkModel, Overhead, Reordering};
 pub use regions::Regions;

@@ -133,11 +133,6 @@ impl SegmentVerifier {
         Self { stop, thread: Some(thread::spawn(verify)) }
     }
 
-    /// Waits until all segments are verified.
-    pub fn finish(mut self) {
-        self.join();
-    }
-
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             // The panic has been reported.
