@@ -10,17 +10,17 @@
 //! given. `sim` decides which inputs it delivers, in which order and when. Source: consensus.md 2, 3, 5, 6.
 
 pub mod behaviour;
-pub mod delegate;
+pub(crate) mod delegate;
 pub mod fork_choice;
 mod hosted_actor;
 pub mod message;
-pub mod observation;
+pub(crate) mod observation;
 pub mod peer;
 pub mod pool;
-pub mod prefetch;
-pub mod random;
-pub mod time;
-pub mod wait;
+pub(crate) mod prefetch;
+pub(crate) mod random;
+pub(crate) mod time;
+pub(crate) mod wait;
 pub mod webhook;
 
 pub use behaviour::Behaviour;

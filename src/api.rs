@@ -6,40 +6,36 @@
 //!              301, CORS                                                   looked up   orders                links
 //! ```
 //!
-//! A handler is a plain function over one [`Head`](view::Head), so every answer is of one chain. Only submitting
+//! A handler is a plain function over one `Head`, so every answer is of one chain. Only submitting
 //! transactions and steering the run wait for the simulation. Tables hold the parameters of routes and the members of
 //! resources. Each row names the [`Dialect`]s it belongs to, so a handler never asks which one is spoken. Nothing below
 //! `api` knows HTTP, and only [`LiveHandle`](crate::sim::LiveHandle) changes the simulation from here. Source: api.md.
 
-pub mod context;
+pub(crate) mod context;
 mod dispatch;
 mod handler;
 mod http;
-pub mod lab;
+pub(crate) mod lab;
 mod resource;
 mod server;
 mod table;
-pub mod view;
+pub(crate) mod view;
 pub mod webhooks;
 
 pub use context::{ApiContext, Recording, Settings, WriteState};
 pub use dispatch::answer;
 pub use http::{
-    access::{Limiter, RateLimit, Whitelist},
+    access::{RateLimit, Whitelist},
     error::ApiError,
     guard::{LabAccess, LabToken},
     limits::Limits,
-    log::{self, LogTail},
+    log::LogTail,
     proxy::{self, Proxies},
     reply::Reply,
     request::{Ports, Request},
 };
-pub use lab::{
-    Chaos, EventFeed, LabBoard, Submissions,
-    faucet::PublicFaucet,
-    funds::{self, Funds},
-};
-pub use server::{BindError, Listener, Server, answer_bytes};
+pub use lab::{Chaos, EventFeed, LabBoard, Submissions, faucet::PublicFaucet, funds::Funds};
+pub use server::{Listener, Server, answer_bytes};
 pub use table::dialect::Dialect;
 pub use view::{Older, Shelf, ShelfOpening, View};
 pub use webhooks::{WebhookHosts, WebhookSettings, WebhookThread, Webhooks};
@@ -56,6 +52,6 @@ pub mod views {
 pub mod chains {
     pub use super::{
         context::{Chain, Chains},
-        lab::chains::{CHAINS_MAX, ChainAccount, ChainWish},
+        lab::chains::{ChainAccount, ChainWish},
     };
 }

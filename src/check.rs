@@ -8,39 +8,42 @@
 //!
 //! Each invariant is a named value with its source, so that a failure names the invariant and the place.
 
-pub mod assertions;
-pub mod behaviour;
-pub mod certificate;
+pub(crate) mod assertions;
+pub(crate) mod behaviour;
+pub(crate) mod certificate;
 pub mod conduct;
-pub mod database;
-pub mod exhaustive;
-pub mod explain;
-pub mod finding;
+#[cfg(feature = "cli")]
+pub(crate) mod database;
+#[cfg(feature = "cli")]
+pub(crate) mod exhaustive;
+#[cfg(feature = "cli")]
+pub(crate) mod explain;
+pub(crate) mod finding;
 pub mod guided;
 pub mod invariants;
 pub mod known_causes;
 pub mod liveness;
 mod message_story;
-pub mod minimal;
+pub(crate) mod minimal;
 pub mod observe;
-pub mod rebuild;
+pub(crate) mod rebuild;
 #[cfg(test)]
 mod restless;
 pub mod search;
 pub mod seeds;
 mod selection;
-pub mod shrink;
-pub mod sights;
+pub(crate) mod shrink;
+pub(crate) mod sights;
 mod simpler;
 pub mod simulation;
-pub mod step;
+pub(crate) mod step;
 mod story;
 #[cfg(feature = "proptest")]
 pub mod strategies;
 pub mod swarm;
 pub mod trial;
 pub mod wakers;
-pub mod watch;
+pub(crate) mod watch;
 pub mod watchers;
 
 pub use assertions::judge;
@@ -52,5 +55,5 @@ pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
 pub use minimal::{Minimal, Minimiser};
 pub use rebuild::check_rebuilt;
 pub use simulation::Simulation;
-pub use step::{STEP_INVARIANTS, StepInvariant, check_step};
+pub use step::{STEP_INVARIANTS, check_step};
 pub use watch::{Observations, Watch};

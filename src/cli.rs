@@ -1,35 +1,35 @@
 //! The commands, one file each. A caller's mistake ends the program with one line on standard error and exit code 2.
 
-pub mod check;
-pub mod diff;
-pub mod explain;
-pub mod export;
-pub mod figures;
+pub(crate) mod check;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod figures;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod indices;
+pub(crate) mod indices;
 mod interrupt;
 mod log_file;
 mod memory;
-pub mod merge;
-pub mod observe;
+pub(crate) mod merge;
+pub(crate) mod observe;
 mod origin;
 pub mod output;
-pub mod pages;
+pub(crate) mod pages;
 mod parent;
-pub mod points;
+pub(crate) mod points;
 mod progress;
-pub mod protocols;
+pub(crate) mod protocols;
 mod repeat;
-pub mod replay;
-pub mod run;
-pub mod schema;
+pub(crate) mod replay;
+pub(crate) mod run;
+pub(crate) mod schema;
 mod shard;
 mod span;
 mod strategies;
-pub mod sweep;
+pub(crate) mod sweep;
 pub mod up;
-pub mod validate;
+pub(crate) mod validate;
 mod values;
 
 use crate::files::printable;

@@ -6,9 +6,9 @@
 //!   scale    values to pixels, units      plot   panels, read-out, zoom, keys
 //! ```
 //!
-//! [`engine`] runs these scripts without a browser. The room knows series, panels and axes, and nothing of runs, networks or HTTP.
+//! `engine` runs these scripts without a browser. The room knows series, panels and axes, and nothing of runs, networks or HTTP.
 
-pub mod engine;
+pub(crate) mod engine;
 
 /// Colours and the style of plots.
 pub const STYLE: &str = include_str!("drawing/drawing.css");

@@ -6,20 +6,20 @@
 //! 1 and 4.
 
 pub mod apply;
-pub mod balance;
-pub mod base;
+pub(crate) mod balance;
+pub(crate) mod base;
 pub mod codec;
-pub mod election;
+pub(crate) mod election;
 pub mod finality;
 pub mod import;
 pub mod round;
 pub mod rules;
-pub mod scratch;
+pub(crate) mod scratch;
 pub mod settled_chain;
 pub mod state;
-pub mod tree;
-pub mod votes;
-pub mod wallet;
+pub(crate) mod tree;
+pub(crate) mod votes;
+pub(crate) mod wallet;
 mod wallets;
 
 pub use apply::ApplyError;

@@ -4,15 +4,15 @@
 //! value means for a balance or a vote (`ledger`), which node sends it (`actors`) and when (`sim`). Nothing under `protocol`
 //! reads a clock, keeps state or draws an unseeded random number, and bytes from outside never cause a panic.
 
-pub mod block;
-pub mod coercion;
+pub(crate) mod block;
+pub(crate) mod coercion;
 pub mod crypto;
 pub mod genesis;
-pub mod hashing;
+pub(crate) mod hashing;
 pub mod keys;
 pub mod milestones;
 pub mod network;
-pub mod numbers;
+pub(crate) mod numbers;
 pub mod shuffle;
 pub mod slots;
 pub mod transaction;

@@ -2,26 +2,26 @@
 //!
 //! Owns the file format and the generated test network. Leaves playing to `sim` and reporting to `report`.
 
-pub mod agents;
+pub(crate) mod agents;
 pub mod assertion;
-pub mod desk;
-pub mod ending;
-pub mod file;
+pub(crate) mod desk;
+pub(crate) mod ending;
+pub(crate) mod file;
 mod ground;
-pub mod judge;
+pub(crate) mod judge;
 mod limits;
 mod load;
 mod mistake;
-pub mod overrides;
+pub(crate) mod overrides;
 mod path;
 pub mod repetition;
 pub mod run;
 mod schema;
-pub mod script;
+pub(crate) mod script;
 pub mod section;
 mod stall;
 pub mod testnet;
-pub mod vote_weights;
+pub(crate) mod vote_weights;
 pub mod workload;
 
 pub use crate::sim::Fault;

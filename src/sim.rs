@@ -13,9 +13,9 @@
 //! Events at one instant run in the order in which they were scheduled, on both stages, so a run is a function of its
 //! plan and seed. Nothing here knows HTTP or files; only [`live`] reads the wall clock, to pace a testnet.
 
-pub mod active_set;
+pub(crate) mod active_set;
 pub mod clock;
-pub mod entry_names;
+pub(crate) mod entry_names;
 pub mod fault;
 pub mod intervention;
 pub mod line;
@@ -23,9 +23,9 @@ pub mod live;
 mod names;
 pub mod network;
 pub mod past;
-pub mod plan;
+pub(crate) mod plan;
 pub mod processor;
-pub mod queue;
+pub(crate) mod queue;
 pub mod seeds;
 pub mod snapshots;
 pub mod source;
@@ -33,7 +33,7 @@ pub mod stage;
 pub mod strategy;
 pub mod tips;
 pub mod trace;
-pub mod weights;
+pub(crate) mod weights;
 pub mod world;
 
 pub use active_set::ActiveSet;

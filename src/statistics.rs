@@ -3,11 +3,13 @@
 //! The one place of this arithmetic: reports of many runs and the search of the checker both use it. It knows numbers
 //! and nothing of runs.
 
-pub mod design;
-pub mod indices;
+#[cfg(feature = "cli")]
+pub(crate) mod design;
+#[cfg(feature = "cli")]
+pub(crate) mod indices;
 pub mod interval;
 pub mod rates;
-pub mod sequence;
+pub(crate) mod sequence;
 
 pub use interval::{CONFIDENCE, Interval};
 pub use sequence::Sequence;

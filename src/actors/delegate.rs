@@ -32,7 +32,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Every round of every chain.
-pub const ALL_ROUNDS: RangeInclusive<RoundNumber> = RoundNumber(0)..=RoundNumber(u32::MAX);
+pub(crate) const ALL_ROUNDS: RangeInclusive<RoundNumber> = RoundNumber(0)..=RoundNumber(u32::MAX);
 
 /// The forger of one delegate's key.
 #[derive(Clone)]

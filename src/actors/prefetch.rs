@@ -10,14 +10,14 @@ use super::NodeId;
 use prefetch_index::prefetch_index;
 
 /// Prefetches the memory that a coming event will need into the processor's cache.
-pub trait Prefetch<What> {
+pub(crate) trait Prefetch<What> {
     /// Fetches what `what` will need.
     fn fetch(&self, what: What);
 }
 
 /// An input that its receiver will soon hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpcomingInput {
+pub(crate) enum UpcomingInput {
     /// The announcement when the event is near: whether the input is a wake-up or a message.
     Near { is_wake: bool },
     /// The announcement when the event is next, for messages only: the sender's node.
@@ -26,13 +26,13 @@ pub enum UpcomingInput {
 
 /// Fetches the cache line in which an element of a slice begins; nothing where there is no such element.
 #[inline]
-pub fn line<T>(all: &[T], index: usize) {
+pub(crate) fn line<T>(all: &[T], index: usize) {
     prefetch_index(all, index);
 }
 
 /// Fetches the cache lines in which an element of a slice begins and ends.
 #[inline]
-pub fn element<T>(all: &[T], index: usize) {
+pub(crate) fn element<T>(all: &[T], index: usize) {
     line(all, index);
     // The next one begins where it ends.
     line(all, index + 1);
@@ -40,12 +40,12 @@ pub fn element<T>(all: &[T], index: usize) {
 
 /// Fetches the cache line in which a value begins.
 #[inline]
-pub fn value<T>(value: &T) {
+pub(crate) fn value<T>(value: &T) {
     line(std::slice::from_ref(value), 0);
 }
 
 /// Fetches the cache lines in which a value begins and ends.
 #[inline]
-pub fn ends<T>(value: &T) {
+pub(crate) fn ends<T>(value: &T) {
     element(std::slice::from_ref(value), 0);
 }

@@ -14,7 +14,7 @@ mod firing;
 mod integer;
 mod payload;
 
-pub use condition::{Comparison, Condition, ConditionError};
+pub use condition::{Comparison, Condition};
 pub use events::{EVENTS_MAX, EventNames};
 pub use payload::PeerState;
 

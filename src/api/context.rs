@@ -188,7 +188,7 @@ pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &Inputs) -> Result<Vec<u8>, ApiE
 pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<WriteRecording, ApiError> + Send + Sync>;
 
 /// Writes the file of a recording. The call may read much and needs a thread of its own.
-pub type WriteRecording = Box<dyn FnOnce() -> Result<Vec<u8>, ApiError> + Send>;
+pub(crate) type WriteRecording = Box<dyn FnOnce() -> Result<Vec<u8>, ApiError> + Send>;
 
 /// The settings of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,16 @@
 //! HTTP below the routes: requests, answers, access control, and limits on the resources that clients use.
 
-pub mod access;
-pub mod body;
-pub mod error;
-pub mod guard;
-pub mod limits;
-pub mod log;
+pub(crate) mod access;
+pub(crate) mod body;
+pub(crate) mod error;
+pub(crate) mod guard;
+pub(crate) mod limits;
+pub(crate) mod log;
 pub mod proxy;
-pub mod range;
-pub mod reply;
-pub mod request;
-pub mod tally;
+pub(crate) mod range;
+pub(crate) mod reply;
+pub(crate) mod request;
+pub(crate) mod tally;
 
-pub use error::ApiError;
-pub use reply::Reply;
+pub(crate) use error::ApiError;
+pub(crate) use reply::Reply;

@@ -8,20 +8,19 @@
 //!
 //! [`Chaos`] stands between a node and its clients. An observer writes and never waits for a reader.
 
-pub mod board;
-pub mod chains;
-pub mod chaos;
-pub mod cut;
-pub mod faucet;
-pub mod feed;
-pub mod funds;
-pub mod recent_events;
-pub mod stream;
-pub mod submissions;
-pub mod views;
+pub(crate) mod board;
+pub(crate) mod chains;
+pub(crate) mod chaos;
+pub(crate) mod cut;
+pub(crate) mod faucet;
+pub(crate) mod feed;
+pub(crate) mod funds;
+pub(crate) mod recent_events;
+pub(crate) mod stream;
+pub(crate) mod submissions;
+pub(crate) mod views;
 
-pub use board::{BoardState, Counts, FaultInForce, LabBoard};
+pub use board::LabBoard;
 pub use chaos::Chaos;
 pub use feed::EventFeed;
-pub use stream::Subscription;
 pub use submissions::Submissions;

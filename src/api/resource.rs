@@ -1,15 +1,15 @@
 //! Resources: each with its members, its filters and its orders, as tables.
 
-pub mod attributes;
-pub mod block;
-pub mod business;
-pub mod delegate;
-pub mod fault;
-pub mod fee;
-pub mod lock;
-pub mod peer;
-pub mod schema;
-pub mod timestamp;
-pub mod transaction;
-pub mod wallet;
-pub mod webhook;
+pub(crate) mod attributes;
+pub(crate) mod block;
+pub(crate) mod business;
+pub(crate) mod delegate;
+pub(crate) mod fault;
+pub(crate) mod fee;
+pub(crate) mod lock;
+pub(crate) mod peer;
+pub(crate) mod schema;
+pub(crate) mod timestamp;
+pub(crate) mod transaction;
+pub(crate) mod wallet;
+pub(crate) mod webhook;

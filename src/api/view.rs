@@ -14,11 +14,12 @@ mod older;
 mod pending;
 mod shelf;
 
-pub use chain::{Block, Chain, ChainList, VisitedTransaction, stored_recipient};
-pub use entry::{ConfirmedBlock, ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
-pub use neighbours::{Neighbours, VERSION, latency_ms};
-pub use older::{List, Older, Summary};
-pub use pending::Pending;
+pub(crate) use chain::{Block, Chain, ChainList, VisitedTransaction, stored_recipient};
+pub(crate) use entry::{ConfirmedBlock, ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
+pub(crate) use neighbours::{Neighbours, VERSION, latency_ms};
+pub(crate) use older::List;
+pub use older::Older;
+pub(crate) use pending::Pending;
 pub use shelf::{Shelf, ShelfOpening};
 
 use self::{lists::Lists, memo::Memo, older::readable};

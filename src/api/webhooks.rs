@@ -23,10 +23,9 @@ mod targets;
 
 pub use super::http::log::Report;
 pub use error::WebhookError;
-pub use lane::{Counts, QUEUE_BYTES_MAX, QUEUE_MAX};
+pub use lane::{Counts, QUEUE_BYTES_MAX};
 pub use numbers::{EventDeliveries, EventNumbers, Rehearing};
-pub use post::PostError;
-pub use store::{DataDir, KeptWebhooks, Store, StoreError};
+pub use store::{DataDir, KeptWebhooks};
 pub use targets::Targets;
 
 use super::{

@@ -53,7 +53,7 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
 }
 
 /// The names of all invariants that can be asserted.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let chain = INVARIANTS.iter().map(|invariant| invariant.name);
     let step = STEP_INVARIANTS.iter().map(|invariant| invariant.name);
     chain.chain(step).chain(CONDUCT.iter().map(|conduct| conduct.name))

@@ -210,6 +210,7 @@ impl Behaviour {
     }
 
     /// The first breach of each rule, in the order found.
+    #[cfg(test)]
     pub fn breaches(&self) -> Vec<Breach> {
         self.model().report.breaches.clone()
     }

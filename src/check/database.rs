@@ -28,7 +28,7 @@ use std::{
 };
 
 /// The file of a database.
-pub const FILE: &str = "findings.json";
+pub(crate) const FILE: &str = "findings.json";
 /// The version of its form.
 const FORM: u64 = 1;
 /// The largest size of the file, in bytes. It has room for a range for each run that showed a finding.
@@ -39,7 +39,7 @@ const PROBES: u64 = 4;
 /// The frame that runs are drawn around.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FrameKey {
+pub(crate) struct FrameKey {
     /// The scenario, as TOML, with the digests of the files that it names; empty if the whole scenario is drawn.
     pub scenario: String,
     /// The rules, as TOML.
@@ -55,7 +55,7 @@ pub struct FrameKey {
 /// The program that plays the runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Build {
+pub(crate) struct Build {
     pub version: String,
     /// A digest of the outcomes of the frame's first runs. It differs between builds that draw or play these runs differently.
     pub runs: String,
@@ -63,14 +63,14 @@ pub struct Build {
 
 /// A search: a build's runs in a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     pub frame: FrameKey,
     pub build: Build,
 }
 
 /// The seeds of a search that were played.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct BuildRuns {
+pub(crate) struct BuildRuns {
     pub seeds: SeedSet,
     /// The seeds whose runs showed each finding.
     pub found: BTreeMap<Signature, SeedSet>,
@@ -79,7 +79,7 @@ pub struct BuildRuns {
 /// The size of a scenario. The smaller scenario is the better file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Size {
+pub(crate) struct Size {
     pub nodes: u32,
     pub faults: usize,
     pub actions: usize,
@@ -88,7 +88,7 @@ pub struct Size {
 
 /// The scenario file of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioFile {
+pub(crate) struct ScenarioFile {
     /// Its name in the folder.
     pub name: String,
     pub size: Size,
@@ -98,7 +98,7 @@ pub struct ScenarioFile {
 
 /// The content of a database for one frame.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OfFrame {
+pub(crate) struct OfFrame {
     pub played: BTreeMap<Build, BuildRuns>,
     pub files: BTreeMap<Signature, ScenarioFile>,
 }
@@ -112,14 +112,14 @@ impl OfFrame {
 
 /// A database of findings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Database {
+pub(crate) struct Database {
     pub frames: BTreeMap<FrameKey, OfFrame>,
 }
 
 /// The error of a database that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
-pub enum DatabaseError {
+pub(crate) enum DatabaseError {
     #[error("{}: cannot be {doing}: {source}", path.display())]
     File { path: PathBuf, doing: &'static str, source: io::Error },
     #[error("{}: is no database of findings: {source}", path.display())]

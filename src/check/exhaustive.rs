@@ -18,7 +18,7 @@ mod ends;
 #[cfg(test)]
 mod tests;
 
-pub use checkpoint::{Guard, SearchCheckpoint};
+pub(crate) use checkpoint::{Guard, SearchCheckpoint};
 
 use ends::End;
 
@@ -54,7 +54,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// The bounds of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// The largest number of deviations of a schedule.
     pub deviations: u32,
     /// The number of slots, from the start of the run on, in which messages may deviate.
@@ -70,7 +70,7 @@ pub struct Bounds {
 }
 
 /// A search through all schedules with a bounded number of deviations.
-pub struct Exhaustive<'a> {
+pub(crate) struct Exhaustive<'a> {
     /// The run without deviations. Its assertions are not judged.
     pub scenario: &'a Scenario,
     pub bounds: Bounds,
@@ -79,7 +79,7 @@ pub struct Exhaustive<'a> {
 
 /// How many schedules show a finding.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FindingSchedules {
+pub(crate) struct FindingSchedules {
     /// The schedule with the fewest deviations that shows it, the first of equals.
     pub schedule: Vec<Deviation>,
     pub schedules: u64,
@@ -87,7 +87,7 @@ pub struct FindingSchedules {
 
 /// The result of a search, or of the part that has been played.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Exploration {
+pub(crate) struct Exploration {
     /// The number of finished schedules: played to their ends, or merged into one that was. Index k counts the schedules with k
     /// deviations. Counts of schedules saturate at `u64::MAX`.
     pub schedules: Vec<u64>,
@@ -110,7 +110,7 @@ pub struct Exploration {
 
 /// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// The slot that is played, from 1 on.
     pub slot: u32,
     /// States at its beginning, and those of them from which it was played.

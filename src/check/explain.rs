@@ -25,14 +25,14 @@ mod tests;
 mod text;
 mod trials;
 
-pub use beside::{RunBeside, SideBySide, SlotBeside};
-pub use chain::{Arrow, BlockRef, Chain, Change, FoldCounts, Rival, Row};
-pub use curve::{Curve, Jump, Point};
-pub use lines::{Line, LineDeparture, Lines};
-pub use nearest::{Nearest, RepeatCounts, TriedChange};
-pub use numbers::Number;
-pub use recording::{Recording, Session, explain_recorded};
-pub use target::{Target, TargetKind};
+pub(crate) use beside::{RunBeside, SideBySide};
+pub(crate) use chain::{Chain, Row};
+pub(crate) use curve::Curve;
+pub(crate) use lines::{Line, LineDeparture, Lines};
+pub(crate) use nearest::{Nearest, RepeatCounts, TriedChange};
+pub(crate) use numbers::Number;
+pub(crate) use recording::{Recording, Session, explain_recorded};
+pub(crate) use target::{Target, TargetKind};
 
 use crate::{
     actors::SimTime,
@@ -54,7 +54,7 @@ use trials::Trials;
 
 /// The options of an explanation.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub seed: u64,
     /// The number of copies of the run at each instant. `None`: as many as the budget allows, at most 40. 0: no curve.
     pub repeats: Option<u64>,
@@ -70,7 +70,7 @@ pub struct Options {
 
 /// The thing that is played: a scenario, or the recording of a live run of one.
 #[derive(Clone)]
-pub struct Course<'a> {
+pub(crate) struct Course<'a> {
     pub scenario: &'a Scenario,
     /// The inputs from outside, in order; none for a scenario.
     pub inputs: Arc<[CameIn]>,
@@ -90,7 +90,7 @@ impl<'a> Course<'a> {
 
 /// The part that is being worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Copies of the run from each instant on.
     Curve,
     /// Changed scenarios.
@@ -99,7 +99,7 @@ pub enum Phase {
 
 /// An explanation why a run failed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Explanation {
+pub(crate) struct Explanation {
     pub version: &'static str,
     /// The file, as it was named.
     pub file: String,
@@ -155,7 +155,7 @@ impl Explanation {
 
 /// A fault of the scenario.
 #[derive(Clone, Debug, Serialize)]
-pub struct FaultReport {
+pub(crate) struct FaultReport {
     pub fault: usize,
     pub kind: &'static str,
     /// Its parameters, as in the file.
@@ -169,7 +169,7 @@ pub struct FaultReport {
 ///
 /// # Errors
 /// An assertion names an unknown invariant.
-pub fn explain(
+pub(crate) fn explain(
     scenario: &Scenario,
     options: &Options,
     stop: &AtomicBool,

@@ -58,7 +58,7 @@ fn micros<S: serde::Serializer>(at: &SimTime, serializer: S) -> Result<S::Ok, S:
 }
 
 /// The origin of a finding about a failed assertion of the scenario.
-pub const ASSERTED: &str = "asserted by the scenario";
+pub(crate) const ASSERTED: &str = "asserted by the scenario";
 
 impl Finding {
     /// Returns true if it is an assertion of the scenario that does not hold. The assertion then takes the place of the invariant.

@@ -2,12 +2,11 @@
 //! and of which nodes.
 
 use super::{conduct, swarm};
+#[cfg(feature = "cli")]
+use crate::ledger::codec::{Save, Saver};
 use crate::{
     actors::{NodeId, SimTime},
-    ledger::{
-        Link,
-        codec::{Save, Saver},
-    },
+    ledger::Link,
     protocol::Height,
     scenario::Scenario,
     sim::{
@@ -72,6 +71,7 @@ impl Alive {
     }
 
     /// Appends the state that decides its verdict.
+    #[cfg(feature = "cli")]
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { from, until, asked: _, began, decided } = self;
         from.save(out);

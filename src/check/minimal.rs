@@ -168,7 +168,7 @@ fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
 }
 
 /// Plays a file as `dposlab run` does. Returns the finding with the wanted signature, if the run shows one.
-pub fn replay(file: &Scenario, wanted: &Signature, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
+pub(crate) fn replay(file: &Scenario, wanted: &Signature, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
     let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
     let (modelled, asserts) = (is_modelled(wanted.invariant), !names().any(|name| name == wanted.invariant));
     let mut watchers = Watchers::new(file, &plan, liveness(file), modelled, asserts).ok()?;
@@ -398,7 +398,8 @@ impl Minimal {
 }
 
 /// Returns a name for the file of a finding. It contains the number from the second finding of an invariant on.
-pub fn file_name(invariant: &str, number: u32) -> String {
+#[cfg(feature = "cli")]
+pub(crate) fn file_name(invariant: &str, number: u32) -> String {
     let letters = invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
     let name: String = letters.collect();
     let name = name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");

@@ -46,7 +46,7 @@ fn same(
 }
 
 /// The first thing in which two states differ.
-pub fn difference(one: &State, other: &State) -> Option<String> {
+pub(crate) fn difference(one: &State, other: &State) -> Option<String> {
     let wallets = one.wallets().zip(other.wallets()).find(|(one, other)| one != other);
     if let Some((one, other)) = wallets {
         return Some(format!("{one:?} beside {other:?}"));

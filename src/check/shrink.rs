@@ -11,11 +11,11 @@
 //! 6. The caller may end it after any try; the value then is the smallest so far.
 
 /// One way to make a value smaller: the proposals from a value, boldest first.
-pub type Pass<'a, T> = &'a dyn Fn(&T) -> Vec<T>;
+pub(crate) type Pass<'a, T> = &'a dyn Fn(&T) -> Vec<T>;
 
 /// The result of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShrinkResult<T> {
+pub(crate) struct ShrinkResult<T> {
     /// The smallest value found that still fails.
     pub value: T,
     /// Proposals tried.
@@ -26,7 +26,7 @@ pub struct ShrinkResult<T> {
 
 /// Makes `value`, which fails, smaller for as long as `may_try` allows another try after a number of tries. `fails` returns true if a
 /// proposal still shows the failure. `progress` receives the number of tries and the smallest value so far, after each try.
-pub fn shrink<T: Clone + PartialEq>(
+pub(crate) fn shrink<T: Clone + PartialEq>(
     value: T,
     passes: &[Pass<'_, T>],
     may_try: impl Fn(usize) -> bool,
@@ -81,7 +81,7 @@ fn exhaust<T: Clone + PartialEq>(
 }
 
 /// A list without one part of it, for all parts of half its length, then a quarter, down to single items.
-pub fn without_parts<I: Clone>(list: &[I]) -> Vec<Vec<I>> {
+pub(crate) fn without_parts<I: Clone>(list: &[I]) -> Vec<Vec<I>> {
     let mut proposals = Vec::new();
     let mut size = list.len();
     while size > 0 {
@@ -95,7 +95,7 @@ pub fn without_parts<I: Clone>(list: &[I]) -> Vec<Vec<I>> {
 }
 
 /// Smaller numbers down to `least`, boldest first: `least` itself, then halfway, three quarters, and one less.
-pub fn smaller(number: u32, least: u32) -> Vec<u32> {
+pub(crate) fn smaller(number: u32, least: u32) -> Vec<u32> {
     let mut proposals = Vec::new();
     let mut step = number.saturating_sub(least);
     while step > 0 {

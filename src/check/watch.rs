@@ -7,6 +7,7 @@
 
 mod forging;
 mod losses;
+#[cfg(feature = "cli")]
 mod marks;
 mod pools;
 mod proofs;

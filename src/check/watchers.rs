@@ -7,9 +7,10 @@ use super::{
     guided::StateNotes,
     liveness::{Liveness, untimely},
 };
+#[cfg(feature = "cli")]
+use crate::ledger::codec::Saver;
 use crate::{
     actors::SimTime,
-    ledger::codec::Saver,
     protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
     sim::{Observer, Plan, stage::inline::InlineStage},
@@ -87,6 +88,7 @@ impl Watchers {
     }
 
     /// Returns the watchers of a copy of this run that goes on from here: both know what was seen so far.
+    #[cfg(feature = "cli")]
     pub(super) fn apart(&self) -> Self {
         let watch = self.watch.apart();
         let behaviour = self.behaviour.as_ref().map(Behaviour::apart);
@@ -113,6 +115,7 @@ impl Watchers {
     }
 
     /// Appends the memory that can decide later findings.
+    #[cfg(feature = "cli")]
     pub(super) fn mark(&self, now: SimTime, out: &mut Saver) {
         self.seen().mark(now, out);
     }

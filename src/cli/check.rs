@@ -58,7 +58,7 @@ const RUNS: u64 = 200;
 /// run` plays. Exit code 0: nothing was found; 1: something was; 2: it could not be searched.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Check {
+pub(crate) struct Check {
     /// A scenario to search around: its network, rules and assertions stay, faults and clients are drawn beside its own.
     scenario: Option<PathBuf>,
     /// Replace a value of the scenario, or add an entry to a list: 'assert[+]={ always = "rollback-depth <= 2" }'. May be given again.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Exit code 0: the same events; 1: they differ; 2: a file is no trace.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Diff {
+pub(crate) struct Diff {
     /// A trace.
     first: PathBuf,
     /// The trace to hold it against.

@@ -43,7 +43,7 @@ const LINES: usize = 60;
 /// Ctrl-C ends it and prints the results so far. Exit code 0: nothing failed; 1: a failure is explained; 2: FILE is none of these.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, verbatim_doc_comment)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// The scenario, finding or recorded session.
     file: PathBuf,
     /// The seed all keys, latencies and choices are drawn from; 1, if not given. A session has its own.

@@ -26,7 +26,7 @@ use std::{
 /// the last block.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Export {
+pub(crate) struct Export {
     /// The folder of the testnet.
     dir: PathBuf,
     /// The lowest block; the genesis block, 1, if not given.

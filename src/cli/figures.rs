@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Exit code 0: written; 1: a file cannot be written; 2: FOLDER holds no report of this version, or an option is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct FigureFiles {
+pub(crate) struct FigureFiles {
     /// The folder of a run, sweep or explanation, or the page itself.
     #[arg(value_name = "FOLDER")]
     report: PathBuf,

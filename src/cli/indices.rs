@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// share that a value explains alone, `total` the one that it takes part in; both have the 95 % interval of a bootstrap over pairs.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Indices {
+pub(crate) struct Indices {
     /// The folder of the study.
     #[arg(value_name = "DIR")]
     study: PathBuf,

@@ -19,7 +19,7 @@ use std::{
 };
 
 /// Appends lines to a file. A full file is renamed to `FILE.1` and replaces the earlier file of that name.
-pub struct LogFile {
+pub(crate) struct LogFile {
     path: PathBuf,
     file: File,
     length: u64,
@@ -29,7 +29,7 @@ pub struct LogFile {
 
 /// A request to a log to reopen its file. The log does so at its next flush, between two lines.
 #[derive(Clone, Debug, Default)]
-pub struct Anew(Arc<AtomicBool>);
+pub(crate) struct Anew(Arc<AtomicBool>);
 
 impl Anew {
     /// Has the log of `printer` open its file anew at each SIGHUP. A thread that does nothing else waits for them.

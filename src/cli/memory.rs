@@ -38,7 +38,7 @@ const LEAST: u64 = 16 << 20;
 
 /// A number of bytes, written with or without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(u64);
+pub(crate) struct Bytes(u64);
 
 impl FromStr for Bytes {
     type Err = String;
@@ -66,7 +66,7 @@ impl FromStr for Bytes {
 /// Watches the memory of this process from now on. The default limit is two thirds of what the system has available now. Above the
 /// limit the process prints a message and stops as at Ctrl-C. It is ended if stopping takes longer than five seconds, or if the
 /// process takes three times the limit or all that the system has available.
-pub fn watch(limit: Option<Bytes>) {
+pub(crate) fn watch(limit: Option<Bytes>) {
     let Some(limit) = limit.map(|Bytes(bytes)| bytes).or_else(|| Some(available()? / DEFAULT.1 * DEFAULT.0)) else {
         return;
     };
@@ -78,7 +78,7 @@ pub fn watch(limit: Option<Bytes>) {
 }
 
 /// Returns true if this command was asked to stop because it took more memory than its limit.
-pub fn is_exceeded() -> bool {
+pub(crate) fn is_exceeded() -> bool {
     EXCEEDED.load(Ordering::Relaxed)
 }
 
@@ -86,7 +86,7 @@ pub fn is_exceeded() -> bool {
 ///
 /// # Errors
 /// The process takes more than three quarters of its limit.
-pub fn has_room() -> Result<(), String> {
+pub(crate) fn has_room() -> Result<(), String> {
     let (Some(limit), Some(taken)) = (LIMIT.get(), taken()) else { return Ok(()) };
     match taken > limit / ROOM.1 * ROOM.0 {
         true => Err(format!(

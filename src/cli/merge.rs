@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// sweep`. Each part holds the scenario that it was run with.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Merge {
+pub(crate) struct Merge {
     /// The folders of all parts, in any order.
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,

@@ -30,7 +30,7 @@ use std::{
 /// source shows no blocks, or cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Observe {
+pub(crate) struct Observe {
     /// A file, a folder, or http://HOST:PORT.
     source: String,
     /// The network: a folder with genesisBlock.json, milestones.json, network.json and exceptions.json, or a file with the answer of

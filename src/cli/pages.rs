@@ -12,7 +12,7 @@ use std::{
 /// Write the manual pages (DIR/man) and the completions of shells (DIR/completions) of this program.
 #[derive(Debug, Args)]
 #[command(hide = true)]
-pub struct Pages {
+pub(crate) struct Pages {
     /// A folder, which is made if it is not there
     #[arg(value_name = "DIR")]
     folder: PathBuf,

@@ -18,7 +18,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// The option of commands that other programs start.
 #[derive(Clone, Debug, Default, Args)]
-pub struct WithParent {
+pub(crate) struct WithParent {
     /// Stop when the process that started this one ends, however it ends; or the process of this number.
     #[arg(long = "exit-with-parent", value_name = "PID", num_args = 0..=1, require_equals = true,
           default_missing_value = "0")]
@@ -98,7 +98,7 @@ fn end_with(parent: &Parent) {
 ///
 /// # Errors
 /// The system cannot watch one of them.
-pub fn uninterrupted(watched: &mut [PollFd<'_>], patience: Option<&Timespec>) -> io::Result<usize> {
+pub(crate) fn uninterrupted(watched: &mut [PollFd<'_>], patience: Option<&Timespec>) -> io::Result<usize> {
     loop {
         match poll(watched, patience) {
             Err(Errno::INTR) => {}

@@ -18,7 +18,7 @@ use std::{
 /// uniform(LOW,HIGH), log-uniform(LOW,HIGH), integer(LOW,HIGH), normal(MEAN,DEVIATION) or choice(VALUE,VALUE).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Points {
+pub(crate) struct Points {
     /// How the points lie.
     #[arg(value_enum)]
     design: Design,

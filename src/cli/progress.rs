@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LINES: u64 = 200;
 
 /// Returns a bar over runs. Only a terminal shows it, until the caller clears it.
-pub fn bar_of_runs(length: u64) -> ProgressBar {
+pub(crate) fn bar_of_runs(length: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left").expect("the template is fixed");
     ProgressBar::new(length).with_style(style)
@@ -18,7 +18,7 @@ pub fn bar_of_runs(length: u64) -> ProgressBar {
 
 /// The form in which progress is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub(crate) enum Form {
     /// A bar, on a terminal only.
     #[default]
     Auto,
@@ -28,7 +28,7 @@ pub enum Form {
 
 /// The option of commands that take their time.
 #[derive(Clone, Debug, Args)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// The form in which progress is reported.
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     progress: Form,

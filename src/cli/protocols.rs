@@ -21,7 +21,7 @@ use std::num::NonZeroUsize;
 /// at the end. docs/protocols.md explains the rules.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Protocols {
+pub(crate) struct Protocols {
     /// The sets of rules to compare; if not given, the protocols and the reference.
     #[arg(long, value_delimiter = ',', value_name = "NAME,...", value_parser = PossibleValuesParser::new(rules::all().map(|named| named.name)))]
     rules: Vec<String>,

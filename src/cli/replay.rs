@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// recorded one. Exit code 0: the same; 1: it differs; 2: the file is no recorded session.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Replay {
+pub(crate) struct Replay {
     /// The recorded session.
     file: PathBuf,
     /// Write every event to this file: .jsonl for JSON lines (docs/trace.md), .json for a trace viewer.

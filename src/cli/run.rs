@@ -42,7 +42,7 @@ use std::{
 /// 0: all of it came out the same; 1: something did not, and the first difference is named.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Run {
+pub(crate) struct Run {
     /// The scenario, a TOML file (see scenarios/); or a folder that --out has left, to repeat its run.
     #[arg(value_name = "SCENARIO|DIR")]
     pub(super) scenario: PathBuf,

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Print the JSON Schema of scenario files, so that an editor completes and checks them.
 #[derive(Debug, Args)]
-pub struct Schema {}
+pub(crate) struct Schema {}
 
 impl Schema {
     /// Prints the schema.

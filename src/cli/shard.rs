@@ -21,7 +21,7 @@ const COMPLETIONS: &str = "JOB_COMPLETIONS";
 
 /// A part of a sweep, from the option and the variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part(pub Shard);
+pub(crate) struct Part(pub Shard);
 
 impl FromStr for Part {
     type Err = String;

@@ -22,7 +22,7 @@ const MOST_SECONDS: u64 = 31_536_000;
 
 /// A time of whole seconds, written as `90s`, `10m` or `2h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span(Duration);
+pub(crate) struct Span(Duration);
 
 impl Span {
     /// Its length \[s\].

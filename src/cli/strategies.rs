@@ -21,7 +21,7 @@ const KINDS_LIMIT: usize = 100;
 ///
 /// # Errors
 /// The address is not on loopback, no process answers there, or its answer is no list of new kinds with examples.
-pub fn connect(address: SocketAddr) -> Result<(), Failure> {
+pub(crate) fn connect(address: SocketAddr) -> Result<(), Failure> {
     let refused = |why: String| Failure::usage(format!("--strategies: {why}"));
     if !address.ip().is_loopback() {
         return Err(refused(format!("found {address}, allowed is an address of this machine, such as 127.0.0.1:4100")));

@@ -46,7 +46,7 @@ use std::{
 /// code 0: all of it came out the same; 1: something did not, and the first difference is named.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     /// The scenario, a TOML file (see scenarios/); or a folder that --out has left, to repeat its sweep.
     #[arg(value_name = "SCENARIO|DIR")]
     pub(super) scenario: PathBuf,

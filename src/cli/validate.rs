@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 /// runs; and then what differs from the sources. docs/validation.md explains them. Exit code 0: all hold; 1: one does not.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Validate {
+pub(crate) struct Validate {
     /// Only the studies whose names contain this text, such as EOS.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,

@@ -41,7 +41,7 @@ struct Limits {
 
 /// The window in which scripts run.
 #[derive(Clone, Copy, Debug)]
-pub struct Window<'a> {
+pub(crate) struct Window<'a> {
     /// The style sheet of the page.
     pub style: &'a str,
     /// The data of the page, as JSON.
@@ -56,7 +56,7 @@ pub struct Window<'a> {
 
 /// The reason why scripts gave no result.
 #[derive(Debug, thiserror::Error)]
-pub enum EngineError {
+pub(crate) enum EngineError {
     /// A script threw, mostly because the data lack something.
     #[error("{0}")]
     Thrown(String),
@@ -72,7 +72,7 @@ pub enum EngineError {
 ///
 /// # Errors
 /// A script throws, or reaches a bound.
-pub fn run(scripts: &[&str], last: &str, window: Window<'_>) -> Result<String, EngineError> {
+pub(crate) fn run(scripts: &[&str], last: &str, window: Window<'_>) -> Result<String, EngineError> {
     run_within(BOUNDS, scripts, last, window)
 }
 

@@ -125,6 +125,7 @@ impl Log {
     }
 
     /// Reads records of this log again, also those that are appended later.
+    #[cfg(test)]
     pub fn reader(&self) -> Reader {
         Reader::new(&self.folder)
     }
@@ -135,11 +136,6 @@ impl Log {
     /// The disk refuses.
     pub fn sync(&self) -> Result<(), LogError> {
         self.file.sync_data().map_err(|source| self.io(source))
-    }
-
-    /// The number of the running segment, and the byte at which the next record begins.
-    pub fn number_and_byte(&self) -> (u32, u64) {
-        (self.number, self.length)
     }
 
     /// The running segment, to be synced by another thread.

@@ -8,8 +8,13 @@
 
 use super::{
     BlockTree, Link,
-    codec::{LoadError, Loader, Save, Saver, saved},
-    state::{Applied, Notable, State},
+    codec::saved,
+    state::{Applied, Notable},
+};
+#[cfg(feature = "cli")]
+use super::{
+    codec::{LoadError, Loader, Save, Saver},
+    state::State,
 };
 use crate::protocol::{BlockId, Height, hashing::IdHash};
 use indexmap::IndexMap;
@@ -33,8 +38,9 @@ pub struct StateAbove {
 }
 
 /// The states that a start begins with.
+#[cfg(feature = "cli")]
 #[derive(Debug)]
-pub struct StartStates {
+pub(crate) struct StartStates {
     pub base: Base,
     pub ahead: Option<StateAbove>,
 }
@@ -58,6 +64,7 @@ impl StateAbove {
 }
 
 /// The state ahead is written with only those wallets that differ from the base.
+#[cfg(feature = "cli")]
 impl Save for StartStates {
     fn save(&self, out: &mut Saver) {
         let Self { base, ahead } = self;

@@ -9,7 +9,8 @@
 
 mod last_irreversible;
 mod lisk_bft;
-pub mod sample_chains;
+#[cfg(any(test, feature = "cli"))]
+pub(crate) mod sample_chains;
 mod solidified;
 
 pub use self::{last_irreversible::LastIrreversible, lisk_bft::LiskBft, solidified::Solidified};

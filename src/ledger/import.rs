@@ -15,7 +15,7 @@
 //! caches its result), while the blocks before are put on top. No more than three batches are in memory at a time.
 
 mod line;
-pub mod served;
+pub(crate) mod served;
 
 use super::{BlockRejected, BlockTree, Link};
 use crate::protocol::Height;

@@ -33,7 +33,8 @@ mod reapplication;
 mod settling;
 
 pub use link::Link;
-pub use reapplication::ReapplyError;
+#[cfg(feature = "cli")]
+pub(crate) use reapplication::ReapplyError;
 
 use self::link::{Below, is_seam};
 use super::{
@@ -64,7 +65,7 @@ const STATES_KEPT: u32 = 128;
 pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
 /// The distance between seams, in blocks. The tree keeps the state below a seam once it is computed, which limits the work to recompute
 /// an old state.
-pub const SPAN: u32 = 1_000;
+pub(crate) const SPAN: u32 = 1_000;
 
 /// All blocks by id, shared by the nodes of one network.
 pub struct BlockTree {

@@ -23,7 +23,7 @@ const BRANCHES: usize = 1 << BITS;
 
 /// All wallets by address. A clone shares everything.
 #[derive(Clone, Debug, Default)]
-pub struct Wallets {
+pub(crate) struct Wallets {
     numbers: Arc<Numbers>,
     root: Child,
     /// The number of nodes on the path to each wallet, the root included. It is 0 if there is no wallet, or only that of number 0.

@@ -14,7 +14,7 @@ mod json;
 
 pub use check::BlockError;
 pub use context::BlockContext;
-pub use error::BlockDecodeError;
+pub(crate) use error::BlockDecodeError;
 pub use forge::BlockDraft;
 pub use id::BlockId;
 

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// The value in arithmetic and comparisons; `None` is a missing member. Any other value is NaN.
-pub fn number(value: Option<&Value>) -> f64 {
+pub(crate) fn number(value: Option<&Value>) -> f64 {
     match value {
         None => f64::NAN,
         Some(Value::Null) => 0.0,
@@ -19,7 +19,7 @@ pub fn number(value: Option<&Value>) -> f64 {
 }
 
 /// The value as a whole number of any size, as the reference's amounts are read. `None` if the conversion fails.
-pub fn integer(value: &Value) -> Option<i128> {
+pub(crate) fn integer(value: &Value) -> Option<i128> {
     match value {
         Value::Null | Value::Object(_) => None,
         Value::Bool(flag) => Some(i128::from(*flag)),
@@ -31,7 +31,7 @@ pub fn integer(value: &Value) -> Option<i128> {
 }
 
 /// The value as a condition; `None` is a missing member.
-pub fn is_true(value: Option<&Value>) -> bool {
+pub(crate) fn is_true(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
         Some(Value::Bool(flag)) => *flag,
@@ -42,7 +42,7 @@ pub fn is_true(value: Option<&Value>) -> bool {
 }
 
 /// The value as a text.
-pub fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => {

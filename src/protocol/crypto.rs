@@ -5,7 +5,7 @@
 //! curve context is a constant table.
 
 pub mod ecdsa;
-pub mod mode;
+pub(crate) mod mode;
 pub mod schnorr;
 
 pub use mode::CryptoMode;

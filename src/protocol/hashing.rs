@@ -3,7 +3,7 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Builds [`IdHasher`]s.
-pub type IdHash = BuildHasherDefault<IdHasher>;
+pub(crate) type IdHash = BuildHasherDefault<IdHasher>;
 
 /// A hasher that uses the last eight bytes of an id, which is a hash already (all addresses of a network begin alike). A map with this
 /// hasher must never be iterated in its own order.

@@ -12,7 +12,7 @@ mod wif;
 
 pub use address::Address;
 pub use message::SignedMessage;
-pub use multisignature::{MultiSignatureError, derive as multisignature_key};
+pub use multisignature::derive as multisignature_key;
 pub use passphrase::generate_passphrase;
 pub use text::{KeyError, decode_hex, hex_array};
 pub(super) use text::{decode_hex_into, shorten, string_form};

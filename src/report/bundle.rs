@@ -22,7 +22,7 @@ use std::{fs, io, path::Path};
 
 /// The description of a run, and of how to repeat it.
 #[derive(Clone, Debug, Serialize)]
-pub struct About {
+pub(crate) struct About {
     pub scenario: String,
     pub description: String,
     pub version: &'static str,
@@ -50,7 +50,7 @@ pub struct About {
 }
 
 /// The command that plays a scenario again.
-pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
+pub(crate) fn command(scenario: &str, seed: u64, set: &[String]) -> String {
     let mut command = format!("dposlab run {} --seed {seed}", quoted(scenario));
     for set in set {
         command.push_str(&format!(" --set {}", quoted(set)));
@@ -60,7 +60,7 @@ pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
 
 /// The name of a file in a report. A report must not reveal the folders of the machine, so a file below the program's working folder has
 /// its relative path, and any other absolute path only its last name.
-pub fn shown(file: &Path) -> String {
+pub(crate) fn shown(file: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let shown = match file.strip_prefix(&here) {
         Ok(below) => below,
@@ -71,7 +71,7 @@ pub fn shown(file: &Path) -> String {
 }
 
 /// Quotes a word for a shell, with single quotes if it needs them.
-pub fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
@@ -84,7 +84,7 @@ const MESH_LIMIT: usize = 128;
 
 /// An output of a run, by the name of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub(crate) enum Output {
     Events,
     Rounds,
     Delegates,
@@ -114,7 +114,7 @@ impl Output {
 }
 
 /// The data of a whole run, from which its folder is written.
-pub struct Bundle<'a> {
+pub(crate) struct Bundle<'a> {
     pub about: &'a About,
     pub figures: &'a Figures,
     /// The verdicts on the scenario's assertions.
@@ -416,7 +416,7 @@ impl Bundle<'_> {
 }
 
 /// JSON for people, ending with a line end.
-pub fn pretty(value: &impl Serialize) -> String {
+pub(crate) fn pretty(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("figures have text as keys");
     text.push('\n');
     text

@@ -18,7 +18,7 @@ use std::{
 };
 
 /// The largest size of a page in bytes.
-pub const PAGE_LIMIT: u64 = 64 << 20;
+pub(crate) const PAGE_LIMIT: u64 = 64 << 20;
 /// The largest number of letters in a file's name without its ending.
 const NAME_MAX: usize = 100;
 const COLLECT: &str = include_str!("figures/collect.js");
@@ -29,7 +29,7 @@ const SEAL_END: &str = " -->\n";
 
 /// The look of figures.
 #[derive(Clone, Debug)]
-pub struct FigureLook {
+pub(crate) struct FigureLook {
     pub is_dark: bool,
     /// The width of each file's picture in pixels; `None` for that on the page in a wide window.
     pub width: Option<u16>,
@@ -42,7 +42,7 @@ const MARGIN: u16 = 12;
 
 /// A figure as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FigureFile {
+pub(crate) struct FigureFile {
     /// The name of the file: the title in kebab case.
     pub file: String,
     pub title: String,
@@ -55,14 +55,14 @@ pub struct FigureFile {
 
 /// The figures of a page in its order, and the metrics to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FigureSet {
+pub(crate) struct FigureSet {
     pub figures: Vec<FigureFile>,
     pub metrics: Vec<String>,
 }
 
 /// The reason why a report gives no figures.
 #[derive(Debug, thiserror::Error)]
-pub enum FiguresError {
+pub(crate) enum FiguresError {
     #[error("{}: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
     #[error("{}: found no report.html, allowed is a folder that `run --out`, `sweep --out` or `explain --out` left, or such a page", folder.display())]
@@ -120,7 +120,7 @@ struct CollectedFigure {
 ///
 /// # Errors
 /// There is neither.
-pub fn page_of(path: &Path) -> Result<PathBuf, FiguresError> {
+pub(crate) fn page_of(path: &Path) -> Result<PathBuf, FiguresError> {
     let found = fs::metadata(path).map_err(|source| FiguresError::Unreadable { file: path.to_path_buf(), source })?;
     if !found.is_dir() {
         return Ok(path.to_path_buf());
@@ -137,7 +137,7 @@ pub fn page_of(path: &Path) -> Result<PathBuf, FiguresError> {
 ///
 /// # Errors
 /// The file cannot be read, is no page of this version, or its data cannot be drawn; or it has no such metric.
-pub fn draw(file: &Path, look: &FigureLook) -> Result<FigureSet, FiguresError> {
+pub(crate) fn draw(file: &Path, look: &FigureLook) -> Result<FigureSet, FiguresError> {
     let named = || file.to_path_buf();
     let text =
         files::read_text(file, PAGE_LIMIT).map_err(|source| FiguresError::Unreadable { file: named(), source })?;
@@ -205,7 +205,7 @@ fn is_sealed(text: &str) -> bool {
 ///
 /// # Errors
 /// A file that this program has not written is in the way, or one cannot be written.
-pub fn write(figures: &[FigureFile], folder: &Path) -> Result<(), FiguresError> {
+pub(crate) fn write(figures: &[FigureFile], folder: &Path) -> Result<(), FiguresError> {
     let unwritten = |file: &Path, source| FiguresError::Unwritten { file: file.to_path_buf(), source };
     fs::create_dir_all(folder).map_err(|source| FiguresError::Unreadable { file: folder.to_path_buf(), source })?;
     for file in figures.iter().map(|figure| folder.join(&figure.file)) {

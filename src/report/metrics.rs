@@ -9,20 +9,19 @@
 //!                        └─ Heals          from a fault's end to one chain
 //! ```
 //!
-//! It keeps only what it reports: a row a round, at most [`time::BUCKETS`] rows over time, and histograms of a fixed
+//! It keeps only what it reports: a row a round, at most `time::BUCKETS` rows over time, and histograms of a fixed
 //! size. A longer run needs no more. Source of the figures: consensus.md 7.
 
 mod figures;
-pub mod heals;
+pub(crate) mod heals;
 mod orphans;
-pub mod propagation;
-pub mod rollbacks;
+pub(crate) mod propagation;
+pub(crate) mod rollbacks;
 mod sample;
-pub mod time;
-pub mod traffic;
+pub(crate) mod time;
+pub(crate) mod traffic;
 
 pub use figures::{Figures, RoundFigures, SlotFigures, Totals};
-pub use orphans::Orphan;
 pub use sample::Sample;
 
 use super::rounds::{RoundBook, RoundReport};

@@ -7,9 +7,9 @@
 //!   trace    the events of a file that is opened   traceview   its timeline, and where nodes stood
 //! ```
 
-pub mod explain;
-pub mod run;
-pub mod sweep;
+pub(crate) mod explain;
+pub(crate) mod run;
+pub(crate) mod sweep;
 
 use crate::drawing;
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn library() -> String {
 }
 
 /// A page of this program, taken apart.
-pub struct PageParts<'a> {
+pub(crate) struct PageParts<'a> {
     /// The data as JSON.
     pub data: &'a str,
     /// The scripts, in the order in which the page runs them. `None` if the page differs from this program's pages in more than title
@@ -66,7 +66,7 @@ pub struct PageParts<'a> {
 }
 
 /// Takes a page apart. Returns `None` if the text is no page of a report, of this or another version.
-pub fn parts(text: &str) -> Option<PageParts<'_>> {
+pub(crate) fn parts(text: &str) -> Option<PageParts<'_>> {
     const DATA: &str = "<script id=\"data\" type=\"application/json\">";
     let (head, rest) = text.split_once(DATA)?;
     let (data, _) = rest.split_once("</script>")?;

@@ -9,8 +9,8 @@
 //! `provenance.json` and the RO-Crate differ by machine, folder and day. Everything else in a folder is a function of the study, but for
 //! the entry of the Parquet files' metadata that names the program.
 
-pub mod compare;
-pub mod metadata;
+pub(crate) mod compare;
+pub(crate) mod metadata;
 
 use super::sheet::{SheetError, write_whole};
 use crate::{
@@ -28,7 +28,7 @@ use std::{
 };
 
 /// The name of the file with the provenance of a folder.
-pub const PROVENANCE: &str = "provenance.json";
+pub(crate) const PROVENANCE: &str = "provenance.json";
 /// The folder of the scenario's files.
 const KEPT: &str = "scenario";
 /// The version of the form.
@@ -335,11 +335,11 @@ impl Provenance {
 }
 
 /// The key of the metadata of Parquet files that names the program.
-pub const PROGRAM_KEY: &str = "dposlab.program";
+pub(crate) const PROGRAM_KEY: &str = "dposlab.program";
 
 /// The metadata of a study's Parquet files: the study, the texts of the scenario by the names of their copies, and the program that
 /// writes the files. The program is the only entry that does not follow from the study.
-pub fn parquet_metadata(study: &Value, files: &ScenarioFiles) -> Vec<(String, String)> {
+pub(crate) fn parquet_metadata(study: &Value, files: &ScenarioFiles) -> Vec<(String, String)> {
     let mut taken = BTreeSet::new();
     let texts: BTreeMap<String, &str> =
         files.texts().map(|(path, text)| (format!("{KEPT}/{}", own_name(path, &mut taken)), text)).collect();

@@ -57,13 +57,13 @@ pub struct RoundReport {
     pub empty_at_end: u32,
     /// The figures of its delegates, sorted by the number in the username, then by the name.
     pub delegates: Vec<DelegateSlots>,
-    /// Its slots in order, for the last [`ROUNDS_IN_TURNS`] rounds only.
+    /// Its slots in order, for the last `ROUNDS_IN_TURNS` rounds only.
     #[serde(skip)]
     pub turns: Vec<Turn>,
 }
 
 /// The number of rounds whose slots are all listed.
-pub const ROUNDS_IN_TURNS: usize = 120;
+pub(crate) const ROUNDS_IN_TURNS: usize = 120;
 
 /// One slot of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -85,7 +85,7 @@ impl RoundReport {
 
 /// The rounds that blocks have begun, on any fork.
 #[derive(Clone)]
-pub struct RoundBook {
+pub(crate) struct RoundBook {
     tree: Arc<BlockTree>,
     /// The first slot of the run.
     pub(super) start: Slot,
@@ -274,7 +274,7 @@ impl OneRound {
 }
 
 /// Each delegate's sums over rounds, in the order of [`RoundReport::delegates`].
-pub fn totals(rounds: &[RoundReport]) -> Vec<DelegateSlots> {
+pub(crate) fn totals(rounds: &[RoundReport]) -> Vec<DelegateSlots> {
     let mut totals: BTreeMap<(u64, String), DelegateSlots> = BTreeMap::new();
     for slots in rounds.iter().flat_map(|round| &round.delegates) {
         let total = totals.entry(by_name(&slots.username)).or_insert_with(|| DelegateSlots {

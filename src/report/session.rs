@@ -21,7 +21,7 @@ use crate::{
     },
 };
 pub use entry::{Came, Entry};
-pub use memory::{KeptSession, RECORDING_MAX, SessionFileError, SoFar, TooLong};
+pub use memory::{KeptSession, RECORDING_MAX, SessionFileError};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,

@@ -53,12 +53,12 @@ pub struct Column {
 }
 
 /// A column of this name and kind.
-pub fn column(name: impl Into<String>, kind: Kind) -> Column {
+pub(crate) fn column(name: impl Into<String>, kind: Kind) -> Column {
     Column { name: name.into(), kind }
 }
 
 /// A writer of a table to `NAME.csv` and `NAME.parquet`. Both files appear whole or not at all.
-pub struct Sheet {
+pub(crate) struct Sheet {
     /// The two files without their endings.
     stem: PathBuf,
     columns: Vec<Column>,
@@ -79,7 +79,7 @@ pub enum SheetError {
 }
 
 /// A file that takes its name only when it is whole.
-pub struct Pending {
+pub(crate) struct Pending {
     file: File,
     temporary: PathBuf,
     path: PathBuf,
@@ -121,7 +121,7 @@ impl Write for Pending {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SheetError> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SheetError> {
     let io = |source| SheetError::Io { file: path.to_path_buf(), source };
     let mut pending = Pending::create(path).map_err(io)?;
     pending.write_all(bytes).map_err(io)?;

@@ -10,14 +10,14 @@ const SCALE: f64 = 1e6;
 
 /// The share of runs with a property: `so` of `of` runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub(crate) struct Share {
     pub of: u64,
     pub so: u64,
 }
 
 /// [`Share`] as it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ShareReport {
+pub(crate) struct ShareReport {
     pub of: u64,
     pub so: u64,
     pub share: f64,
@@ -46,7 +46,7 @@ impl Share {
 /// Bounds of the share of runs with a property, if some runs are undecided: the share if none of these has it, and the share if all
 /// of them have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     pub low: f64,
     pub high: f64,
     /// From the lower end of the interval of the lowest share to the upper end of that of the highest.
@@ -65,7 +65,7 @@ impl Bounds {
 
 /// A distribution of numbers that are not negative.
 #[derive(Clone)]
-pub struct Distribution {
+pub(crate) struct Distribution {
     count: u64,
     mean: f64,
     /// Sum of squared distances from the mean (Welford).
@@ -77,7 +77,7 @@ pub struct Distribution {
 
 /// [`Distribution`] as it is reported. Quantiles have three significant digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DistributionReport {
+pub(crate) struct DistributionReport {
     pub count: u64,
     pub mean: f64,
     /// Student's interval of the mean. Empty for a single value, and if all values are equal.

@@ -17,14 +17,14 @@ const DIGITS: u32 = 4;
 
 /// Times in seconds, to a millisecond or to four digits.
 #[derive(Clone, Default)]
-pub struct Survival {
+pub(crate) struct Survival {
     /// By milliseconds: runs that saw the event then, and runs that were censored then.
     counts: BTreeMap<u64, (u64, u64)>,
 }
 
 /// [`Survival`] as it is reported, in seconds. A quantile is empty where too many runs were censored before it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct SurvivalReport {
+pub(crate) struct SurvivalReport {
     /// Runs that were watched.
     pub runs: u64,
     /// Runs that saw the event.
@@ -44,7 +44,7 @@ pub struct SurvivalReport {
 
 /// A step of the estimate: the share that has not seen the event by a time, with its log-log interval at 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     pub seconds: f64,
     pub share: f64,
     pub low: f64,

@@ -15,17 +15,17 @@
 //! rows in memory.
 
 pub mod columns;
-pub mod distribution;
-pub mod engine;
+pub(crate) mod distribution;
+pub(crate) mod engine;
 pub mod handover;
-pub mod indices;
-pub mod measure;
-pub mod pairs;
-pub mod points;
-pub mod results;
+pub(crate) mod indices;
+pub(crate) mod measure;
+pub(crate) mod pairs;
+pub(crate) mod points;
+pub(crate) mod results;
 pub mod rows;
-pub mod stopping_rule;
-pub mod summary;
+pub(crate) mod stopping_rule;
+pub(crate) mod summary;
 
 use super::{
     bundle,

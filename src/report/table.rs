@@ -8,7 +8,7 @@ use std::fmt::Write;
 const ROUNDS_ABREAST: usize = 8;
 
 /// Formats the slots owned, forged and missed by each delegate in each round, then the gaps of each round.
-pub fn render(reports: &[RoundReport]) -> String {
+pub(crate) fn render(reports: &[RoundReport]) -> String {
     let mut out = String::from("Slots owned, forged and missed (owned/forged/missed), per delegate and round:\n");
     for chunk in reports.chunks(ROUNDS_ABREAST) {
         writeln!(out, "{}", table(chunk)).expect("writing to a string");

@@ -3,9 +3,9 @@
 //! Events are written as they happen, through a buffer, so memory does not grow with the run. docs/trace.md describes the form of
 //! the lines, and a test compares it with [`crate::sim::line::Payload`].
 
-pub mod diff;
+pub(crate) mod diff;
 pub mod line;
-pub mod perfetto;
+pub(crate) mod perfetto;
 
 use super::provenance::compare::Against;
 use crate::{

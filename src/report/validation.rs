@@ -28,7 +28,7 @@ use std::{
 };
 
 /// A set-up and the claims about it.
-pub struct Study {
+pub(crate) struct Study {
     pub what: &'static str,
     /// It is played with the seeds from 1 to this one.
     pub seeds: u64,
@@ -39,7 +39,7 @@ pub struct Study {
 }
 
 /// A number from another source.
-pub struct Claim {
+pub(crate) struct Claim {
     figure: &'static str,
     /// The source of the number.
     source: &'static str,
@@ -60,7 +60,7 @@ const fn simblock(figure: &'static str, expected: f64, within: f64) -> Claim {
 }
 
 /// All studies.
-pub fn studies() -> impl Iterator<Item = &'static Study> {
+pub(crate) fn studies() -> impl Iterator<Item = &'static Study> {
     STUDIES.iter().chain(&races::STUDIES).chain(&pushes::STUDIES)
 }
 
@@ -216,7 +216,7 @@ static STUDIES: [Study; 17] = [
 ];
 
 /// The differences between the studies and their sources.
-pub const DIFFERS: [&str; 7] = [
+pub(crate) const DIFFERS: [&str; 7] = [
     "Networks are full meshes of nodes with the default latency, one delegate on each, and nothing goes wrong \
      but what a study says. Slots are of 8 seconds: finality counts blocks and not seconds.",
     "Lisk has two delegates standing by in each round, who forge and do not vote. Networks here have none, so \
@@ -254,7 +254,7 @@ const INTERNET_2015: [&str; 4] = [
 
 /// A claim and the result of its study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClaimResult {
+pub(crate) struct ClaimResult {
     pub study: &'static str,
     pub figure: &'static str,
     pub source: &'static str,
@@ -276,7 +276,7 @@ pub struct ClaimResult {
 ///
 /// # Panics
 /// A run panics.
-pub fn validate(
+pub(crate) fn validate(
     studies: &[&Study],
     jobs: usize,
     stop: &AtomicBool,

@@ -23,7 +23,7 @@ pub use sight::{Candidate, Choice, Offer, Sight};
 pub use vote_buying::VoteBuying;
 
 use source::AgentSource;
-pub use voter::Voter;
+pub(crate) use voter::Voter;
 
 use super::workload::Amounts;
 use crate::sim::fault::{BoundedValue, Nodes, kind_of, schema_of, unknown_kind};

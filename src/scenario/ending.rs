@@ -188,7 +188,7 @@ impl Closing {
 
 /// Checks at the end of each round's worth of slots whether a halt is proved.
 #[derive(Clone, Default)]
-pub struct HaltWatch(Option<(HaltCause, Digest, SimTime)>);
+pub(crate) struct HaltWatch(Option<(HaltCause, Digest, SimTime)>);
 
 impl HaltWatch {
     /// Returns the certificate at the end of a round's worth of slots, if there was the same standstill at the end of the one

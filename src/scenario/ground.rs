@@ -17,7 +17,7 @@ const SECONDS_LIMIT: f64 = 3.2e9;
 
 /// A thing of a run that a number names, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thing {
+pub(crate) enum Thing {
     Node,
     /// A node that forges.
     Delegate,
@@ -29,7 +29,7 @@ pub enum Thing {
 }
 
 /// The things that there are in a run. This module alone checks every number and name that a scenario uses.
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     pub nodes: u32,
     /// The number of nodes that forge; these are the first ones.
     pub forgers: u32,
@@ -44,7 +44,7 @@ pub struct Ground<'a> {
 }
 
 /// The delegates' usernames.
-pub enum Usernames<'a> {
+pub(crate) enum Usernames<'a> {
     /// This number of names: `genesis_1` and so on.
     Numbered(u32),
     /// These, in the order of their nodes.

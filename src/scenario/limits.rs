@@ -32,7 +32,7 @@ const VERSION: u32 = 1;
 /// The largest number of rounds of a scenario.
 const ROUNDS_LIMIT: u32 = 100_000;
 /// The largest number of relays. Each takes some 8 KiB, and a block to all of them takes seconds.
-pub const RELAYS_LIMIT: u32 = 1_000_000;
+pub(crate) const RELAYS_LIMIT: u32 = 1_000_000;
 /// The greatest reward of a block: a million coins \[arktoshi\].
 const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// The largest error of a clock and the largest delay of a message, in milliseconds: eleven days.

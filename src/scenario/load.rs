@@ -4,7 +4,7 @@
 //! [`Sources::place`] finds the file and line that it came from, or the value that replaced it.
 
 mod culprit;
-pub mod files;
+pub(crate) mod files;
 mod lists;
 mod sources;
 
@@ -136,7 +136,7 @@ fn check_named(scenario: &Scenario, files: &[&str]) -> Result<(), Mistake> {
 ///
 /// # Errors
 /// The value is no fault. The message names the key.
-pub fn fault(json: &serde_json::Value) -> Result<Fault, String> {
+pub(crate) fn fault(json: &serde_json::Value) -> Result<Fault, String> {
     let fault = match Value::try_from(json) {
         Ok(Value::Table(fault)) => fault,
         Ok(_) => return Err("found no object, allowed is a fault: an object with a 'kind'".to_owned()),

@@ -26,7 +26,7 @@ pub(super) fn join(key: &str, part: &str) -> String {
 }
 
 /// A number within limits.
-pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> CheckResult {
+pub(crate) fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> CheckResult {
     if allowed.contains(&found) {
         return Ok(());
     }
@@ -35,12 +35,12 @@ pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> CheckResul
 }
 
 /// Checks a part of a whole, from 0 to 1.
-pub fn ratio(key: &str, found: f64) -> CheckResult {
+pub(crate) fn ratio(key: &str, found: f64) -> CheckResult {
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
 }
 
 /// Checks a share among other shares, which need not sum to 1.
-pub fn share(key: &str, found: f64) -> CheckResult {
+pub(crate) fn share(key: &str, found: f64) -> CheckResult {
     if (0.0..=SHARE_LIMIT).contains(&found) {
         Ok(())
     } else {
@@ -49,13 +49,13 @@ pub fn share(key: &str, found: f64) -> CheckResult {
 }
 
 /// Checks a rate a second.
-pub fn rate(key: &str, found: f64) -> CheckResult {
+pub(crate) fn rate(key: &str, found: f64) -> CheckResult {
     let allowed = 1e-6..=1e4;
     if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 10000 a second")) }
 }
 
 /// Checks an amount in arktoshi, which is at most [`Arktoshi::MAX`].
-pub fn amount(key: &str, found: u64, least: u64) -> CheckResult {
+pub(crate) fn amount(key: &str, found: u64, least: u64) -> CheckResult {
     let most = Arktoshi::MAX.value();
     if (least..=most).contains(&found) {
         return Ok(());

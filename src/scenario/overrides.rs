@@ -210,7 +210,7 @@ fn parse_value(text: &str) -> Value {
 }
 
 /// Splits at the commas that are in no list, table or quotes.
-pub fn split_values(text: &str) -> Vec<&str> {
+pub(crate) fn split_values(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut start, mut values) = (0_i32, None, 0, Vec::new());
     for (at, letter) in text.char_indices() {
         match (quote, letter) {

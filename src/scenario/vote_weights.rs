@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The largest exponent of Zipf's law.
-pub const EXPONENT_LIMIT: f64 = 10.0;
+pub(crate) const EXPONENT_LIMIT: f64 = 10.0;
 /// The part of rank 1 before the coins are divided. All parts are whole, so their sum does not depend on an order.
 const SCALE: f64 = (1_u64 << 60) as f64;
 

@@ -32,7 +32,7 @@ const AMOUNTS: [&str; 20] = [
 ///
 /// # Panics
 /// The entry has no JSON.
-pub fn name<T: Serialize>(entry: &T, before: &[T]) -> String {
+pub(crate) fn name<T: Serialize>(entry: &T, before: &[T]) -> String {
     let said = identity(entry);
     let number = before.iter().filter(|other| identity(*other) == said).count();
     format!("{said}/{number}")

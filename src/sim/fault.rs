@@ -7,11 +7,11 @@ mod bounded_value;
 mod durations;
 mod facts;
 mod kind;
-pub mod nodes;
+pub(crate) mod nodes;
 mod parameters;
 mod rounds;
-pub mod table;
-pub mod trigger;
+pub(crate) mod table;
+pub(crate) mod trigger;
 
 pub use bounded_value::BoundedValue;
 pub use durations::{Durations, ExponentialTime, LogNormalTime, UniformTime, WeibullTime};

@@ -14,7 +14,6 @@ mod pace;
 
 pub use advance::{ADVANCE_LIMIT, ADVANCES_MAX, AdvanceResult, Ended, NoNode, Until};
 pub use handle::{LiveHandle, StoppedError};
-pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
 use super::{

@@ -193,11 +193,6 @@ impl<W: Watchers> Past<W> {
         self.lock().kept.first().map(|kept| kept.place)
     }
 
-    /// The number of times that the run went back to a snapshot.
-    pub fn reverts(&self) -> u64 {
-        self.lock().reverts
-    }
-
     fn lock(&self) -> MutexGuard<'_, State<W>> {
         // A panic under the lock leaves complete entries.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,7 +14,7 @@ use std::mem;
 
 /// The nearness of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Soon {
+pub(crate) enum Soon {
     /// Far ahead: the processor fetches the pointer to the actor's record.
     Far,
     /// Far enough ahead for the processor to fetch the actor's record in time.
@@ -25,7 +25,7 @@ pub enum Soon {
 
 /// The future events. The queue moves them about, so they should be small, such as an index into a store.
 #[derive(Debug)]
-pub struct EventQueue<T> {
+pub(crate) struct EventQueue<T> {
     /// The time at which the last event taken was due; nothing earlier can come.
     last: u64,
     /// Events due by `until`, in descending order, so that the next one is the last.
@@ -203,6 +203,7 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// The next event, if it is due at `through` or before.
+    #[cfg(test)]
     pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, T)> {
         self.pop_foreseeing(through, None::<fn(&T, Soon)>)
     }

@@ -1,7 +1,7 @@
 //! The two stages that host actors. Both give the same events in the same order.
 
 pub mod inline;
-pub mod ractor;
+pub(crate) mod ractor;
 
 use super::{
     Intervention, Observer, Outcome, Plan, World,

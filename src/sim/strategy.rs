@@ -14,7 +14,8 @@ mod late_forging;
 mod lie_about_tip;
 mod private;
 mod refuse_transactions;
-pub mod remote;
+#[cfg(feature = "cli")]
+pub(crate) mod remote;
 mod spare_forger;
 mod withhold;
 mod withhold_ahead;
@@ -151,6 +152,7 @@ enum Source {
     /// Here.
     Native { read: fn(Table) -> Result<PlannedStrategy, serde_json::Error>, schema: fn(&mut SchemaGenerator) -> Schema },
     /// In another process.
+    #[cfg(feature = "cli")]
     Remote(&'static remote::Script),
 }
 
@@ -186,6 +188,7 @@ impl Kind {
     pub fn read(&self, table: Table) -> Result<PlannedStrategy, serde_json::Error> {
         match self.source {
             Source::Native { read, .. } => read(table),
+            #[cfg(feature = "cli")]
             Source::Remote(script) => script.read(table),
         }
     }
@@ -194,6 +197,7 @@ impl Kind {
     pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
         match self.source {
             Source::Native { schema, .. } => schema(generator),
+            #[cfg(feature = "cli")]
             Source::Remote(script) => script.schema(generator),
         }
     }

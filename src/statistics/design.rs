@@ -5,15 +5,15 @@ use rand_chacha::ChaCha8Rng;
 use sobol_burley::{NUM_DIMENSIONS, sample};
 
 /// The largest number of coordinates of a point, also of a Latin hypercube.
-pub const DIMENSIONS_LIMIT: usize = 100;
+pub(crate) const DIMENSIONS_LIMIT: usize = 100;
 /// The largest number of points of a sequence.
-pub const COUNT_LIMIT: u32 = 1 << 16;
+pub(crate) const COUNT_LIMIT: u32 = 1 << 16;
 
 const _: () = assert!(2 * DIMENSIONS_LIMIT <= NUM_DIMENSIONS as usize);
 
 /// Points of a Latin hypercube: each axis is divided into `count` equal parts, and each part has one point. Source: M. D. McKay, R. J.
 /// Beckman, W. J. Conover, A comparison of three methods for selecting values of input variables (1979).
-pub fn latin(count: u32, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
+pub(crate) fn latin(count: u32, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut points = vec![Vec::with_capacity(dimensions); count as usize];
     for _ in 0..dimensions {
@@ -32,7 +32,7 @@ pub fn latin(count: u32, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
 ///
 /// # Panics
 /// There are more than 200 coordinates or 65,536 points.
-pub fn sobol(count: u32, dimensions: usize, seed: u32) -> Vec<Vec<f64>> {
+pub(crate) fn sobol(count: u32, dimensions: usize, seed: u32) -> Vec<Vec<f64>> {
     let point = |index| (0..dimensions as u32).map(|axis| f64::from(sample(index, axis, seed))).collect();
     (0..count).map(point).collect()
 }
@@ -42,7 +42,7 @@ pub fn sobol(count: u32, dimensions: usize, seed: u32) -> Vec<Vec<f64>> {
 ///
 /// # Panics
 /// There are more than 100 coordinates or 65,536 pairs.
-pub fn saltelli(pairs: u32, dimensions: usize, seed: u32) -> Vec<Vec<f64>> {
+pub(crate) fn saltelli(pairs: u32, dimensions: usize, seed: u32) -> Vec<Vec<f64>> {
     let of_pair = |pair: Vec<f64>| {
         let (a, b) = (pair[..dimensions].to_vec(), pair[dimensions..].to_vec());
         let mixed = (0..dimensions).map(|axis| {

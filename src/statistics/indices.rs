@@ -12,7 +12,7 @@ const SEED: u64 = 1;
 
 /// The indices of one varied value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Index {
+pub(crate) struct Index {
     /// The share of the variance that it explains alone. Source: A. Saltelli et al. (2010), estimator b.
     pub first: f64,
     /// The percentile interval of `first` over bootstrap samples of pairs.
@@ -24,14 +24,14 @@ pub struct Index {
 }
 
 /// The figures of one pair of points: of A, of A with one coordinate of B after the other, and of B.
-pub type Group<'a> = &'a [f64];
+pub(crate) type Group<'a> = &'a [f64];
 
 /// The indices of each varied value, of the figures at the points of [`saltelli`](super::design::saltelli), pair by pair. `None` where
 /// there are fewer than two pairs, or all figures of A and B are equal.
 ///
 /// # Panics
 /// A group has not two figures more than there are values.
-pub fn indices(groups: &[Group<'_>], dimensions: usize) -> Option<Vec<Index>> {
+pub(crate) fn indices(groups: &[Group<'_>], dimensions: usize) -> Option<Vec<Index>> {
     assert!(groups.iter().all(|group| group.len() == dimensions + 2), "a group is a pair and what is mixed of it");
     let all: Vec<usize> = (0..groups.len()).collect();
     let found = estimate(groups, dimensions, &all)?;

@@ -148,7 +148,8 @@ fn a_broken_rule_is_noticed_and_a_good_sentence_is_not() {
     }
     assert_eq!(type_defined("pub struct Row<'a> {"), Some("Row"));
     assert_eq!(type_defined("pub type Row = u8;"), Some("Row"));
-    assert_eq!(type_defined("    pub(crate) enum Row {"), None);
+    assert_eq!(type_defined("    pub(crate) enum Row {"), Some("Row"));
+    assert_eq!(type_defined("    pub(super) enum Row {"), None);
     assert_eq!(type_defined("pub fn row() {"), None);
     let of = |count| BTreeMap::from([("Row".to_owned(), count)]);
     assert_eq!(growth(&of(2), &of(3)).collect::<Vec<_>>(), [("Row".to_owned(), 2, 3)]);
@@ -232,9 +233,10 @@ fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// The name of the public type that a line defines.
+/// The name of the type that a line defines for the crate or for its users.
 fn type_defined(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix("pub ")?;
+    let line = line.trim_start();
+    let rest = line.strip_prefix("pub ").or_else(|| line.strip_prefix("pub(crate) "))?;
     let rest = ["struct ", "enum ", "trait ", "type ", "union "].iter().find_map(|kind| rest.strip_prefix(kind))?;
     rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
 }

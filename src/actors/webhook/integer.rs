@@ -7,7 +7,7 @@ const DIGITS_MAX: usize = 1_024;
 
 /// A whole number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Integer {
+pub(crate) struct Integer {
     is_negative: bool,
     /// The digits in base 2^32, the lowest first, without zeros at the end; empty for 0.
     limbs: Vec<u32>,

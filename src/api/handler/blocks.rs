@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 const NOT_FOUND: ApiError = ApiError::NotFound("Block not found");
 
 /// `GET /api/blocks`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let listing = match by_height(call) {
         Some(listing) => listing,
         None => search(call, None),
@@ -23,34 +23,34 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `GET /api/blocks/first`.
-pub fn first(call: &Call<'_>) -> Outcome {
+pub(crate) fn first(call: &Call<'_>) -> Outcome {
     show_end(call, Height::GENESIS)
 }
 
 /// `GET /api/blocks/last`.
-pub fn last(call: &Call<'_>) -> Outcome {
+pub(crate) fn last(call: &Call<'_>) -> Outcome {
     show_end(call, call.head.height())
 }
 
 /// `GET /api/blocks/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let row = find(call, call.argument("id")).ok_or(NOT_FOUND)?;
     Ok(call.show_row(block::table(call.parameters.transform()), &BlockRow::Confirmed(row)))
 }
 
 /// The blocks of a generator, for the list of a delegate's blocks.
-pub fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
+pub(crate) fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
     reply(call, search(call, Some(generator)))
 }
 
 /// The block on the head's chain that `text` names. A height has precedence over an id.
-pub fn find(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
+pub(crate) fn find(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
     let height = text.parse().ok().map(Height).and_then(|height| call.head.chain().block(height));
     height.or_else(|| find_by_id(call, text))
 }
 
 /// The block on the head's chain with an id.
-pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
+pub(crate) fn find_by_id(call: &Call<'_>, text: &str) -> Option<ConfirmedBlock> {
     call.context.view.block(&call.head, &text.parse().ok()?)
 }
 

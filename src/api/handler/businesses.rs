@@ -12,7 +12,7 @@ use crate::api::{
 const BY_NAME: Option<(&str, bool)> = Some(("name", false));
 
 /// `GET /api/businesses`, and searches.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let rows = call.matching(business::MEMBERS, call.head.state().businesses().filter_map(BusinessRow::of));
     let listing = call.ordered(business::MEMBERS, rows, BY_NAME);
     let transform = call.parameters.transform();
@@ -20,18 +20,18 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `GET /api/businesses/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let row = find(call)?;
     Ok(call.show(|out, frame| business::write(out, &row, frame, call.parameters.transform())))
 }
 
 /// `GET /api/businesses/{id}/bridgechains`.
-pub fn chains(call: &Call<'_>) -> Outcome {
+pub(crate) fn chains(call: &Call<'_>) -> Outcome {
     Ok(list_chains(call, find(call)?.chains()))
 }
 
 /// `GET /api/businesses/{businessId}/bridgechains/{bridgechainId}`.
-pub fn chain(call: &Call<'_>) -> Outcome {
+pub(crate) fn chain(call: &Call<'_>) -> Outcome {
     let wanted = call.argument("bridgechainId");
     let found = find_by(call, "businessId")?.chains().find(|chain| chain.genesis_hash().eq_ignore_ascii_case(wanted));
     let chain = found.ok_or(ApiError::NotFound("Bridgechain not found"))?;
@@ -39,7 +39,7 @@ pub fn chain(call: &Call<'_>) -> Outcome {
 }
 
 /// `GET /api/bridgechains`, and searches.
-pub fn all_chains(call: &Call<'_>) -> Outcome {
+pub(crate) fn all_chains(call: &Call<'_>) -> Outcome {
     let businesses = call.head.state().businesses().filter_map(BusinessRow::of);
     Ok(list_chains(call, businesses.flat_map(|business| business.chains().collect::<Vec<_>>())))
 }

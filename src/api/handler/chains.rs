@@ -16,7 +16,7 @@ use std::sync::Arc;
 const SCENARIO_MAX: usize = 100_000;
 
 /// The parameters of a new chain.
-pub const NEW: &[Parameter] = &[
+pub(crate) const NEW: &[Parameter] = &[
     both("seed", Rule::Integer(Bound::Least(0))),
     both("delegates", Rule::Integer(Bound::Between(1, 200))),
     both("scenario", Rule::Text(&[Check::AtMost(SCENARIO_MAX)])),
@@ -40,7 +40,7 @@ const ORIGIN: &[Member<ChainOrigin>] = &[
 ];
 
 /// A chain with its number and its address.
-pub struct ChainRow {
+pub(crate) struct ChainRow {
     id: u64,
     /// The URL of the chain's prefix.
     at: String,
@@ -56,7 +56,7 @@ impl ChainRow {
 
 /// The members of a chain. `url` is the base of its API, `lab` that of its control routes. `from` is the instant of the testnet's past
 /// from which it continued, or null if it began with a genesis block of its own.
-pub const MEMBERS: &[Member<ChainRow>] = &[
+pub(crate) const MEMBERS: &[Member<ChainRow>] = &[
     Member::new("id", Shape::Integer, |row, _| row.id.into()),
     Member::new("url", Shape::Text, |row, _| format!("{}/api", row.at).into()),
     Member::new("lab", Shape::Text, |row, _| format!("{}/lab", row.at).into()),
@@ -75,12 +75,12 @@ pub const MEMBERS: &[Member<ChainRow>] = &[
     }),
 ];
 /// The shape of a chain.
-pub const SHAPE: Shape = Shape::Table(&MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// The shape of the list of chains.
-pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
+pub(crate) const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
 /// `POST /lab/chains {"seed"?, "delegates"?, "scenario"?, "set"?, "pace"?}`.
-pub async fn make(call: Call<'_>) -> Outcome {
+pub(crate) async fn make(call: Call<'_>) -> Outcome {
     let (chains, wish) = (chains(&call)?.clone(), wish(&call)?);
     let context = call.context.clone();
     let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
@@ -91,25 +91,25 @@ pub async fn make(call: Call<'_>) -> Outcome {
 }
 
 /// `GET /lab/chains`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let rows: Vec<ChainRow> = chains(call)?.list().into_iter().map(|chain| ChainRow::of(chain, call)).collect();
     Ok(call.show_rows(MEMBERS, &rows))
 }
 
 /// `GET /lab/chains/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let id = call.id()?;
     let chain = chains(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ChainRow::of((id, chain), call)))
 }
 
 /// `DELETE /lab/chains/{id}`.
-pub fn delete(call: &Call<'_>) -> Outcome {
+pub(crate) fn delete(call: &Call<'_>) -> Outcome {
     if chains(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// The error for a number that no chain has.
-pub const MISSING: ApiError = ApiError::NotFound("there is no chain of this number; GET /lab/chains lists all");
+pub(crate) const MISSING: ApiError = ApiError::NotFound("there is no chain of this number; GET /lab/chains lists all");
 
 fn chains<'c>(call: &'c Call<'_>) -> Result<&'c Chains, ApiError> {
     call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)

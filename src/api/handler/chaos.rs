@@ -18,7 +18,7 @@ const METHODS: [Method; 5] = [Method::GET, Method::HEAD, Method::POST, Method::P
 const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
 
 /// The members of a rule.
-pub const NEW: &[Parameter] = &[
+pub(crate) const NEW: &[Parameter] = &[
     both("route", ANY_TEXT),
     both("method", Rule::OneOf(&["GET", "HEAD", "POST", "PUT", "DELETE"])),
     both("event", ANY_TEXT),
@@ -42,7 +42,7 @@ const TREATMENTS: [&str; 10] =
     ["delay_ms", "refuse", "status", "cut", "stale", "node", "late_ms", "twice", "reorder", "lost"];
 
 /// The number of a rule in a path.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Positive))];
+pub(crate) const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Positive))];
 
 type Row = Member<(u64, ChaosRule)>;
 
@@ -71,7 +71,7 @@ const MEMBERS: &[Row] = &[
 ];
 
 /// The shape of a rule.
-pub const SHAPE: Shape = Shape::Table(&MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Table(&MEMBERS);
 
 /// The value of the rule's effect if `name` is its member, else a missing cell.
 fn effect(rule: &ChaosRule, name: &str) -> Cell<'static> {
@@ -91,16 +91,16 @@ fn effect(rule: &ChaosRule, name: &str) -> Cell<'static> {
 }
 
 /// The number of rules that were deleted.
-pub const CLEARED: &[Member<usize>] = &[Member::new("deleted", Shape::Integer, |deleted, _| (*deleted).into())];
+pub(crate) const CLEARED: &[Member<usize>] = &[Member::new("deleted", Shape::Integer, |deleted, _| (*deleted).into())];
 
 /// `GET /lab/chaos`: all rules, oldest first.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let rules: Vec<(u64, ChaosRule)> = call.context.chaos.all().into_iter().collect();
     Ok(call.show_rows(MEMBERS, &rules))
 }
 
 /// `POST /lab/chaos`: adds a rule, which applies from now on.
-pub async fn create(call: Call<'_>) -> Outcome {
+pub(crate) async fn create(call: Call<'_>) -> Outcome {
     let line = read(&call)?;
     let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
     let _turn = call.context.chaos.turn().await;
@@ -112,12 +112,12 @@ pub async fn create(call: Call<'_>) -> Outcome {
 }
 
 /// `GET /lab/chaos/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     show_number(call, call.id()?)
 }
 
 /// `DELETE /lab/chaos/{id}`: answers with what the rule did.
-pub async fn delete(call: Call<'_>) -> Outcome {
+pub(crate) async fn delete(call: Call<'_>) -> Outcome {
     let id = call.id()?;
     let _turn = call.context.chaos.turn().await;
     let rule = call.context.chaos.remove(id).ok_or(MISSING)?;
@@ -127,7 +127,7 @@ pub async fn delete(call: Call<'_>) -> Outcome {
 }
 
 /// `DELETE /lab/chaos`: all rules.
-pub async fn clear(call: Call<'_>) -> Outcome {
+pub(crate) async fn clear(call: Call<'_>) -> Outcome {
     let _turn = call.context.chaos.turn().await;
     let deleted = call.context.chaos.clear();
     note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;

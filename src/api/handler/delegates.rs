@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Delegate not found");
 
-pub const ROUND_SHAPE: Shape = Shape::List(&Shape::Table(&ROUND));
+pub(crate) const ROUND_SHAPE: Shape = Shape::List(&Shape::Table(&ROUND));
 
 const ROUND: &[Member<RoundMember>] = &[
     Member::new("publicKey", shape::KEY, |member, _| member.public_key.into()),
@@ -22,7 +22,7 @@ const ROUND: &[Member<RoundMember>] = &[
 ];
 
 /// `GET /api/delegates`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let kind = call.parameters.text("type");
     let ranked = call.head.lists().delegates(call.head.state());
     let of_type = |row: &DelegateRow| kind.is_none_or(|kind| row.is_of_type(kind));
@@ -34,23 +34,23 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `GET /api/delegates/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let row = find(call)?;
     Ok(call.show_row(delegate::MEMBERS, &row))
 }
 
 /// `GET /api/delegates/{id}/blocks`.
-pub fn blocks(call: &Call<'_>) -> Outcome {
+pub(crate) fn blocks(call: &Call<'_>) -> Outcome {
     Ok(blocks::of_generator(call, &key(&find(call)?)?))
 }
 
 /// `GET /api/delegates/{id}/voters`.
-pub fn voters(call: &Call<'_>) -> Outcome {
+pub(crate) fn voters(call: &Call<'_>) -> Outcome {
     Ok(wallets::voting_for(call, &key(&find(call)?)?))
 }
 
 /// `GET /api/rounds/{id}/delegates`.
-pub fn of_round(call: &Call<'_>) -> Outcome {
+pub(crate) fn of_round(call: &Call<'_>) -> Outcome {
     let round = call.arguments.number("id").and_then(|number| find_round(call, number));
     let round = round.ok_or(ApiError::NotFound("Round not found"))?;
     Ok(call.show_rows(ROUND, &round.members))

@@ -9,19 +9,19 @@ use crate::api::{
 use std::sync::LazyLock;
 
 /// `GET /api/openapi.json`.
-pub fn description(call: &Call<'_>) -> Outcome {
+pub(crate) fn description(call: &Call<'_>) -> Outcome {
     let most = call.context.view.tree().rules().pool.max_transactions_per_request;
     let description = openapi::describe(call.routes, call.context.settings.dialect, most);
     Ok(Reply::json(description.to_string()))
 }
 
 /// `GET /api/docs`.
-pub fn entrance(_: &Call<'_>) -> Outcome {
+pub(crate) fn entrance(_: &Call<'_>) -> Outcome {
     Ok(Reply::moved("/api/docs/index.html".to_owned()))
 }
 
 /// `GET /api/docs/{file}`.
-pub fn file(call: &Call<'_>) -> Outcome {
+pub(crate) fn file(call: &Call<'_>) -> Outcome {
     SiteFile::find(&*PARTS, call.argument("file"))
 }
 

@@ -18,19 +18,19 @@ use crate::{
 const FAULTS_LIMIT: usize = 10_000;
 
 /// `GET /lab/faults`: all of them, in the order of their ids.
-pub async fn list(call: Call<'_>) -> Outcome {
+pub(crate) async fn list(call: Call<'_>) -> Outcome {
     Ok(call.show_rows(fault::MEMBERS, &statuses(&call).await?))
 }
 
 /// `POST /lab/faults`: a fault as in a scenario file.
-pub async fn add(call: Call<'_>) -> Outcome {
+pub(crate) async fn add(call: Call<'_>) -> Outcome {
     let added = desk(&call)?.read(&call.body).map_err(ApiError::Unprocessable)?;
     let status = begin(&call, Intervention::AddFault(added.into())).await?;
     Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
 /// `DELETE /lab/faults/{id}`: ends the fault now. A waiting fault never begins.
-pub async fn end(call: Call<'_>) -> Outcome {
+pub(crate) async fn end(call: Call<'_>) -> Outcome {
     let id = call.arguments.number("id").unwrap_or(usize::MAX);
     // An unknown id is refused before it is recorded.
     let known = move |stage: &Stage| match id < stage.world().count_faults() {
@@ -41,7 +41,7 @@ pub async fn end(call: Call<'_>) -> Outcome {
 }
 
 /// `POST /lab/nodes/{node}/crash`: the node is down until it is restarted.
-pub async fn crash(call: Call<'_>) -> Outcome {
+pub(crate) async fn crash(call: Call<'_>) -> Outcome {
     let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
     let kind = FaultKind::Crash(Crash { nodes: Nodes::List(vec![NodeRef::Number(node)]), keep_pool });
     let status = begin(&call, Intervention::AddFault(admit(&call, kind)?.into())).await?;
@@ -49,7 +49,7 @@ pub async fn crash(call: Call<'_>) -> Outcome {
 }
 
 /// `POST /lab/nodes/{node}/restart`: restarts the node after any crash. Ends the crashes that cover this node alone.
-pub async fn restart(call: Call<'_>) -> Outcome {
+pub(crate) async fn restart(call: Call<'_>) -> Outcome {
     let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
     let nodes = Nodes::List(vec![NodeRef::Number(node)]);
     let kind = FaultKind::Restart(Restart { nodes, keep_pool });
@@ -96,7 +96,7 @@ fn keeps_pool(call: &Call<'_>) -> bool {
 }
 
 /// The newest `most` faults that wait or are in force. Empty if the run has ended.
-pub async fn newest(call: &Call<'_>, most: usize) -> Vec<FaultStatus> {
+pub(crate) async fn newest(call: &Call<'_>, most: usize) -> Vec<FaultStatus> {
     let mut all = statuses(call).await.unwrap_or_default();
     all.retain(|status| status.state != FaultState::Over);
     all.split_off(all.len().saturating_sub(most))

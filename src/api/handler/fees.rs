@@ -18,19 +18,19 @@ use std::ops::ControlFlow;
 const DAYS: i64 = 7;
 
 const META_SHAPE: Shape = Shape::Members(&[("days", Shape::Integer, true)]);
-pub const LIST_SHAPE: Shape =
+pub(crate) const LIST_SHAPE: Shape =
     Shape::Members(&[("meta", META_SHAPE, true), ("data", Shape::List(&fee::LISTED_SHAPE), true)]);
-pub const GROUPS_SHAPE: Shape =
+pub(crate) const GROUPS_SHAPE: Shape =
     Shape::Members(&[("meta", META_SHAPE, true), ("data", Shape::Map(&Shape::Map(&fee::GROUPED_SHAPE)), true)]);
 
 /// `GET /api/node/fees` as the published specification has it: a list.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let (rows, frame) = (rows(call), call.frame());
     Ok(reply(call, |slot| slot.rows(fee::LISTED, &rows, &frame)))
 }
 
 /// `GET /api/node/fees` as the reference has it: by group and type.
-pub fn by_group(call: &Call<'_>) -> Outcome {
+pub(crate) fn by_group(call: &Call<'_>) -> Outcome {
     let (rows, frame) = (rows(call), call.frame());
     let write = |groups: &mut Object<'_>| {
         for group in rows.chunk_by(|one, other| one.kind.numbers().0 == other.kind.numbers().0) {

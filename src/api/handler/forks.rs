@@ -24,7 +24,7 @@ const BLOCKS_MAX: usize = 1_000;
 const SLOTS_MAX: usize = 2_000;
 
 /// The height at which the tree begins.
-pub const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
+pub(crate) const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
 
 const BLOCK: &[Member<BlockLine>] = &[
     Member::new("id", BLOCK_ID, |line, _| line.link.id().into()),
@@ -52,7 +52,7 @@ struct BlockLine {
 /// The members of a tree. `time` is in seconds since the network's epoch. `confirmed` counts the transactions of the chain up to and
 /// including the block. `nodes` counts the nodes, live or down, whose tip is the block. `winning` marks the blocks of the chain that most
 /// live nodes stand on, up to its end `tip`. So a block that has not reached most nodes yet is no branch.
-pub const TREE: &[Member<Tree>] = &[
+pub(crate) const TREE: &[Member<Tree>] = &[
     Member::new("from", Shape::Integer, |tree, _| tree.from.into()),
     Member::new("tip", BLOCK_ID, |tree, _| tree.tip.id().into()),
     Member::new("height", Shape::Integer, |tree, _| tree.tip.height().into()),
@@ -63,7 +63,7 @@ pub const TREE: &[Member<Tree>] = &[
 ];
 
 /// The tree of blocks from a height on.
-pub struct Tree {
+pub(crate) struct Tree {
     from: Height,
     tip: Arc<Link>,
     blocks: Vec<BlockLine>,
@@ -85,7 +85,7 @@ const SLOT: &[Member<Turn>] = &[
 
 /// A round. `blocks` is the number of blocks that make it: one for each slot of each delegate's turn. `first` is its first height;
 /// `slotNow` the slot of the clock; `leftOff` counts the older slots that are not shown. The slot of the genesis block has no owner.
-pub const ROUND: &[Member<RoundNow>] = &[
+pub(crate) const ROUND: &[Member<RoundNow>] = &[
     Member::new("round", Shape::Integer, |now, _| now.round().number().0.into()),
     Member::new("delegates", Shape::Integer, |now, _| now.round().position.delegates.into()),
     Member::new("blocks", Shape::Integer, |now, _| now.round().position.blocks().into()),
@@ -101,7 +101,7 @@ pub const ROUND: &[Member<RoundNow>] = &[
 ];
 
 /// The round in force.
-pub struct RoundNow {
+pub(crate) struct RoundNow {
     tip: Arc<Link>,
     /// The state after the tip.
     applied: Arc<Applied>,
@@ -119,12 +119,12 @@ impl RoundNow {
 type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 
 /// `GET /lab/tree?from=`.
-pub fn tree(call: &Call<'_>) -> Outcome {
+pub(crate) fn tree(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(TREE, &tree_of(call)))
 }
 
 /// The tree from the requested height on.
-pub fn tree_of(call: &Call<'_>) -> Tree {
+pub(crate) fn tree_of(call: &Call<'_>) -> Tree {
     let state = call.context.board.state();
     let winning = state.tips.leading().clone();
     let from = call.parameters.number("from").unwrap_or(winning.height().0.saturating_sub(DEPTH));
@@ -178,13 +178,13 @@ fn name(state: &State, key: &PublicKey) -> String {
 }
 
 /// `GET /lab/round`: at the end of the chain that most live nodes stand on.
-pub async fn round(call: Call<'_>) -> Outcome {
+pub(crate) async fn round(call: Call<'_>) -> Outcome {
     let round = round_of(&call).await;
     Ok(call.show_row(ROUND, &round))
 }
 
 /// The round at the end of the chain that most live nodes stand on.
-pub async fn round_of(call: &Call<'_>) -> RoundNow {
+pub(crate) async fn round_of(call: &Call<'_>) -> RoundNow {
     let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
     let state = call.context.board.state();
     let (tip, applied) = standing(call, state.tips.leading());

@@ -56,7 +56,7 @@ static PARTS: LazyLock<[SiteFile; 21]> = LazyLock::new(|| {
 
 /// A page that a client requests at `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HomePage {
+pub(crate) enum HomePage {
     Live,
     About,
 }
@@ -64,7 +64,7 @@ pub enum HomePage {
 /// Returns the page that a request is for. A browser gets the live page at `/`. A program that shows whatever comes, as curl does,
 /// gets the page that needs no scripts. A program that accepts JSON, or that does not say what it accepts, gets the reference's
 /// greeting; under `core-2.6` so does a program that accepts anything.
-pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<HomePage> {
+pub(crate) fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<HomePage> {
     if route.verb != Verb::Get || route.path != "/" {
         return None;
     }
@@ -77,7 +77,7 @@ pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Home
 }
 
 /// Returns true if the client is a browser.
-pub fn shows_html(request: &Request) -> bool {
+pub(crate) fn shows_html(request: &Request) -> bool {
     accepts(request).contains("text/html")
 }
 
@@ -86,7 +86,7 @@ fn accepts(request: &Request) -> &str {
 }
 
 /// The page at `/`.
-pub fn page(wanted: HomePage, context: &ApiContext, request: &Request) -> Reply {
+pub(crate) fn page(wanted: HomePage, context: &ApiContext, request: &Request) -> Reply {
     match wanted {
         HomePage::Live => LIVE.reply().with_policy(POLICY),
         HomePage::About => about_node(context, request),
@@ -94,12 +94,12 @@ pub fn page(wanted: HomePage, context: &ApiContext, request: &Request) -> Reply 
 }
 
 /// `GET /page/{file}`: a part of the live page.
-pub fn part(call: &Call<'_>) -> Outcome {
+pub(crate) fn part(call: &Call<'_>) -> Outcome {
     Ok(SiteFile::find(&*PARTS, call.argument("file"))?.with_policy(POLICY))
 }
 
 /// `GET /about`.
-pub fn about(call: &Call<'_>) -> Outcome {
+pub(crate) fn about(call: &Call<'_>) -> Outcome {
     Ok(about_node(call.context, call.request))
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The block that a node took, and the node.
-pub const TAKEN: &[Member<(NodeId, Arc<Block>)>] = &[
+pub(crate) const TAKEN: &[Member<(NodeId, Arc<Block>)>] = &[
     Member::new("node", Shape::Integer, |(node, _), _| node.0.into()),
     Member::new("id", shape::BLOCK_ID, |(_, block), _| block.id.into()),
     Member::new("height", Shape::Integer, |(_, block), _| block.height().into()),
@@ -26,21 +26,21 @@ pub const TAKEN: &[Member<(NodeId, Arc<Block>)>] = &[
 ];
 
 /// The transactions that left pools, the nodes of these pools, and the number of messages under way that contained them.
-pub const DROPPED: &[Member<DroppedPending>] = &[
+pub(crate) const DROPPED: &[Member<DroppedPending>] = &[
     Member::by("transactions", Shape::List(&shape::HASH), |dropped, _, slot| slot.put(&dropped.transactions)),
     Member::by("nodes", Shape::List(&Shape::Integer), |dropped, _, slot| slot.put(&dropped.nodes)),
     Member::new("underWay", Shape::Integer, |dropped, _| dropped.under_way.into()),
 ];
 
 /// The body of `POST /lab/blocks`, for the description.
-pub fn block_schema() -> Value {
+pub(crate) fn block_schema() -> Value {
     let block = json!({"anyOf": [{"type": "object"}, {"type": "string", "pattern": "^([0-9a-fA-F]{2})+$"}]});
     let node = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
     shape::object([("block", block, true), ("node", node, false)])
 }
 
 /// `POST /lab/blocks {"block": {..} | "hex", "node": n}`.
-pub async fn push_block(call: Call<'_>) -> Outcome {
+pub(crate) async fn push_block(call: Call<'_>) -> Outcome {
     let config = call.context.view.tree().config().clone();
     let SubmittedBlock { node, block, wire } = read(&call.body, call.context.view.node(), &config)?;
     let (id, pushed) = (block.id, block.clone());
@@ -70,7 +70,7 @@ pub async fn push_block(call: Call<'_>) -> Outcome {
 }
 
 /// `DELETE /lab/pool/{id}`.
-pub async fn drop_pending(call: Call<'_>) -> Outcome {
+pub(crate) async fn drop_pending(call: Call<'_>) -> Outcome {
     const MISSING: ApiError = ApiError::NotFound("Transaction not found");
     let id: TransactionId = call.arguments.text("id").and_then(|id| id.parse().ok()).ok_or(MISSING)?;
     let observed = call.context.view.node();

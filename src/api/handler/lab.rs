@@ -1,7 +1,7 @@
 //! Control of the run: advancing it by slots and setting its pace. For the user who runs the process, so on loopback only.
 
-pub mod goal;
-pub mod money;
+pub(crate) mod goal;
+pub(crate) mod money;
 
 use crate::{
     actors::SimTime,
@@ -18,7 +18,7 @@ use goal::AdvanceWish;
 use serde_json::{Value, json};
 
 /// The result of an advance: the whole slots played, and the reason if it ended before all were.
-pub const ADVANCE: &[Member<Advance>] = &[
+pub(crate) const ADVANCE: &[Member<Advance>] = &[
     Member::new("slots", Shape::Integer, |advance, _| advance.advanced.slots.into()),
     Member::new("height", Shape::Integer, |advance, _| advance.advanced.height.into()),
     Member::new("now", Shape::Integer, |advance, _| advance.advanced.now.seconds().into()),
@@ -36,7 +36,7 @@ pub const ADVANCE: &[Member<Advance>] = &[
 ];
 
 /// An advance that is over.
-pub struct Advance {
+pub(crate) struct Advance {
     asked: u32,
     /// True if the request states a goal (`until`).
     is_awaited: bool,
@@ -44,7 +44,7 @@ pub struct Advance {
 }
 
 /// The pace, and the virtual time in seconds of the network's epoch.
-pub const PACE: &[Member<(SimTime, Pace)>] = &[
+pub(crate) const PACE: &[Member<(SimTime, Pace)>] = &[
     Member::by("pace", Shape::Either(&[Shape::Number, Shape::Text]), |(_, pace), _, slot| match pace {
         Pace::Speed(speed) => slot.put(speed),
         Pace::Max | Pace::Manual | Pace::OnDemand => slot.text(pace),
@@ -54,7 +54,7 @@ pub const PACE: &[Member<(SimTime, Pace)>] = &[
 
 /// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
 /// `{"until":{..},"limit":n}`: plays until the goal is reached, n slots at most.
-pub async fn advance(call: Call<'_>) -> Outcome {
+pub(crate) async fn advance(call: Call<'_>) -> Outcome {
     let AdvanceWish { slots: asked, until } = goal::read(&call.body, call.context.view.node())?;
     let is_awaited = until.is_some();
     let advanced = call.context.live.advance_until(until, asked, call.context.view.node()).await?;
@@ -67,20 +67,20 @@ pub async fn advance(call: Call<'_>) -> Outcome {
 }
 
 /// The body of `POST /lab/pace`, for the description.
-pub fn pace_schema() -> Value {
+pub(crate) fn pace_schema() -> Value {
     let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
     let pace = json!({"anyOf": [speed, {"enum": ["max", "manual", "on-demand"]}]});
     shape::object([("pace", pace, true)])
 }
 
 /// `POST /lab/pace {"pace":"manual"|"on-demand"|"max"|number}`.
-pub async fn set_pace(call: Call<'_>) -> Outcome {
+pub(crate) async fn set_pace(call: Call<'_>) -> Outcome {
     let wanted = read_pace(&call.body)?;
     Ok(call.show_row(PACE, &call.context.live.set_pace(wanted).await?))
 }
 
 /// `GET /lab/pace`.
-pub async fn pace(call: Call<'_>) -> Outcome {
+pub(crate) async fn pace(call: Call<'_>) -> Outcome {
     Ok(call.show_row(PACE, &call.context.live.now().await?))
 }
 

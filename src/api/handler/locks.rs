@@ -16,18 +16,18 @@ use crate::{
 use std::sync::Arc;
 
 /// `GET /api/locks`, and searches.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     Ok(call.list_rows(search(call, candidates(call).into_iter()), lock::MEMBERS))
 }
 
 /// `GET /api/locks/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let row = by_id(call, call.argument("id")).ok_or(ApiError::NotFound("Lock not found"))?;
     Ok(call.show_row(lock::MEMBERS, &row))
 }
 
 /// `GET /api/wallets/{id}/locks`.
-pub fn of_wallet(call: &Call<'_>) -> Outcome {
+pub(crate) fn of_wallet(call: &Call<'_>) -> Outcome {
     let owner = wallets::find(call)?;
     let listing = search(call, LockRow::all_of(owner));
     let estimate = match call.frame().dialect {
@@ -38,7 +38,7 @@ pub fn of_wallet(call: &Call<'_>) -> Outcome {
 }
 
 /// Claims and refunds of locks, in the order of the chain.
-pub fn unlocked(call: &Call<'_>) -> Outcome {
+pub(crate) fn unlocked(call: &Call<'_>) -> Outcome {
     let mut rows: Vec<TransactionRow> = Vec::new();
     for id in call.parameters.texts("ids").unwrap_or_default() {
         let id: Option<TransactionId> = id.parse().ok();

@@ -12,6 +12,6 @@ use crate::api::{
 };
 
 /// `GET /metrics`.
-pub async fn metrics(call: Call<'_>) -> Outcome {
+pub(crate) async fn metrics(call: Call<'_>) -> Outcome {
     Ok(Reply::metrics(collect::text(call.context).await))
 }

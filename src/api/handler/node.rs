@@ -17,26 +17,26 @@ const LINES_SHOWN: usize = 1_000;
 const HEIGHT: Member<ApiContext> = Member::new("height", Shape::Integer, |_, frame| frame.head.height().into());
 const ID: Member<ApiContext> = Member::new("id", shape::BLOCK_ID, |_, frame| frame.head.tip().id().into());
 
-pub const STATUS: &[Member<ApiContext>] = &[
+pub(crate) const STATUS: &[Member<ApiContext>] = &[
     Member::new("synced", Shape::Boolean, |_, frame| is_synced(frame).into()),
     Member::new("now", Shape::Integer, |_, frame| frame.head.height().into()),
     Member::new("blocksCount", Shape::Integer, |_, frame| blocks_behind(frame).into()),
     Member::new("timestamp", Shape::Integer, |_, frame| frame.view.now().seconds().into()),
 ];
 
-pub const SYNCING: &[Member<ApiContext>] = &[
+pub(crate) const SYNCING: &[Member<ApiContext>] = &[
     Member::new("syncing", Shape::Boolean, |_, frame| (!is_synced(frame)).into()),
     Member::new("blocks", Shape::Integer, |_, frame| blocks_behind(frame).into()),
     HEIGHT,
     ID,
 ];
 
-pub const BLOCKCHAIN: &[Member<ApiContext>] = &[
+pub(crate) const BLOCKCHAIN: &[Member<ApiContext>] = &[
     Member::nested("block", &[HEIGHT, ID]),
     Member::new("supply", shape::AMOUNT, |_, frame| frame.state().supply().into()),
 ];
 
-pub const CRYPTO: &[Member<ApiContext>] = &[
+pub(crate) const CRYPTO: &[Member<ApiContext>] = &[
     Member::by("exceptions", Shape::Map(&Shape::Any), |_, frame, slot| {
         slot.object(|exceptions| {
             for (name, value) in config(frame).exceptions.json.as_object().into_iter().flatten() {
@@ -52,38 +52,38 @@ pub const CRYPTO: &[Member<ApiContext>] = &[
 ];
 
 /// `GET /`.
-pub fn hello(_: &Call<'_>) -> Outcome {
+pub(crate) fn hello(_: &Call<'_>) -> Outcome {
     Ok(Reply::json(br#"{"data":"Hello World!"}"#.to_vec()))
 }
 
 /// `GET /api/node/status`.
-pub fn status(call: &Call<'_>) -> Outcome {
+pub(crate) fn status(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(STATUS, call.context))
 }
 
 /// `GET /api/node/syncing`.
-pub fn syncing(call: &Call<'_>) -> Outcome {
+pub(crate) fn syncing(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(SYNCING, call.context))
 }
 
 /// `GET /api/node/configuration`.
-pub fn configuration(call: &Call<'_>) -> Outcome {
+pub(crate) fn configuration(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(CONFIGURATION, call.context))
 }
 
 /// `GET /api/node/configuration/crypto`.
-pub fn crypto(call: &Call<'_>) -> Outcome {
+pub(crate) fn crypto(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(CRYPTO, call.context))
 }
 
 /// `GET /api/node/debug`.
-pub fn debug(call: &Call<'_>) -> Outcome {
+pub(crate) fn debug(call: &Call<'_>) -> Outcome {
     let log = call.context.log.as_ref().ok_or(ApiError::NO_ROUTE)?;
     Ok(Reply::text(log.last(call.parameters.number("lines").unwrap_or(LINES_SHOWN))))
 }
 
 /// `GET /api/blockchain`.
-pub fn blockchain(call: &Call<'_>) -> Outcome {
+pub(crate) fn blockchain(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(BLOCKCHAIN, call.context))
 }
 
@@ -120,7 +120,7 @@ const CONFIGURATION: &[Member<ApiContext>] = &[
 ];
 
 /// The shape of the configuration.
-pub const CONFIGURATION_SHAPE: Shape = Shape::Resource("Configuration", &CONFIGURATION);
+pub(crate) const CONFIGURATION_SHAPE: Shape = Shape::Resource("Configuration", &CONFIGURATION);
 
 const POOL: &[Member<ApiContext>] = &[
     Member::<ApiContext>::by("maxTransactionAge", Shape::Integer, |_, frame, slot| {

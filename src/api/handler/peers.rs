@@ -12,7 +12,7 @@ use crate::{
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// `GET /api/peers`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     let range = call.parameters.text("version").unwrap_or("*");
     let range = VersionRange::parse(range).ok_or(ApiError::NotFound("Invalid version range provided"))?;
     let version = VERSION.parse().expect("it is a version");
@@ -32,7 +32,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `GET /api/peers/{ip}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let ip = call.argument("ip");
     // Nodes that serve APIs may share an address, so a node is also found by its simulated one.
     let named = |row: &PeerRow| row.ip().to_string() == ip || row.simulated_ip().to_string() == ip;

@@ -26,11 +26,11 @@ use std::{
 const FAULTS_MAX: usize = 100;
 
 /// The height at which the tree begins.
-pub const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
+pub(crate) const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
 
 /// The picture of the network. `lab` says who may control the run: `open` if this client may, `token` if it needs a token, `closed`
 /// otherwise. `faucet` is null if there is no public one.
-pub const PICTURE: &[Member<Picture>] = &[
+pub(crate) const PICTURE: &[Member<Picture>] = &[
     Member::new("lab", Shape::Pattern("^(open|token|closed)$"), |picture, _| picture.lab.into()),
     Member::by("faucet", Shape::Either(&[Shape::Table(&FAUCET), Shape::Null]), |picture, frame, slot| {
         match picture.faucet {
@@ -62,7 +62,7 @@ const FAUCET: &[Member<PublicFaucet>] = &[
 ];
 
 /// The public picture of the network.
-pub struct Picture {
+pub(crate) struct Picture {
     lab: &'static str,
     faucet: Option<PublicFaucet>,
     network: Arc<Lab>,
@@ -72,7 +72,7 @@ pub struct Picture {
 }
 
 /// `GET /watch?from=`.
-pub async fn watch(call: Call<'_>) -> Outcome {
+pub(crate) async fn watch(call: Call<'_>) -> Outcome {
     let lab = match call.context.gate().check(call.request, Access::Loopback) {
         Ok(()) => "open",
         Err(ApiError::Unauthorized(_)) => "token",
@@ -86,7 +86,7 @@ pub async fn watch(call: Call<'_>) -> Outcome {
 
 /// `POST /faucet {"recipient":..}`: pays the amount that the operator has set. Its limits apply to each client and to all clients
 /// together.
-pub async fn faucet(call: Call<'_>) -> Outcome {
+pub(crate) async fn faucet(call: Call<'_>) -> Outcome {
     let faucet = call.context.settings.public_faucet.ok_or(NO_FAUCET)?;
     let members = call.body.as_object().filter(|members| members.len() == 1 && members.contains_key("recipient"));
     let members = members.ok_or_else(|| ApiError::unprocessable("the body must be {\"recipient\":address}"))?;
@@ -101,7 +101,7 @@ pub async fn faucet(call: Call<'_>) -> Outcome {
 }
 
 /// The schema of the faucet's body, for the description of the API.
-pub fn faucet_schema() -> Value {
+pub(crate) fn faucet_schema() -> Value {
     shape::object([("recipient", json!({"type": "string", "pattern": "^[1-9A-HJ-NP-Za-km-z]{34}$"}), true)])
 }
 

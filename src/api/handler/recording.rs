@@ -6,7 +6,7 @@ use crate::api::{
 };
 
 /// `GET /lab/recording`: the file that `dposlab replay` reads.
-pub async fn recording(call: Call<'_>) -> Outcome {
+pub(crate) async fn recording(call: Call<'_>) -> Outcome {
     let Some(write) = call.context.recording.clone() else { return Err(ApiError::NO_ROUTE) };
     // `look` runs between two events, so that the digest covers all delivered inputs.
     let look = move |stage: &crate::sim::Stage| write(stage.world().now(), stage.world().delivered());

@@ -27,7 +27,7 @@ const TRANSACTION: &[Member<(TransactionId, RevertedFate)>] = &[
 ];
 
 /// The result of a reorganisation.
-pub const DONE: &[Member<ReorgResult>] = &[
+pub(crate) const DONE: &[Member<ReorgResult>] = &[
     Member::new("node", Shape::Integer, |done, _| done.node.0.into()),
     Member::by("from", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.from, frame)),
     Member::by("to", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.to, frame)),
@@ -44,7 +44,7 @@ pub const DONE: &[Member<ReorgResult>] = &[
 const BLOCKS: Shape = Shape::List(&Shape::Table(&BLOCK));
 
 /// The body of `POST /lab/reorg`, for the description.
-pub fn body_schema() -> Value {
+pub(crate) fn body_schema() -> Value {
     let number = |least: u32| json!({"type": "integer", "minimum": least, "maximum": u32::MAX});
     let ids = json!({"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"}});
     let transactions = json!({"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"});
@@ -56,7 +56,7 @@ pub fn body_schema() -> Value {
 }
 
 /// `POST /lab/reorg {"depth": n | "to": height | "to": id, "transactions": "return" | "drop" | [ids]}`.
-pub async fn reorganise(call: Call<'_>) -> Outcome {
+pub(crate) async fn reorganise(call: Call<'_>) -> Outcome {
     let wish = read(&call.body, call.context.view.node())?;
     // The depth is computed inside the run, so that no event moves the tip before the reorganisation.
     let decide = |stage: &Stage| wish.asked(stage).map(|asked| Intervention::Reorganise(asked.into()));

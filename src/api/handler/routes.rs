@@ -18,7 +18,7 @@ use crate::api::{
 use std::sync::LazyLock;
 
 /// The route of a verb and a path in a dialect, if there is one. Routes without arguments stand before those with.
-pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
+pub(crate) fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
     let mut arguments = Vec::new();
     for route in ROUTES.iter().filter(|route| route.verb == verb && route.spoken.holds(dialect)) {
         if route.arguments.is_empty() {
@@ -36,7 +36,7 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
 }
 
 /// True if only some clients may use a path, with any verb: `/lab` and the webhooks.
-pub fn is_guarded(path: &str) -> bool {
+pub(crate) fn is_guarded(path: &str) -> bool {
     /// The guarded routes that are not below `/lab`. Every request is compared with them.
     static OTHERS: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         ROUTES.iter().filter(|route| route.access != Access::Everyone && !is_of_lab(route.path)).collect()
@@ -59,7 +59,7 @@ const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Bool
 
 /// All routes; those without arguments stand before those with.
 #[rustfmt::skip]
-pub static ROUTES: &[Route] = &[
+pub(crate) static ROUTES: &[Route] = &[
     Route::get("/", Query::Ignored, node::hello).shows("A greeting; to browsers, a page that says where everything is.", AnswerShape::Data(Shape::Text)),
     Route::get("/api/node/status", Query::Ignored, node::status).shows("Whether the node keeps up, and how far it is.", AnswerShape::Data(Shape::Table(&node::STATUS))),
     Route::get("/api/node/syncing", Query::Ignored, node::syncing).shows("The same, with the id of the newest block.", AnswerShape::Data(Shape::Table(&node::SYNCING))),

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A file.
-pub struct SiteFile {
+pub(crate) struct SiteFile {
     name: &'static str,
     content: Bytes,
     /// The body in gzip, once a client has accepted gzip.

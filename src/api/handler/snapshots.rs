@@ -15,13 +15,13 @@ use crate::{
 const NAME_MAX: usize = 100;
 
 /// The parameters of a new snapshot.
-pub const NEW: &[Parameter] = &[both("name", Rule::Text(&[Check::AtMost(NAME_MAX)]))];
+pub(crate) const NEW: &[Parameter] = &[both("name", Rule::Text(&[Check::AtMost(NAME_MAX)]))];
 
 /// The empty parameters of a revert. The path names the snapshot.
-pub const NOTHING: &[Parameter] = &[];
+pub(crate) const NOTHING: &[Parameter] = &[];
 
 /// The members of a snapshot: where the run was then. `now` is in seconds of the network's epoch.
-pub const MEMBERS: &[Member<SnapshotInfo>] = &[
+pub(crate) const MEMBERS: &[Member<SnapshotInfo>] = &[
     Member::new("id", Shape::Integer, |info, _| info.id.0.into()),
     Member::new("name", TEXT_OR_NULL, |info, _| info.name.as_deref().into()),
     Member::new("now", Shape::Integer, |info, _| info.at.seconds().into()),
@@ -29,12 +29,12 @@ pub const MEMBERS: &[Member<SnapshotInfo>] = &[
     Member::new("tip", Shape::Text, |info, _| info.tip.into()),
 ];
 /// The shape of a snapshot.
-pub const SHAPE: Shape = Shape::Table(&MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// The shape of the list of snapshots.
-pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
+pub(crate) const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
 /// `POST /lab/snapshots {"name"?}`.
-pub async fn take(call: Call<'_>) -> Outcome {
+pub(crate) async fn take(call: Call<'_>) -> Outcome {
     let name = call.parameters.text("name").map(str::to_owned);
     match intervene(&call, Intervention::TakeSnapshot { name }).await? {
         Some(info) => Ok(call.show_row(MEMBERS, &info).created()),
@@ -45,32 +45,32 @@ pub async fn take(call: Call<'_>) -> Outcome {
 }
 
 /// `GET /lab/snapshots`.
-pub async fn list(call: Call<'_>) -> Outcome {
+pub(crate) async fn list(call: Call<'_>) -> Outcome {
     let look = call.context.live.look(|stage| stage.snapshots().list().cloned().collect::<Vec<_>>());
     Ok(call.show_rows(MEMBERS, &look.await?))
 }
 
 /// `GET /lab/snapshots/{id}`.
-pub async fn show(call: Call<'_>) -> Outcome {
+pub(crate) async fn show(call: Call<'_>) -> Outcome {
     let id = SnapshotId(call.id()?);
     let info = call.context.live.look(move |stage| stage.snapshots().get(id).cloned()).await?;
     info.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
 }
 
 /// `DELETE /lab/snapshots/{id}`.
-pub async fn delete(call: Call<'_>) -> Outcome {
+pub(crate) async fn delete(call: Call<'_>) -> Outcome {
     let id = SnapshotId(call.id()?);
     intervene(&call, Intervention::DeleteSnapshot { id }).await?.map(|_| Reply::nothing()).ok_or(MISSING)
 }
 
 /// `POST /lab/snapshots/{id}/revert`.
-pub async fn revert(call: Call<'_>) -> Outcome {
+pub(crate) async fn revert(call: Call<'_>) -> Outcome {
     let to = SnapshotId(call.id()?);
     intervene(&call, Intervention::Revert { to }).await?.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
 }
 
 /// `GET /lab/snapshots/{id}/file`: what `dposlab up --from` reads.
-pub async fn file(call: Call<'_>) -> Outcome {
+pub(crate) async fn file(call: Call<'_>) -> Outcome {
     let id = SnapshotId(call.id()?);
     let Some(write) = call.context.write_state.clone() else { return Err(ApiError::NO_ROUTE) };
     let look = move |stage: &crate::sim::Stage| {

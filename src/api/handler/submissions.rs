@@ -18,9 +18,9 @@ const MEMBERS: &[Member<SubmissionLine>] = &[
     Member::new("message", TEXT_OR_NULL, |line, _| line.refusal.as_ref().map(|(_, message)| &**message).into()),
 ];
 /// The shape of the list of submissions.
-pub const SHAPE: Shape = Shape::List(&Shape::Table(&MEMBERS));
+pub(crate) const SHAPE: Shape = Shape::List(&Shape::Table(&MEMBERS));
 
 /// `GET /lab/submissions`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     Ok(call.show_rows(MEMBERS, &call.context.submissions.all()))
 }

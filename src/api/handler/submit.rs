@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The shape of the answer. `errors` is null, or left out in the other dialect, if there are none.
-pub const SHAPE: Shape = Shape::Members(&[
+pub(crate) const SHAPE: Shape = Shape::Members(&[
     (
         "data",
         Shape::Members(&[
@@ -43,7 +43,7 @@ const ERROR: Shape = Shape::Members(&[("type", Shape::Text, true), ("message", S
 const NO_SCHEMA: &str = "should match some schema in anyOf";
 
 /// `POST /api/transactions`.
-pub async fn submit(call: Call<'_>) -> Outcome {
+pub(crate) async fn submit(call: Call<'_>) -> Outcome {
     let (at, node, height) = (call.context.view.now(), call.context.view.node(), call.head.height());
     let keep = |id: Option<&str>, refusal: Option<(Option<&'static str>, String)>| {
         let id = id.map(str::to_owned);

@@ -1,6 +1,6 @@
 //! Transactions, confirmed and pending. Source: api.md 4.2, 4.6.
 
-pub mod search;
+pub(crate) mod search;
 
 use super::blocks;
 use crate::{
@@ -21,26 +21,26 @@ use std::sync::Arc;
 const NOT_FOUND: ApiError = ApiError::NotFound("Transaction not found");
 
 /// `GET /api/transactions`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     Ok(list_in(call, Scope::default()))
 }
 
 /// `GET /api/blocks/{id}/transactions`.
-pub fn of_block(call: &Call<'_>) -> Outcome {
+pub(crate) fn of_block(call: &Call<'_>) -> Outcome {
     let block = blocks::find(call, call.argument("id")).and_then(|block| call.head.block_at(block.height()));
     let block = Some(block.ok_or(ApiError::NotFound("Block not found"))?);
     Ok(list_in(call, Scope { block, ..Scope::default() }))
 }
 
 /// `GET /api/transactions/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let place = find(call).ok_or(NOT_FOUND)?;
     Ok(show_row(call, &TransactionRow::confirmed(place)))
 }
 
 /// `GET /api/transactions/unconfirmed`. In the dialect `core-2.6` it first drops the pending transactions that cannot be applied
 /// any more, as a real node does.
-pub async fn unconfirmed(mut call: Call<'_>) -> Outcome {
+pub(crate) async fn unconfirmed(mut call: Call<'_>) -> Outcome {
     let context = call.context;
     if context.settings.dialect == Dialect::Core26 {
         let ids = not_applicable(&call);
@@ -70,25 +70,25 @@ fn not_applicable(call: &Call<'_>) -> Vec<TransactionId> {
 }
 
 /// `GET /api/transactions/unconfirmed/{id}`.
-pub fn show_unconfirmed(call: &Call<'_>) -> Outcome {
+pub(crate) fn show_unconfirmed(call: &Call<'_>) -> Outcome {
     let id = call.argument("id").parse().map_err(|_| NOT_FOUND)?;
     let pending = call.head.pending().get(&id).ok_or(NOT_FOUND)?;
     Ok(show_row(call, &TransactionRow::pending(pending.clone())))
 }
 
 /// The confirmed transaction that the path names.
-pub fn find(call: &Call<'_>) -> Option<ConfirmedTransaction> {
+pub(crate) fn find(call: &Call<'_>) -> Option<ConfirmedTransaction> {
     let id: TransactionId = call.argument("id").parse().ok()?;
     call.context.view.place(&call.head, &id)
 }
 
 /// One transaction in the shape asked for.
-pub fn show_row(call: &Call<'_>, row: &TransactionRow) -> Reply {
+pub(crate) fn show_row(call: &Call<'_>, row: &TransactionRow) -> Reply {
     call.show(|out, frame| transaction::write(out, row, frame, call.parameters.transform()))
 }
 
 /// The confirmed transactions of a scope that pass the query's filters.
-pub fn list_in(call: &Call<'_>, scope: Scope) -> Reply {
+pub(crate) fn list_in(call: &Call<'_>, scope: Scope) -> Reply {
     let listing = match Search::new(call, scope) {
         Some(search) => search.run().with_estimate(Estimate::WhenFullOrEmpty),
         None => Listing::empty(),

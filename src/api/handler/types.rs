@@ -14,22 +14,22 @@ use crate::{
 };
 
 /// The shape of the numbers of all types, by group and then by the type's name.
-pub const TYPES_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Integer));
-pub const FEES_SHAPE: Shape = Shape::Map(&Shape::Map(&shape::AMOUNT));
-pub const SCHEMAS_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Map(&Shape::Map(&Shape::Any))));
+pub(crate) const TYPES_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Integer));
+pub(crate) const FEES_SHAPE: Shape = Shape::Map(&Shape::Map(&shape::AMOUNT));
+pub(crate) const SCHEMAS_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Map(&Shape::Map(&Shape::Any))));
 
 /// `GET /api/transactions/types`.
-pub fn types(call: &Call<'_>) -> Outcome {
+pub(crate) fn types(call: &Call<'_>) -> Outcome {
     Ok(by_group(call, |object, kind, _| object.member(kind.name()).put(&kind.numbers().1)))
 }
 
 /// `GET /api/transactions/fees`.
-pub fn fees(call: &Call<'_>) -> Outcome {
+pub(crate) fn fees(call: &Call<'_>) -> Outcome {
     Ok(by_group(call, |object, kind, milestone| object.member(kind.key()).put(&milestone.fees.get(kind))))
 }
 
 /// `GET /api/transactions/schemas`.
-pub fn schemas(call: &Call<'_>) -> Outcome {
+pub(crate) fn schemas(call: &Call<'_>) -> Outcome {
     Ok(by_group(call, |object, kind, _| object.member(&kind.numbers().1.to_string()).put(&schema::of(kind))))
 }
 

@@ -19,7 +19,7 @@ use crate::{
 use std::sync::Arc;
 
 /// The parameters of a new view.
-pub const NEW: &[Parameter] = &[
+pub(crate) const NEW: &[Parameter] = &[
     both("at", Rule::Integer(Bound::Least(0))),
     both("delivered", Rule::Integer(Bound::Least(0))),
     both("inputs", Rule::Integer(Bound::Least(0))),
@@ -68,10 +68,10 @@ const MEMBERS: &[Member<ViewRow>] = &[
     Member::new("tip", BLOCK_ID, |row, _| row.tip.id().into()),
 ];
 /// The shape of a view.
-pub const SHAPE: Shape = Shape::Table(&MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// The members of the retained past. It reaches from the instant `first` to `last`, which is now. `moments` and `bytes` are the
 /// number of stored moments and their size. `views` are the open views.
-pub const LIST: &[Member<Past>] = &[
+pub(crate) const LIST: &[Member<Past>] = &[
     Member::new("first", Shape::Integer, |past, _| past.first.micros().into()),
     Member::new("last", Shape::Integer, |past, _| past.last.micros().into()),
     Member::new("moments", Shape::Integer, |past, _| past.size.0.into()),
@@ -80,7 +80,7 @@ pub const LIST: &[Member<Past>] = &[
 ];
 
 /// The retained past and its open views.
-pub struct Past {
+pub(crate) struct Past {
     first: SimTime,
     last: SimTime,
     size: (usize, usize),
@@ -88,14 +88,14 @@ pub struct Past {
 }
 
 /// `POST /lab/views {"at"?, "delivered"?, "inputs"?, "view"?, "step"?, "back"?, "node"?}`.
-pub async fn open(call: Call<'_>) -> Outcome {
+pub(crate) async fn open(call: Call<'_>) -> Outcome {
     let views = views(&call)?;
     let opened = opened(views, wish(&call)?, call.context).await?;
     Ok(call.show_row(MEMBERS, &ViewRow::of(opened, &call)).created())
 }
 
 /// `GET /lab/views`.
-pub async fn list(call: Call<'_>) -> Outcome {
+pub(crate) async fn list(call: Call<'_>) -> Outcome {
     let views = views(&call)?;
     let last = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
     let (first, size) = (views.past().first().map_or(last, |place| place.at), views.past().size());
@@ -104,19 +104,19 @@ pub async fn list(call: Call<'_>) -> Outcome {
 }
 
 /// `GET /lab/views/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let id = call.id()?;
     let view = views(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ViewRow::of((id, view), call)))
 }
 
 /// `DELETE /lab/views/{id}`.
-pub fn delete(call: &Call<'_>) -> Outcome {
+pub(crate) fn delete(call: &Call<'_>) -> Outcome {
     if views(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// `POST /lab/views/{id}/chain`: makes an isolated chain that continues from the view.
-pub async fn go_on(call: Call<'_>) -> Outcome {
+pub(crate) async fn go_on(call: Call<'_>) -> Outcome {
     let view = views(&call)?.get(call.id()?).ok_or(MISSING)?;
     let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
     let added = all.add(gone_on(&view, call.context).await?)?;
@@ -126,7 +126,7 @@ pub async fn go_on(call: Call<'_>) -> Outcome {
 }
 
 /// The past posts no webhooks, and its events have no numbers from which a chain could continue.
-pub const NO_WEBHOOKS: ApiError = ApiError::NotFound(
+pub(crate) const NO_WEBHOOKS: ApiError = ApiError::NotFound(
     "a view of the past has no webhooks, nor has a chain that goes on from one: those of the testnet are at /api/webhooks, and a chain \
      of POST /lab/chains has its own; GET …/lab/events tells what happens",
 );

@@ -11,12 +11,12 @@ use crate::{
 };
 
 /// `GET /api/votes`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     Ok(transactions::list_in(call, Scope { kind: Some(Kind::Vote), ..Scope::default() }))
 }
 
 /// `GET /api/votes/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     let place = transactions::find(call).filter(|place| place.transaction().kind() == Kind::Vote);
     let place = place.ok_or(ApiError::NotFound("Vote not found"))?;
     Ok(transactions::show_row(call, &TransactionRow::confirmed(place)))

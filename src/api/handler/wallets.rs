@@ -16,7 +16,7 @@ const NOT_FOUND: ApiError = ApiError::NotFound("Wallet not found");
 const RICHEST: (&str, bool) = ("balance", true);
 
 /// `GET /api/wallets`.
-pub fn list(call: &Call<'_>) -> Outcome {
+pub(crate) fn list(call: &Call<'_>) -> Outcome {
     if call.parameters.order().unwrap_or(RICHEST) == RICHEST
         && !select::filters(wallet::MEMBERS, &call.parameters, call.frame().dialect)
     {
@@ -26,46 +26,46 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `POST /api/wallets/search`.
-pub fn search_all(call: &Call<'_>) -> Outcome {
+pub(crate) fn search_all(call: &Call<'_>) -> Outcome {
     Ok(call.list_rows(search(call, candidates(call).into_iter()), wallet::FOUND))
 }
 
 /// `GET /api/wallets/top`.
-pub fn top(call: &Call<'_>) -> Outcome {
+pub(crate) fn top(call: &Call<'_>) -> Outcome {
     let wallets = call.head.lists().wallets(call.head.state());
     let row = |index: u64| wallets.get(usize::try_from(index).ok()?).cloned();
     Ok(call.list_rows(call.page().pick(wallets.len() as u64, row), wallet::MEMBERS))
 }
 
 /// `GET /api/wallets/{id}`.
-pub fn show(call: &Call<'_>) -> Outcome {
+pub(crate) fn show(call: &Call<'_>) -> Outcome {
     Ok(call.show_row(wallet::MEMBERS, find(call)?))
 }
 
 /// `GET /api/wallets/{id}/transactions`.
-pub fn transactions(call: &Call<'_>) -> Outcome {
+pub(crate) fn transactions(call: &Call<'_>) -> Outcome {
     let party = Some(find(call)?.address);
     Ok(transactions::list_in(call, Scope { party, ..Scope::default() }))
 }
 
 /// `GET /api/wallets/{id}/transactions/sent`.
-pub fn sent(call: &Call<'_>) -> Outcome {
+pub(crate) fn sent(call: &Call<'_>) -> Outcome {
     Ok(list_sent(call, find(call)?, None))
 }
 
 /// `GET /api/wallets/{id}/transactions/received`.
-pub fn received(call: &Call<'_>) -> Outcome {
+pub(crate) fn received(call: &Call<'_>) -> Outcome {
     let recipient = Some(find(call)?.address);
     Ok(transactions::list_in(call, Scope { recipient, ..Scope::default() }))
 }
 
 /// `GET /api/wallets/{id}/votes`.
-pub fn votes(call: &Call<'_>) -> Outcome {
+pub(crate) fn votes(call: &Call<'_>) -> Outcome {
     Ok(list_sent(call, find(call)?, Some(Kind::Vote)))
 }
 
 /// The wallets voting for a delegate, for its list of voters.
-pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
+pub(crate) fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
     let voters = call.head.state().wallets().filter(|wallet| wallet.votes().any(|vote| vote == *delegate)).cloned();
     call.list_rows(search(call, voters), wallet::FOUND)
 }
@@ -78,7 +78,7 @@ fn list_sent(call: &Call<'_>, wallet: &Wallet, kind: Option<Kind>) -> Reply {
 }
 
 /// The wallet that the path names.
-pub fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
+pub(crate) fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
     call.frame().find_wallet(call.argument("id")).ok_or(NOT_FOUND)
 }
 

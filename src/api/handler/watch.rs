@@ -22,10 +22,10 @@ use crate::{
 use std::sync::Arc;
 
 /// The option `peers=true`: the answer lists the peers of each node. This copies all actors.
-pub const LAB: &[Parameter] = &[both("peers", Rule::Boolean)];
+pub(crate) const LAB: &[Parameter] = &[both("peers", Rule::Boolean)];
 
 /// The network at the instant of a request.
-pub struct Lab {
+pub(crate) struct Lab {
     run: Option<(SimTime, Pace)>,
     now: SimTime,
     board: LabBoard,
@@ -38,7 +38,7 @@ pub struct Lab {
 
 /// The whole network. Times are virtual: `now` in seconds since the network's epoch, `nowMicros`, `since` in
 /// microseconds.
-pub const MEMBERS: &[Member<Arc<Lab>>] = &[
+pub(crate) const MEMBERS: &[Member<Arc<Lab>>] = &[
     Member::new("ready", Shape::Boolean, |lab, _| lab.run.is_some().into()),
     Member::by("pace", Shape::Either(&[Shape::Number, Shape::Text, Shape::Null]), |lab, _, slot| match lab.run {
         Some((_, Pace::Speed(speed))) => slot.put(&speed),
@@ -89,7 +89,7 @@ const FAULT: &[Member<(usize, FaultInForce)>] = &[
 ];
 
 /// `GET /lab`. A run that has ended is not ready, has no pace, and stands where it ended.
-pub async fn lab(call: Call<'_>) -> Outcome {
+pub(crate) async fn lab(call: Call<'_>) -> Outcome {
     let run = call.context.live.now().await.ok();
     let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
     let board = call.context.board.clone();
@@ -112,7 +112,7 @@ pub async fn lab(call: Call<'_>) -> Outcome {
 }
 
 /// The public part of the network: no seed, no snapshots. Asks the run only for its clock.
-pub async fn public(call: &Call<'_>) -> Arc<Lab> {
+pub(crate) async fn public(call: &Call<'_>) -> Arc<Lab> {
     let run = call.context.live.now().await.ok();
     let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
     let board = call.context.board.clone();
@@ -121,19 +121,19 @@ pub async fn public(call: &Call<'_>) -> Arc<Lab> {
 }
 
 /// `GET /lab/happened`: the newest events of the kinds that the page lists, the newest last.
-pub fn happened(call: &Call<'_>) -> Outcome {
+pub(crate) fn happened(call: &Call<'_>) -> Outcome {
     let told = call.context.board.state().told;
     Ok(call.show(|out, frame| write_told(out, &told, frame)))
 }
 
 /// Writes events as a JSON list of their lines.
-pub fn write_told(out: &mut Vec<u8>, told: &RecentEvents, frame: &Frame<'_>) {
+pub(crate) fn write_told(out: &mut Vec<u8>, told: &RecentEvents, frame: &Frame<'_>) {
     let slots = frame.view.tree().slots();
     json::write_list(out, told.events(), |out, record| out.extend_from_slice(record.json(&slots).as_bytes()));
 }
 
 /// The parameters of a stream of events.
-pub const EVENTS: &[Parameter] = &[
+pub(crate) const EVENTS: &[Parameter] = &[
     both("kind", ANY_TEXT),
     both("node", ANY_TEXT),
     both("last_event_id", Rule::Integer(Bound::Least(0))),
@@ -141,11 +141,11 @@ pub const EVENTS: &[Parameter] = &[
 ];
 
 /// A stream as the description of the API shows it.
-pub const EVENTS_EXAMPLE: &str = "retry: 1000\n: the next event is 52\n\nid: 52\ndata: {\"at\":16000000,\"node\":3,\
+pub(crate) const EVENTS_EXAMPLE: &str = "retry: 1000\n: the next event is 52\n\nid: 52\ndata: {\"at\":16000000,\"node\":3,\
     \"kind\":\"peer.added\",\"peer\":4}\n\n";
 
 /// `GET /lab/events`: from the next event on, or from the one after `Last-Event-ID` or `last_event_id`.
-pub fn events(call: &Call<'_>) -> Outcome {
+pub(crate) fn events(call: &Call<'_>) -> Outcome {
     let parameters = &call.parameters;
     let filter = Filter {
         kinds: parameters.text("kind").map(read_kinds).transpose()?,

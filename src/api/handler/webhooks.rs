@@ -17,18 +17,18 @@ use uuid::Uuid;
 const LENGTH_MAX: usize = 65_536;
 
 /// `GET /api/webhooks`, page by page.
-pub async fn list(call: Call<'_>) -> Outcome {
+pub(crate) async fn list(call: Call<'_>) -> Outcome {
     let rows = all(&call).await?;
     Ok(call.list_rows(call.page().cut(rows), webhook::MEMBERS))
 }
 
 /// `GET /api/webhooks`, as the reference answers: all at once.
-pub async fn list_all(call: Call<'_>) -> Outcome {
+pub(crate) async fn list_all(call: Call<'_>) -> Outcome {
     Ok(call.show_rows(webhook::MEMBERS, &all(&call).await?))
 }
 
 /// `POST /api/webhooks`: the one answer that shows the token.
-pub async fn create(call: Call<'_>) -> Outcome {
+pub(crate) async fn create(call: Call<'_>) -> Outcome {
     let webhooks = webhooks(&call)?;
     let change = read(&call)?;
     let token = draw_token()?;
@@ -46,21 +46,21 @@ pub async fn create(call: Call<'_>) -> Outcome {
 }
 
 /// `GET /api/webhooks/{id}`.
-pub async fn show(call: Call<'_>) -> Outcome {
+pub(crate) async fn show(call: Call<'_>) -> Outcome {
     let hook = webhooks(&call)?.get(call.argument("id")).await?.ok_or(ApiError::NO_ROUTE)?;
     let row = WebhookRow { hook, token: None };
     Ok(call.show_row(webhook::MEMBERS, &row))
 }
 
 /// `PUT /api/webhooks/{id}`: id and token stay.
-pub async fn update(call: Call<'_>) -> Outcome {
+pub(crate) async fn update(call: Call<'_>) -> Outcome {
     let change = read(&call)?;
     let is_there = webhooks(&call)?.update(call.argument("id"), change).await?;
     if is_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
 }
 
 /// `DELETE /api/webhooks/{id}`.
-pub async fn delete(call: Call<'_>) -> Outcome {
+pub(crate) async fn delete(call: Call<'_>) -> Outcome {
     let was_there = webhooks(&call)?.delete(call.argument("id")).await?;
     if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
 }
@@ -81,7 +81,7 @@ const COUNTED: &[Member<CountedWebhook>] = &[
 ];
 
 /// The outcomes of a node's posts.
-pub const COUNTS: &[Member<(Vec<CountedWebhook>, u64)>] = &[
+pub(crate) const COUNTS: &[Member<(Vec<CountedWebhook>, u64)>] = &[
     Member::new("overlooked", Shape::Integer, |(_, overlooked), _| (*overlooked).into()),
     Member::by("webhooks", Shape::List(&Shape::Table(&COUNTED)), |(counted, _), frame, slot| {
         slot.rows(COUNTED, counted, frame);
@@ -89,7 +89,7 @@ pub const COUNTS: &[Member<(Vec<CountedWebhook>, u64)>] = &[
 ];
 
 /// `GET /lab/webhooks`: what became of the deliveries.
-pub async fn counts(call: Call<'_>) -> Outcome {
+pub(crate) async fn counts(call: Call<'_>) -> Outcome {
     Ok(call.show_row(COUNTS, &webhooks(&call)?.counts().await?))
 }
 

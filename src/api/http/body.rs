@@ -16,7 +16,7 @@ const LENGTH_MAX: usize = 1_048_576;
 ///
 /// # Errors
 /// It is too long, broke off or took too long, or too much is being received for all clients together.
-pub async fn read_within<B: Buf>(
+pub(crate) async fn read_within<B: Buf>(
     patience: Duration,
     headers: &HeaderMap,
     body: impl Stream<Item = Result<B, warp::Error>>,
@@ -60,7 +60,7 @@ async fn read<B: Buf>(
 ///
 /// # Errors
 /// The body is not valid JSON, or its content type is not supported.
-pub fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
+pub(crate) fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).map_or("application/json", |kind| kind.to_str().unwrap_or_default());
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));

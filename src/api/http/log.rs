@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The number of lines kept in memory, which is also the most that a request can ask for.
-pub const LINES_MAX: usize = 10_000;
+pub(crate) const LINES_MAX: usize = 10_000;
 
 /// Writes a line to the node's log.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;

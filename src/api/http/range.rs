@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 /// The bytes that a `Range` header requests in a body of `length` bytes. `None` if it requests anything but one existing part: the
 /// answer is then the whole body.
-pub fn parse(header: &str, length: usize) -> Option<RangeInclusive<usize>> {
+pub(crate) fn parse(header: &str, length: usize) -> Option<RangeInclusive<usize>> {
     let (first, last) = header.strip_prefix("bytes=")?.split_once('-')?;
     let end = length.checked_sub(1)?;
     let range = match (first, last) {

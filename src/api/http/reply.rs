@@ -41,7 +41,7 @@ pub struct Reply {
 
 /// The damage to an answer in transit. The answer itself does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tampering {
+pub(crate) enum Tampering {
     /// It is not sent, and the connection closed.
     Refused,
     /// Its body ends before it is as long as its head says.

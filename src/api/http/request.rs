@@ -72,12 +72,12 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b')');
 
 /// Decodes `%41` to `A`. Other text stays, and invalid UTF-8 becomes U+FFFD.
-pub fn percent_decode(text: &str) -> Cow<'_, str> {
+pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
 /// Encodes all but letters, digits and `-_.!~*'()`, as the links of the reference do.
-pub fn percent_encode(text: &str, out: &mut String) {
+pub(crate) fn percent_encode(text: &str, out: &mut String) {
     out.extend(utf8_percent_encode(text, KEPT));
 }
 

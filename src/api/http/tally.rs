@@ -16,7 +16,7 @@ use warp::http::{Method, StatusCode};
 const BUCKETS: [f64; 12] = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 10.0];
 
 /// A route's pattern, a method, and the first digit of a status.
-pub type Key = (&'static str, &'static str, u16);
+pub(crate) type Key = (&'static str, &'static str, u16);
 
 /// The times that requests took.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use std::{
 };
 
 /// The largest number of chains of one process at a time.
-pub const CHAINS_MAX: usize = 1_000;
+pub(crate) const CHAINS_MAX: usize = 1_000;
 /// The text before the number of a chain.
 const PREFIX: &str = "/chains/";
 
@@ -80,7 +80,7 @@ pub struct ChainOrigin {
 }
 
 /// Makes a chain beside the network of this context.
-pub type MakeChain<C> = Arc<dyn Fn(&ChainWish, &C) -> Result<Chain<C>, ApiError> + Send + Sync>;
+pub(crate) type MakeChain<C> = Arc<dyn Fn(&ChainWish, &C) -> Result<Chain<C>, ApiError> + Send + Sync>;
 
 /// All chains of a process. Cheap to clone.
 pub struct Chains<C>(Arc<ChainRegistry<C>>);
@@ -166,12 +166,12 @@ fn full() -> ApiError {
 }
 
 /// Splits a path below `/chains/` into the chain's number, if it is a number, and the path within the chain.
-pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
+pub(crate) fn split(path: &str) -> Option<(Option<u64>, &str)> {
     split_below(PREFIX, path)
 }
 
 /// Splits a path behind `prefix` into a number, if it is one, and the rest. `None` if the path has another prefix.
-pub fn split_below<'p>(prefix: &str, path: &'p str) -> Option<(Option<u64>, &'p str)> {
+pub(crate) fn split_below<'p>(prefix: &str, path: &'p str) -> Option<(Option<u64>, &'p str)> {
     let rest = path.strip_prefix(prefix)?;
     let end = rest.find('/').unwrap_or(rest.len());
     let (id, rest) = rest.split_at(end);
@@ -181,7 +181,7 @@ pub fn split_below<'p>(prefix: &str, path: &'p str) -> Option<(Option<u64>, &'p 
 }
 
 /// The path below which a chain answers.
-pub fn prefix(id: u64) -> String {
+pub(crate) fn prefix(id: u64) -> String {
     format!("{PREFIX}{id}")
 }
 

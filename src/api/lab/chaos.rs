@@ -19,9 +19,9 @@ use std::{
 use warp::http::Method;
 
 /// Shares are counted in millionths.
-pub const MILLION: u32 = 1_000_000;
+pub(crate) const MILLION: u32 = 1_000_000;
 /// The greatest number of rules.
-pub const RULES_MAX: usize = 1_000;
+pub(crate) const RULES_MAX: usize = 1_000;
 
 /// The rules of one served node. Cheap to clone; clones share everything.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use warp::http::{HeaderValue, Response, header};
 const FLUSH: Duration = Duration::from_millis(5);
 
 /// A body that breaks off in the middle.
-pub struct CutBody {
+pub(crate) struct CutBody {
     half: Option<Bytes>,
     length: u64,
     breaks: Option<Pin<Box<Sleep>>>,

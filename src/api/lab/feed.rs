@@ -24,7 +24,7 @@ use std::{
 use tokio::sync::{Notify, futures::Notified};
 
 /// The number of events kept for clients that come back or fall behind.
-pub const KEPT: usize = 65_536;
+pub(crate) const KEPT: usize = 65_536;
 /// The number of events taken from the ring at once.
 pub(super) const BATCH: usize = 256;
 

@@ -12,7 +12,7 @@ use imbl::{OrdSet, Vector};
 use std::sync::Arc;
 
 /// The number of retained events.
-pub const RECENT_EVENTS_MAX: usize = 500;
+pub(crate) const RECENT_EVENTS_MAX: usize = 500;
 
 /// The events, the newest last. A copy costs nothing.
 #[derive(Clone, Default)]

@@ -161,7 +161,7 @@ fn gap(out: &mut String, after: u64, next: u64, missed: Option<u64>) {
 type ReadFuture = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
 
 /// The body of a stream. Its connection counts as at work until the body is dropped.
-pub struct EventBody {
+pub(crate) struct EventBody {
     /// `None` at the end.
     step: Option<ReadFuture>,
     _work: Arc<AtWork>,

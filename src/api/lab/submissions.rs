@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The number of retained submissions.
-pub const KEPT: usize = 1_000;
+pub(crate) const KEPT: usize = 1_000;
 /// The number of retained characters of an id and of a reason. A client chooses the id and may cause a long reason, and all are in
 /// memory.
 const TEXT_MAX: usize = 1_000;

@@ -228,7 +228,7 @@ impl<C: Running> Views<C> {
 ///
 /// # Errors
 /// The network was stopped.
-pub async fn copied(
+pub(crate) async fn copied(
     live: &LiveHandle,
     observed: NetworkObservers,
     node: NodeId,
@@ -247,10 +247,10 @@ pub async fn copied(
 }
 
 /// The error for a number that no view has.
-pub const MISSING: ApiError = ApiError::NotFound("there is no view of this number; GET /lab/views lists all");
+pub(crate) const MISSING: ApiError = ApiError::NotFound("there is no view of this number; GET /lab/views lists all");
 
 /// The error for a request that would change a view.
-pub fn read_only() -> ApiError {
+pub(crate) fn read_only() -> ApiError {
     ApiError::Conflict(
         "a view of the past can be read only; POST /lab/views/{id}/chain makes an isolated chain that goes on from there"
             .to_owned(),
@@ -403,11 +403,11 @@ async fn on_thread(
 }
 
 /// Splits a path below `/views/` into the view's number, if it is a number, and the path within the view.
-pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
+pub(crate) fn split(path: &str) -> Option<(Option<u64>, &str)> {
     split_below(PREFIX, path)
 }
 
 /// The path below which a view is found.
-pub fn prefix(id: u64) -> String {
+pub(crate) fn prefix(id: u64) -> String {
     format!("{PREFIX}{id}")
 }

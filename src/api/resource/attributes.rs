@@ -66,10 +66,10 @@ const BUSINESS: &[Member<Business>] = &[
 ];
 
 /// The shape of a bridgechain as its business's attributes have it.
-pub const BRIDGECHAIN_SHAPE: Shape = Shape::Table(&BRIDGECHAIN);
+pub(crate) const BRIDGECHAIN_SHAPE: Shape = Shape::Table(&BRIDGECHAIN);
 
 /// The members of a bridgechain as its business's attributes have them.
-pub const BRIDGECHAIN: &[Member<Bridgechain>] = &[
+pub(crate) const BRIDGECHAIN: &[Member<Bridgechain>] = &[
     Member::nested(
         "bridgechainAsset",
         &[
@@ -104,7 +104,7 @@ const DELEGATE: &[Member<DelegateAttributes>] = &[
 type Row = Member<Arc<Wallet>>;
 
 /// The members of `attributes`.
-pub const ATTRIBUTES: &[Row] = &[
+pub(crate) const ATTRIBUTES: &[Row] = &[
     Row::some_by("delegate", Shape::Table(&DELEGATE), |wallet, frame, slot| {
         slot.some_members(DELEGATE, wallet.delegate.as_deref(), frame);
     }),
@@ -138,6 +138,7 @@ const VOTES: Row = Row::some_by("votes", Shape::List(&shape::KEY), |wallet, _, s
 });
 
 /// `{"publicKeys":[…],"min":n}`, or nothing.
-pub const MULTI_SIGNATURE: Row = Row::some_by("multiSignature", Shape::Table(&SIGNERS), |wallet, frame, slot| {
-    slot.some_members(SIGNERS, wallet.multi_signature.as_deref(), frame);
-});
+pub(crate) const MULTI_SIGNATURE: Row =
+    Row::some_by("multiSignature", Shape::Table(&SIGNERS), |wallet, frame, slot| {
+        slot.some_members(SIGNERS, wallet.multi_signature.as_deref(), frame);
+    });

@@ -18,27 +18,27 @@ use std::sync::Arc;
 
 /// The order of a list.
 #[rustfmt::skip]
-pub const ORDERED: &[Parameter] = &row::ordered(RAW, &[
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(RAW, &[
     "height", "numberOfTransactions", "reward", "timestamp", "totalAmount", "totalFee", "version",
 ]);
 
 /// The parameters that lists of blocks take.
 #[rustfmt::skip]
-pub const FILTERS: &[Parameter] = &row::filters(RAW, [
+pub(crate) const FILTERS: &[Parameter] = &row::filters(RAW, [
     "id", "version", "timestamp", "previousBlock", "height", "numberOfTransactions", "totalAmount", "totalFee", "reward",
     "payloadLength", "payloadHash", "generatorPublicKey", "blockSignature",
 ]);
 
 /// The parameters that the search takes in its body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &row::searched(RAW, [
+pub(crate) const SEARCH: &[Parameter] = &row::searched(RAW, [
     "id", "version", "previousBlock", "payloadHash", "generatorPublicKey", "blockSignature", "timestamp", "height",
     "numberOfTransactions", "totalAmount", "totalFee", "reward", "payloadLength",
 ]);
 
 /// The parameters that the list of a delegate's blocks takes. Here the reference checks all filters, so both dialects
 /// have them.
-pub const OF_DELEGATE: &[Parameter] = &{
+pub(crate) const OF_DELEGATE: &[Parameter] = &{
     let (mut filters, mut at) = ([FILTERS[0]; FILTERS.len()], 0);
     while at < FILTERS.len() {
         filters[at] = both(FILTERS[at].name, FILTERS[at].rule);
@@ -48,10 +48,10 @@ pub const OF_DELEGATE: &[Parameter] = &{
 };
 
 /// A block by id or height, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
+pub(crate) const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 
 /// A block from which its members are computed.
-pub enum BlockRow {
+pub(crate) enum BlockRow {
     /// A block in memory.
     Whole(Arc<Block>),
     /// A block on a chain.
@@ -89,8 +89,9 @@ impl BlockRow {
 
 type Row = Member<BlockRow>;
 
-pub const ID: Row = Row::new("id", shape::BLOCK_ID, |raw, _| raw.tell(|id, _| id.into())).asked(BLOCK_ID);
-pub const HEIGHT: Row = Row::new("height", Shape::Integer, |raw, _| raw.totals().height.into()).within(Bound::Positive);
+pub(crate) const ID: Row = Row::new("id", shape::BLOCK_ID, |raw, _| raw.tell(|id, _| id.into())).asked(BLOCK_ID);
+pub(crate) const HEIGHT: Row =
+    Row::new("height", Shape::Integer, |raw, _| raw.totals().height.into()).within(Bound::Positive);
 const VERSION: Row = Row::new("version", Shape::Integer, |raw, _| raw.totals().version.into()).asked(FROM_ZERO);
 const TIMESTAMP: Row = Row::new("timestamp", Shape::Integer, |raw, _| raw.totals().timestamp.into()).ranged();
 const PREVIOUS: Row =
@@ -128,14 +129,14 @@ const ID_HEX: Row = Row::new("idHex", shape::HEX, |raw, _| raw.tell(|id, _| id.t
 
 /// The members of a block's own shape, as lists and single blocks have it.
 #[rustfmt::skip]
-pub const RAW: &[Row] = &[
+pub(crate) const RAW: &[Row] = &[
     ID, VERSION, TIMESTAMP, PREVIOUS, HEIGHT, TRANSACTIONS, AMOUNT, FEE, REWARD, LENGTH, PAYLOAD, GENERATOR, SIGNATURE,
 ];
 
 /// The members of a block's header with both forms of its ids, as the first and last block and a delegate's last one have
 /// them.
 #[rustfmt::skip]
-pub const HEADER: &[Row] = &[
+pub(crate) const HEADER: &[Row] = &[
     VERSION, TIMESTAMP, HEIGHT, PREVIOUS_HEX, PREVIOUS, TRANSACTIONS, AMOUNT, FEE, REWARD, LENGTH, PAYLOAD, GENERATOR,
     SIGNATURE, ID_HEX, ID,
 ];
@@ -155,7 +156,7 @@ const MEMBERS: &[Row] = &[
     INSTANT,
 ];
 /// The timestamp in the API's shape.
-pub const INSTANT: Row = Row::by("timestamp", timestamp::SHAPE, |raw, frame, slot| {
+pub(crate) const INSTANT: Row = Row::by("timestamp", timestamp::SHAPE, |raw, frame, slot| {
     timestamp::write(slot, frame, raw.totals().timestamp);
 });
 const TOTAL: Row = Row::new("total", shape::AMOUNT, |raw, _| {
@@ -169,21 +170,21 @@ const USERNAME: Row = Row::some("username", Shape::Text, |raw, frame| {
 const ADDRESS: Row = Row::new("address", shape::ADDRESS, |raw, _| raw.generator().into());
 
 /// The shape of a block: the API's shape, or its own.
-pub const SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), Shape::Resource("RawBlock", &RAW)]);
+pub(crate) const SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), Shape::Resource("RawBlock", &RAW)]);
 
 /// The shape of the first and the last block.
-pub const END_SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), HEADER_SHAPE]);
+pub(crate) const END_SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), HEADER_SHAPE]);
 
 /// The shape of a block's header.
-pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", &HEADER);
+pub(crate) const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", &HEADER);
 
 /// The table of the shape asked for.
-pub fn table(transform: bool) -> &'static [Row] {
+pub(crate) fn table(transform: bool) -> &'static [Row] {
     if transform { MEMBERS } else { RAW }
 }
 
 /// The table of the shape asked for of the first or last block.
-pub fn end_table(transform: bool) -> &'static [Row] {
+pub(crate) fn end_table(transform: bool) -> &'static [Row] {
     if transform { MEMBERS } else { HEADER }
 }
 

@@ -21,43 +21,43 @@ const UP_TO_80: Rule = Rule::Text(&[Check::AtMost(80)]);
 
 /// The order of a list of businesses.
 #[rustfmt::skip]
-pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "address", "isResigned", "name", "publicKey", "repository", "vat", "website",
 ]);
 
 /// The parameters that the list of businesses takes.
-pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["publicKey", "isResigned"]);
+pub(crate) const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["publicKey", "isResigned"]);
 
 /// The parameters that the search for businesses takes in its body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+pub(crate) const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
     "address", "publicKey", "name", "website", "vat", "repository", "isResigned",
 ]);
 
 /// The order of a list of bridgechains.
 #[rustfmt::skip]
-pub const CHAINS_ORDERED: &[Parameter] = &row::ordered(CHAIN_MEMBERS, &[
+pub(crate) const CHAINS_ORDERED: &[Parameter] = &row::ordered(CHAIN_MEMBERS, &[
     "address", "bridgechainRepository", "genesisHash", "isResigned", "name", "publicKey",
 ]);
 
 /// The parameters that the list of bridgechains takes.
-pub const CHAIN_FILTERS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["publicKey", "isResigned"]);
+pub(crate) const CHAIN_FILTERS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["publicKey", "isResigned"]);
 
 /// The parameters that the list of a business's bridgechains takes.
-pub const CHAINS_OF_BUSINESS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["isResigned"]);
+pub(crate) const CHAINS_OF_BUSINESS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["isResigned"]);
 
 /// The parameters that the search for bridgechains takes in its body.
 #[rustfmt::skip]
-pub const CHAIN_SEARCH: &[Parameter] = &row::searched(CHAIN_MEMBERS, [
+pub(crate) const CHAIN_SEARCH: &[Parameter] = &row::searched(CHAIN_MEMBERS, [
     "address", "publicKey", "bridgechainRepository", "genesisHash", "name", "seedNodes", "isResigned",
 ]);
 
 /// A business's bridgechain as a path has it.
-pub const PATH_CHAIN: &[Parameter] = &[both("businessId", WALLET_ID), both("bridgechainId", TRANSACTION_ID)];
+pub(crate) const PATH_CHAIN: &[Parameter] = &[both("businessId", WALLET_ID), both("bridgechainId", TRANSACTION_ID)];
 
 /// A business with its wallet.
 #[derive(Clone, Debug)]
-pub struct BusinessRow {
+pub(crate) struct BusinessRow {
     pub wallet: Arc<Wallet>,
     business: Arc<Business>,
 }
@@ -77,7 +77,7 @@ impl BusinessRow {
 
 /// A bridgechain with its business.
 #[derive(Clone, Debug)]
-pub struct BridgechainRow {
+pub(crate) struct BridgechainRow {
     owner: BusinessRow,
     index: usize,
 }
@@ -98,7 +98,7 @@ type Row = Member<BusinessRow>;
 type ChainRow = Member<BridgechainRow>;
 
 /// The members of a business.
-pub const MEMBERS: &[Row] = &[
+pub(crate) const MEMBERS: &[Row] = &[
     Row::new("address", shape::ADDRESS, |row, _| row.wallet.address.into()).asked(ADDRESS),
     Row::some("publicKey", shape::KEY, |row, _| row.wallet.public_key.into()).asked(PUBLIC_KEY),
     Row::new("name", Shape::Text, |row, _| (&*row.business.name).into()).asked_in_part(NAME),
@@ -110,7 +110,7 @@ pub const MEMBERS: &[Row] = &[
 ];
 
 /// The members of a bridgechain.
-pub const CHAIN_MEMBERS: &[ChainRow] = &[
+pub(crate) const CHAIN_MEMBERS: &[ChainRow] = &[
     ChainRow::some("publicKey", shape::KEY, |row, _| row.owner.wallet.public_key.into()).asked(PUBLIC_KEY),
     ChainRow::new("address", shape::ADDRESS, |row, _| row.owner.wallet.address.into()).asked(ADDRESS),
     ChainRow::new("name", Shape::Text, |row, _| (&*row.chain().name).into()).asked_in_part(NAME),
@@ -127,13 +127,13 @@ pub const CHAIN_MEMBERS: &[ChainRow] = &[
 ];
 
 /// The shape of a business.
-pub const SHAPE: Shape = Shape::Either(&[Shape::Resource("Business", &MEMBERS), wallet::SHAPE]);
+pub(crate) const SHAPE: Shape = Shape::Either(&[Shape::Resource("Business", &MEMBERS), wallet::SHAPE]);
 
 /// The shape of a bridgechain.
-pub const CHAIN_SHAPE: Shape = Shape::Resource("Bridgechain", &CHAIN_MEMBERS);
+pub(crate) const CHAIN_SHAPE: Shape = Shape::Resource("Bridgechain", &CHAIN_MEMBERS);
 
 /// Writes a business in the shape asked for: its own, or its wallet.
-pub fn write(out: &mut Vec<u8>, row: &BusinessRow, frame: &Frame<'_>, transform: bool) {
+pub(crate) fn write(out: &mut Vec<u8>, row: &BusinessRow, frame: &Frame<'_>, transform: bool) {
     if transform {
         write_members(out, MEMBERS, row, frame);
     } else {

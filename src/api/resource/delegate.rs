@@ -13,30 +13,30 @@ use std::{fmt, sync::Arc};
 
 /// The order of a list.
 #[rustfmt::skip]
-pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "approval", "forgedFees", "forgedRewards", "forgedTotal", "producedBlocks", "publicKey", "rank", "resigned",
     "username", "voteBalance", "votes",
 ]);
 
 /// The type that the list of delegates takes.
-pub const TYPE: &[Parameter] = &[both("type", Rule::OneOf(&["resigned", "never-forged"]))];
+pub(crate) const TYPE: &[Parameter] = &[both("type", Rule::OneOf(&["resigned", "never-forged"]))];
 
 /// The parameters that the list of delegates takes.
 #[rustfmt::skip]
-pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+pub(crate) const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
     "address", "publicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance", "producedBlocks",
 ]);
 
 /// The parameters that the search takes in its body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+pub(crate) const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
     "address", "publicKey", "username", "usernames", "approval", "forgedFees", "forgedRewards", "forgedTotal",
     "producedBlocks", "voteBalance",
 ]);
 
 /// A delegate with its wallet.
 #[derive(Clone, Debug)]
-pub struct DelegateRow {
+pub(crate) struct DelegateRow {
     wallet: Arc<Wallet>,
     delegate: Arc<DelegateAttributes>,
 }
@@ -85,7 +85,7 @@ impl DelegateRow {
 type Row = Member<DelegateRow>;
 
 /// The members of a delegate.
-pub const MEMBERS: &[Row] = &[
+pub(crate) const MEMBERS: &[Row] = &[
     Row::new("username", Shape::Text, |row, _| (&*row.delegate.username).into()).asked_in_part(USERNAME),
     Row::hidden("usernames", |row, _| (&*row.delegate.username).into()).asked(Rule::Several(&USERNAME, 1, 51)),
     Row::new("address", shape::ADDRESS, |row, _| row.wallet.address.into()).asked(ADDRESS),
@@ -136,7 +136,7 @@ pub const MEMBERS: &[Row] = &[
 const LAST: &[Member<BlockRow>] = &[block::ID, block::HEIGHT, block::INSTANT];
 
 /// The shape of a delegate.
-pub const SHAPE: Shape = Shape::Resource("Delegate", &MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Resource("Delegate", &MEMBERS);
 
 /// Hundredths of a percent, printed as a JSON number of percent: `1.96`, `2`, `0.5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,14 +8,14 @@ use crate::{
 use serde_json::Value;
 
 /// A fault by its id.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(0)))];
+pub(crate) const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(0)))];
 /// A node by its number.
-pub const PATH_NODE: &[Parameter] = &[both("node", Rule::Integer(Bound::Least(0)))];
+pub(crate) const PATH_NODE: &[Parameter] = &[both("node", Rule::Integer(Bound::Least(0)))];
 /// The parameters of a crash and of a restart.
-pub const BACK: &[Parameter] = &[both("keep_pool", Rule::Boolean)];
+pub(crate) const BACK: &[Parameter] = &[both("keep_pool", Rule::Boolean)];
 
 /// A fault as in a scenario file, with the schema that `dposlab schema` prints.
-pub const WRITTEN: Shape = Shape::Resource("Fault", &(schema as fn(Dialect, &mut NamedSchemas) -> Value));
+pub(crate) const WRITTEN: Shape = Shape::Resource("Fault", &(schema as fn(Dialect, &mut NamedSchemas) -> Value));
 
 fn schema(_: Dialect, named: &mut NamedSchemas) -> Value {
     let schema = Scenario::schema();
@@ -23,7 +23,7 @@ fn schema(_: Dialect, named: &mut NamedSchemas) -> Value {
 }
 
 /// The members of a fault's state.
-pub const MEMBERS: &[Member<FaultStatus>] = &[
+pub(crate) const MEMBERS: &[Member<FaultStatus>] = &[
     Member::new("id", Shape::Integer, |status, _| status.id.into()),
     Member::new("state", Shape::Pattern("^(waiting|in-force|over)$"), |status, _| match status.state {
         FaultState::Waiting => "waiting".into(),
@@ -38,7 +38,7 @@ pub const MEMBERS: &[Member<FaultStatus>] = &[
 ];
 
 /// The shape of a fault's state.
-pub const SHAPE: Shape = Shape::Table(&MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Table(&MEMBERS);
 
 /// Rewrites the references of a schema to named schemas of the API's description. Adds these to `named`, with `Fault`
 /// before each name.

@@ -7,7 +7,7 @@ use crate::{
 
 /// The fees of one type, at least one of them.
 #[derive(Clone, Debug)]
-pub struct FeeRow {
+pub(crate) struct FeeRow {
     pub kind: Kind,
     /// In arktoshi, ascending.
     fees: Vec<u64>,
@@ -42,10 +42,10 @@ const LEAST: Member<FeeRow> = Member::new("min", shape::AMOUNT, |row, _| row.fee
 const SUM: Member<FeeRow> = Member::new("sum", shape::AMOUNT, |row, _| row.sum().into());
 
 /// An entry under its type's key.
-pub const GROUPED: &[Member<FeeRow>] = &[AVERAGE, MOST, LEAST, SUM];
+pub(crate) const GROUPED: &[Member<FeeRow>] = &[AVERAGE, MOST, LEAST, SUM];
 
 /// An entry that says its type.
-pub const LISTED: &[Member<FeeRow>] = &[
+pub(crate) const LISTED: &[Member<FeeRow>] = &[
     Member::new("type", shape::AMOUNT, |row, _| row.kind.numbers().1.into()),
     Member::new("typeGroup", Shape::Integer, |row, _| row.kind.numbers().0.into()),
     Member::new("key", Shape::Text, |row, _| row.kind.key().into()),
@@ -57,10 +57,10 @@ pub const LISTED: &[Member<FeeRow>] = &[
 ];
 
 /// The shape of an entry under its type's key.
-pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", &GROUPED);
+pub(crate) const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", &GROUPED);
 
 /// The shape of an entry that says its type.
-pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", &LISTED);
+pub(crate) const LISTED_SHAPE: Shape = Shape::Resource("Fees", &LISTED);
 
 #[cfg(test)]
 mod tests {

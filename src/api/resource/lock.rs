@@ -14,33 +14,33 @@ use std::sync::Arc;
 
 /// The order of a list.
 #[rustfmt::skip]
-pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "amount", "expirationType", "expirationValue", "isExpired", "lockId", "recipientId", "secretHash",
     "senderPublicKey", "timestamp", "vendorField",
 ]);
 
 /// The parameters that the list of locks takes.
 #[rustfmt::skip]
-pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+pub(crate) const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
     "recipientId", "senderPublicKey", "lockId", "secretHash", "amount", "expirationValue", "expirationType", "isExpired",
 ]);
 
 /// The parameters that the list of a wallet's locks takes.
-pub const OF_WALLET: &[Parameter] = &row::filters(MEMBERS, ["isExpired"]);
+pub(crate) const OF_WALLET: &[Parameter] = &row::filters(MEMBERS, ["isExpired"]);
 
 /// The parameters that searches take in their body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+pub(crate) const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
     "recipientId", "senderPublicKey", "lockId", "secretHash", "amount", "expirationValue", "expirationType",
     "timestamp", "vendorField", "isExpired",
 ]);
 
 /// The parameters that the search for claims and refunds takes in its body.
-pub const UNLOCKED: &[Parameter] = &[both("ids", Rule::Several(&TRANSACTION_ID, 1, 25)).required()];
+pub(crate) const UNLOCKED: &[Parameter] = &[both("ids", Rule::Several(&TRANSACTION_ID, 1, 25)).required()];
 
 /// An open lock with its owner.
 #[derive(Clone, Debug)]
-pub struct LockRow {
+pub(crate) struct LockRow {
     pub id: TransactionId,
     owner: Arc<Wallet>,
     lock: Lock,
@@ -67,7 +67,7 @@ impl LockRow {
 type Row = Member<LockRow>;
 
 /// The members of a lock.
-pub const MEMBERS: &[Row] = &[
+pub(crate) const MEMBERS: &[Row] = &[
     Row::new("lockId", shape::HASH, |row, _| row.id.into()).asked(TRANSACTION_ID),
     Row::new("amount", shape::AMOUNT, |row, _| row.lock.amount.into()).ranged(),
     Row::new("secretHash", shape::HASH, |row, _| (&row.lock.secret_hash).into()).asked(TRANSACTION_ID),
@@ -85,4 +85,4 @@ pub const MEMBERS: &[Row] = &[
 ];
 
 /// The shape of a lock.
-pub const SHAPE: Shape = Shape::Resource("Lock", &MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Resource("Lock", &MEMBERS);

@@ -18,17 +18,17 @@ const OS: &str = "linux";
 const STATUS: u16 = 200;
 
 /// The order of a list.
-pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &["height", "ip", "latency", "version"]);
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &["height", "ip", "latency", "version"]);
 
 /// The parameters that the list of peers takes.
-pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["ip", "version", "port", "status", "os"]);
+pub(crate) const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["ip", "version", "port", "status", "os"]);
 
 /// A peer as a path has it.
-pub const PATH_IP: &[Parameter] = &[both("ip", Rule::Ip)];
+pub(crate) const PATH_IP: &[Parameter] = &[both("ip", Rule::Ip)];
 
 /// Another node.
 #[derive(Clone, Copy, Debug)]
-pub struct PeerRow {
+pub(crate) struct PeerRow {
     pub node: NodeId,
     pub height: Height,
     /// The round-trip time [ms].
@@ -54,7 +54,7 @@ impl PeerRow {
 type Row = Member<PeerRow>;
 
 /// The members of a peer. The handler filters by version, because that parameter is a range.
-pub const MEMBERS: &[Row] = &[
+pub(crate) const MEMBERS: &[Row] = &[
     Row::new("ip", Shape::Text, |row, _| row.ip().to_string().into()).asked(Rule::Ip),
     Row::new("port", Shape::Integer, |row, _| row.ports.p2p.into())
         .asked(Rule::Integer(Bound::Between(0, 65_535)))
@@ -78,4 +78,4 @@ pub const MEMBERS: &[Row] = &[
 ];
 
 /// The shape of a peer.
-pub const SHAPE: Shape = Shape::Resource("Peer", &MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Resource("Peer", &MEMBERS);

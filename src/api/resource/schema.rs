@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// The members of a type, each with its schema: first the members of all types, then those that the type's module in
 /// `protocol::transaction` adds.
-pub fn of(kind: Kind) -> Map<String, Value> {
+pub(crate) fn of(kind: Kind) -> Map<String, Value> {
     let mut members = common(kind);
     members.extend(kind.published_members().into_iter().map(|(name, fragment)| (name.to_owned(), fragment)));
     members

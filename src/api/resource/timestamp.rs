@@ -7,14 +7,14 @@ use crate::{
 use std::fmt;
 
 /// The shape of an instant.
-pub const SHAPE: Shape = Shape::Members(&[
+pub(crate) const SHAPE: Shape = Shape::Members(&[
     ("epoch", Shape::Integer, true),
     ("unix", Shape::Integer, true),
     ("human", Shape::Pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"), true),
 ]);
 
 /// `{"epoch":…,"unix":…,"human":"…"}`.
-pub fn write(slot: MemberWriter<'_, '_>, frame: &Frame<'_>, timestamp: Timestamp) {
+pub(crate) fn write(slot: MemberWriter<'_, '_>, frame: &Frame<'_>, timestamp: Timestamp) {
     let slots = frame.view.tree().slots();
     slot.object(|object| {
         object.member("epoch").put(&timestamp);

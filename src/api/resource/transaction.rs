@@ -19,56 +19,56 @@ use std::sync::Arc;
 
 /// The order of a list.
 #[rustfmt::skip]
-pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version",
 ]);
 
 /// The parameters that the list of all transactions takes.
 #[rustfmt::skip]
-pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+pub(crate) const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
     "id", "blockId", "type", "typeGroup", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "nonce",
     "amount", "fee", "vendorField",
 ]);
 
 /// The parameters that the search takes in its body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+pub(crate) const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
     "id", "blockId", "type", "typeGroup", "version", "senderPublicKey", "senderId", "recipientId", "ownerId",
     "addresses", "vendorFieldHex", "timestamp", "nonce", "amount", "fee", "vendorField", "asset",
 ]);
 
 /// The parameters that the list of a block's transactions takes.
 #[rustfmt::skip]
-pub const OF_BLOCK: &[Parameter] = &row::filters(IN_BLOCK, [
+pub(crate) const OF_BLOCK: &[Parameter] = &row::filters(IN_BLOCK, [
     "id", "blockId", "type", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "amount", "fee",
     "vendorField",
 ]);
 
 /// The parameters that the list of a wallet's transactions takes.
 #[rustfmt::skip]
-pub const OF_WALLET: &[Parameter] = &row::filters(MEMBERS, [
+pub(crate) const OF_WALLET: &[Parameter] = &row::filters(MEMBERS, [
     "id", "blockId", "type", "typeGroup", "version", "timestamp", "nonce", "amount", "fee", "vendorField",
 ]);
 
 /// The parameters that the list of a wallet's sent transactions takes beside [`OF_WALLET`].
-pub const SENT: &[Parameter] = &row::filters(MEMBERS, ["recipientId"]);
+pub(crate) const SENT: &[Parameter] = &row::filters(MEMBERS, ["recipientId"]);
 
 /// The parameters that the list of a wallet's received transactions takes beside [`OF_WALLET`].
-pub const RECEIVED: &[Parameter] = &row::filters(MEMBERS, ["senderPublicKey", "senderId"]);
+pub(crate) const RECEIVED: &[Parameter] = &row::filters(MEMBERS, ["senderPublicKey", "senderId"]);
 
 /// The parameters that the list of votes takes.
 #[rustfmt::skip]
-pub const VOTES: &[Parameter] = &row::filters(MEMBERS, [
+pub(crate) const VOTES: &[Parameter] = &row::filters(MEMBERS, [
     "id", "blockId", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "amount", "fee",
     "vendorField",
 ]);
 
 /// A transaction as a path has it.
-pub const PATH_ID: &[Parameter] = &row::filters(MEMBERS, ["id"]);
+pub(crate) const PATH_ID: &[Parameter] = &row::filters(MEMBERS, ["id"]);
 
 /// A transaction, and where on the chain it is, if it is confirmed.
 #[derive(Clone, Debug)]
-pub struct TransactionRow {
+pub(crate) struct TransactionRow {
     pub transaction: Arc<SignedTransaction>,
     pub place: Option<ConfirmedTransaction>,
 }
@@ -119,7 +119,7 @@ impl TransactionRow {
 type Row = Member<TransactionRow>;
 
 /// The members of the API's shape. The handler looks up sender and recipient, see [`handler`](crate::api).
-pub const MEMBERS: &[Row] = &[
+pub(crate) const MEMBERS: &[Row] = &[
     Row::new("id", shape::HASH, |row, _| row.transaction.id().into()).asked(TRANSACTION_ID),
     Row::some("blockId", shape::BLOCK_ID, |row, _| row.place.as_ref().map(|place| place.block_id()).into())
         .asked(BLOCK_ID),
@@ -175,7 +175,7 @@ const VENDOR_FIELD: Row = Row::some("vendorField", Shape::Text, |row, _| row.ven
 const IN_BLOCK: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [VERSION.asked(FROM_ZERO)]);
 
 /// The shape of a transaction: the API's shape, or its own.
-pub const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
+pub(crate) const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
 
 const SHOWN: Shape = Shape::Resource("Transaction", &MEMBERS);
 
@@ -204,10 +204,10 @@ const RAW: Shape = Shape::Resource(
 );
 
 /// The shape of a claim or refund, which has the API's shape only.
-pub const UNLOCKED_SHAPE: Shape = SHOWN;
+pub(crate) const UNLOCKED_SHAPE: Shape = SHOWN;
 
 /// Writes a transaction in the shape asked for.
-pub fn write(out: &mut Vec<u8>, row: &TransactionRow, frame: &Frame<'_>, transform: bool) {
+pub(crate) fn write(out: &mut Vec<u8>, row: &TransactionRow, frame: &Frame<'_>, transform: bool) {
     if transform {
         write_members(out, MEMBERS, row, frame);
     } else {

@@ -14,41 +14,41 @@ use std::sync::Arc;
 
 /// The order of a list.
 #[rustfmt::skip]
-pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
+pub(crate) const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "address", "balance", "resigned", "lockedBalance", "nonce", "publicKey", "secondPublicKey", "username", "vote",
     "voteBalance",
 ]);
 
 /// The parameters that lists of wallets take.
 #[rustfmt::skip]
-pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+pub(crate) const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
     "address", "publicKey", "senderPublicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance",
     "producedBlocks",
 ]);
 
 /// The parameters that the search takes in its body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+pub(crate) const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
     "address", "addresses", "publicKey", "secondPublicKey", "vote", "username", "producedBlocks", "balance",
     "voteBalance", "votebalance", "lockedBalance",
 ]);
 
 /// The parameters that the list of a delegate's voters takes.
 #[rustfmt::skip]
-pub const VOTERS: &[Parameter] = &row::filters(VOTER, [
+pub(crate) const VOTERS: &[Parameter] = &row::filters(VOTER, [
     "address", "publicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance", "producedBlocks",
 ]);
 
 /// A wallet as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
+pub(crate) const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
 
 /// A wallet.
-pub type WalletRow = Arc<Wallet>;
+pub(crate) type WalletRow = Arc<Wallet>;
 
 type Row = Member<WalletRow>;
 
 /// The members of a wallet.
-pub const MEMBERS: &[Row] = &[
+pub(crate) const MEMBERS: &[Row] = &[
     Row::new("address", shape::ADDRESS, |wallet, _| wallet.address.into()).asked(ADDRESS),
     Row::hidden("addresses", |wallet, _| wallet.address.into()).asked(ADDRESSES),
     Row::some("publicKey", shape::KEY, |wallet, _| wallet.public_key.into()).asked(PUBLIC_KEY),
@@ -79,7 +79,7 @@ const SECOND_KEY: Row =
 
 /// The members of a wallet in search results and lists of voters, where three of them have another shape. Source:
 /// api.md 4.10 row 3.
-pub const FOUND: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(
+pub(crate) const FOUND: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(
     MEMBERS,
     [
         BALANCE.shaped(shape::NUMBER_OR_AMOUNT),
@@ -96,10 +96,10 @@ fn vote_balance<'r>(wallet: &'r WalletRow, _: &Frame<'r>) -> Cell<'r> {
 }
 
 /// The shape of a wallet.
-pub const SHAPE: Shape = Shape::Resource("Wallet", &MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Resource("Wallet", &MEMBERS);
 
 /// The shape of a wallet that a search found.
-pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", &FOUND);
+pub(crate) const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", &FOUND);
 
 fn is_resigned(wallet: &Wallet) -> bool {
     wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned)

@@ -7,7 +7,7 @@ use crate::{
 use std::sync::Arc;
 
 /// The members of a new webhook.
-pub const NEW: &[Parameter] = &[
+pub(crate) const NEW: &[Parameter] = &[
     both("event", Rule::Events).required(),
     both("target", Rule::Uri).required(),
     both("enabled", Rule::Boolean),
@@ -16,7 +16,7 @@ pub const NEW: &[Parameter] = &[
 
 /// The parameters that an update takes. In the reference's dialect all of them are required. Source: api.md 4.10 row
 /// 13.
-pub const CHANGE: &[Parameter] = &[
+pub(crate) const CHANGE: &[Parameter] = &[
     documented("event", Rule::Events),
     documented("target", Rule::Uri),
     documented("enabled", Rule::Boolean),
@@ -33,16 +33,16 @@ const fn core(name: &'static str, rule: Rule) -> Parameter {
 }
 
 /// A webhook, with its whole token if it is new.
-pub struct WebhookRow {
+pub(crate) struct WebhookRow {
     pub hook: Arc<Webhook>,
     pub token: Option<String>,
 }
 
 /// The shape of a webhook's events: one event, or several, which the reference's dialect does not have.
-pub const EVENTS: Shape = Shape::Told(&Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)]), &Shape::Text);
+pub(crate) const EVENTS: Shape = Shape::Told(&Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)]), &Shape::Text);
 
 /// The members of a webhook.
-pub const MEMBERS: &[Member<WebhookRow>] = &[
+pub(crate) const MEMBERS: &[Member<WebhookRow>] = &[
     Member::new("id", Shape::Text, |row, _| (&*row.hook.id).into()),
     Member::by("event", EVENTS, |row, _, slot| slot.put(&row.hook.event)),
     Member::new("target", Shape::Text, |row, _| (&*row.hook.target).into()),
@@ -52,4 +52,4 @@ pub const MEMBERS: &[Member<WebhookRow>] = &[
 ];
 
 /// The shape of a webhook. Only the answer to its creation contains the token.
-pub const SHAPE: Shape = Shape::Resource("Webhook", &MEMBERS);
+pub(crate) const SHAPE: Shape = Shape::Resource("Webhook", &MEMBERS);

@@ -35,7 +35,7 @@ impl FromStr for Dialect {
 
 /// The dialects that have a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DialectSet {
+pub(crate) enum DialectSet {
     Always,
     Only(Dialect),
 }

@@ -10,7 +10,7 @@ use std::{borrow::Cow, cmp::Ordering};
 
 /// The place of rows without a value in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub(crate) enum Missing {
     /// Last in both directions.
     Last,
     /// As greater than all values, which is how the reference's database has it.
@@ -19,7 +19,7 @@ pub enum Missing {
 
 /// The value of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cell<'r> {
+pub(crate) enum Cell<'r> {
     Missing,
     /// The resource has a value, but not in this form.
     Elsewhere,
@@ -38,7 +38,7 @@ pub enum Cell<'r> {
 
 /// The comparison of a member's text with the requested text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
+pub(crate) enum Test {
     /// In hex, upper case counts as lower.
     Equal,
     Contains,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The view, head and dialect that one answer is read from.
 #[derive(Clone, Copy)]
-pub struct Frame<'f> {
+pub(crate) struct Frame<'f> {
     pub view: &'f View,
     pub head: &'f Head,
     pub dialect: Dialect,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::{fmt::Display, io::Write};
 
 /// An object being written.
-pub struct Object<'o> {
+pub(crate) struct Object<'o> {
     out: &'o mut Vec<u8>,
     is_empty: bool,
 }
@@ -38,7 +38,7 @@ impl<'o> Object<'o> {
 }
 
 /// The place of one member in an object; dropped unused, the member is left out.
-pub struct MemberWriter<'s, 'o> {
+pub(crate) struct MemberWriter<'s, 'o> {
     object: &'s mut Object<'o>,
     name: &'s str,
 }
@@ -85,7 +85,11 @@ impl MemberWriter<'_, '_> {
 }
 
 /// Writes a list.
-pub fn write_list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Vec<u8>, T)) {
+pub(crate) fn write_list<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
     out.push(b'[');
     for (index, item) in items.into_iter().enumerate() {
         if index > 0 {
@@ -97,7 +101,7 @@ pub fn write_list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut 
 }
 
 /// `{"data":…}`.
-pub fn data(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(crate) fn data(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024);
     out.extend_from_slice(br#"{"data":"#);
     write(&mut out);
@@ -106,7 +110,7 @@ pub fn data(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 /// `{"data":{…}}`.
-pub fn data_object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+pub(crate) fn data_object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     data(|out| {
         let mut object = Object::open(out);
         fill(&mut object);
@@ -115,7 +119,7 @@ pub fn data_object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
 }
 
 /// Writes one value.
-pub fn write_value(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+pub(crate) fn write_value(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     serde_json::to_writer(out, value).expect("what the API shows has text keys, and a vector takes all");
 }
 

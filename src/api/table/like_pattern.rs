@@ -10,7 +10,7 @@ enum Token {
 
 /// A pattern of SQL's `LIKE` over bytes.
 #[derive(Debug)]
-pub struct Pattern(Vec<Token>);
+pub(crate) struct Pattern(Vec<Token>);
 
 impl Pattern {
     /// True if a text contains a special character of patterns.

@@ -25,7 +25,7 @@ enum Location {
 }
 
 /// The description of the API in a dialect. A request takes up to `transactions_max` transactions.
-pub fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> Value {
+pub(crate) fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> Value {
     let mut named = NamedSchemas::new();
     let mut paths: Map<String, Value> = Map::new();
     let routes = routes.iter().filter(|route| route.path != "/" && route.spoken.holds(dialect));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// The requested part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub(crate) struct Page {
     /// The page's number, from 1.
     pub number: u64,
     /// The largest number of rows, 1 to 100.
@@ -19,7 +19,7 @@ pub struct Page {
 }
 
 /// One page of a list.
-pub struct Listing<T> {
+pub(crate) struct Listing<T> {
     /// The rows of this page.
     pub rows: Vec<T>,
     /// The number of rows of all pages.
@@ -29,7 +29,7 @@ pub struct Listing<T> {
 
 /// The flag of a list that its total is an estimate. It never is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estimate {
+pub(crate) enum Estimate {
     Unsaid,
     No,
     /// Clients expect the flag to be set exactly when a page is full or empty.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// One parameter of a route.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     pub name: &'static str,
     pub rule: Rule,
     pub spoken: DialectSet,
@@ -30,51 +30,52 @@ impl Parameter {
 }
 
 /// A parameter of both dialects.
-pub const fn both(name: &'static str, rule: Rule) -> Parameter {
+pub(crate) const fn both(name: &'static str, rule: Rule) -> Parameter {
     Parameter { name, rule, spoken: DialectSet::Always, is_required: false }
 }
 
 /// A parameter that only the published specification has.
-pub const fn documented(name: &'static str, rule: Rule) -> Parameter {
+pub(crate) const fn documented(name: &'static str, rule: Rule) -> Parameter {
     Parameter { name, rule, spoken: DialectSet::DOCUMENTED, is_required: false }
 }
 
-pub const ADDRESS: Rule = Rule::Text(ADDRESS_CHECKS);
-pub const PUBLIC_KEY: Rule = Rule::Text(PUBLIC_KEY_CHECKS);
-pub const USERNAME: Rule = Rule::Text(USERNAME_CHECKS);
-pub const WALLET_ID: Rule = Rule::Either(&[USERNAME_CHECKS, ADDRESS_CHECKS, PUBLIC_KEY_CHECKS]);
-pub const BLOCK_ID: Rule = Rule::Either(&[&[Check::AtMost(20), Check::Digits], &[Check::Length(64), Check::Hex]]);
-pub const TRANSACTION_ID: Rule = Rule::Text(&[Check::Hex, Check::Length(64)]);
-pub const HEX: Rule = Rule::Text(&[Check::Hex]);
-pub const ANY_TEXT: Rule = Rule::Text(&[]);
-pub const FROM_ZERO: Rule = Rule::Quantity(Bound::Least(0));
-pub const ADDRESSES: Rule = Rule::Several(&ADDRESS, 1, 50);
-pub const FROM_ONE: Rule = Rule::Quantity(Bound::Positive);
+pub(crate) const ADDRESS: Rule = Rule::Text(ADDRESS_CHECKS);
+pub(crate) const PUBLIC_KEY: Rule = Rule::Text(PUBLIC_KEY_CHECKS);
+pub(crate) const USERNAME: Rule = Rule::Text(USERNAME_CHECKS);
+pub(crate) const WALLET_ID: Rule = Rule::Either(&[USERNAME_CHECKS, ADDRESS_CHECKS, PUBLIC_KEY_CHECKS]);
+pub(crate) const BLOCK_ID: Rule =
+    Rule::Either(&[&[Check::AtMost(20), Check::Digits], &[Check::Length(64), Check::Hex]]);
+pub(crate) const TRANSACTION_ID: Rule = Rule::Text(&[Check::Hex, Check::Length(64)]);
+pub(crate) const HEX: Rule = Rule::Text(&[Check::Hex]);
+pub(crate) const ANY_TEXT: Rule = Rule::Text(&[]);
+pub(crate) const FROM_ZERO: Rule = Rule::Quantity(Bound::Least(0));
+pub(crate) const ADDRESSES: Rule = Rule::Several(&ADDRESS, 1, 50);
+pub(crate) const FROM_ONE: Rule = Rule::Quantity(Bound::Positive);
 const ADDRESS_CHECKS: &[Check] = &[Check::AlphaNumeric, Check::Length(34)];
 const PUBLIC_KEY_CHECKS: &[Check] = &[Check::Hex, Check::Length(66)];
 const USERNAME_CHECKS: &[Check] = &[Check::Username, Check::AtMost(20)];
 
 /// The parameters that all lists take.
-pub const PAGING: &[Parameter] = &[
+pub(crate) const PAGING: &[Parameter] = &[
     both("page", Rule::Integer(Bound::Positive)),
     both("offset", Rule::Integer(Bound::Least(0))),
     both("limit", Rule::Integer(Bound::Between(1, 100))),
 ];
 
 /// The argument of a path that names a resource by its number.
-pub const BY_NUMBER: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+pub(crate) const BY_NUMBER: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 /// The argument of a path that names a resource by any text.
-pub const BY_TEXT: &[Parameter] = &[both("id", ANY_TEXT)];
+pub(crate) const BY_TEXT: &[Parameter] = &[both("id", ANY_TEXT)];
 /// The argument of a path that names a file of a page.
-pub const BY_FILE: &[Parameter] = &[both("file", ANY_TEXT)];
+pub(crate) const BY_FILE: &[Parameter] = &[both("file", ANY_TEXT)];
 
 /// Selects the API's shape of a resource, or the resource's own if it is false. The links of routes with this parameter
 /// contain it.
-pub const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
+pub(crate) const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
 
 /// Parameters that passed, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters(Vec<(&'static str, ParameterValue)>);
+pub(crate) struct Parameters(Vec<(&'static str, ParameterValue)>);
 
 impl Parameters {
     /// Checks values against tables: the known ones in their order, then whether any is unknown.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Reads a query into values: a text for each key, or a list of texts for a repeated key, in the order of the query.
-pub fn parse(query: &str) -> Map<String, Value> {
+pub(crate) fn parse(query: &str) -> Map<String, Value> {
     let mut values = Map::new();
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
         let value = Value::String(value.into_owned());
@@ -23,7 +23,7 @@ pub fn parse(query: &str) -> Map<String, Value> {
 
 /// Gathers `field.from` and `field.to` into ranges for parameters that accept one, because some clients flatten nested
 /// queries. Makes a single value a list for a parameter that accepts a list. Source: api.md 1.5.
-pub fn gather<'v>(
+pub(crate) fn gather<'v>(
     values: &'v Map<String, Value>,
     tables: &[&[Parameter]],
     dialect: Dialect,
@@ -87,7 +87,7 @@ fn narrow(range: &mut Map<String, Value>, end: &str, value: &Value) {
 
 /// A link to a page: the path, the values in the order of the request with the new `page`, then the defaults that the
 /// request left out. Source: api.md 2.
-pub fn link(path: &str, values: &Map<String, Value>, transform: bool, limit: usize, page: u64) -> String {
+pub(crate) fn link(path: &str, values: &Map<String, Value>, transform: bool, limit: usize, page: u64) -> String {
     let (page, limit) = (page.to_string(), limit.to_string());
     let mut link = format!("{path}?");
     let mut put = |key: &str, value: &str| {

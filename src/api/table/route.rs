@@ -20,7 +20,7 @@ use std::{pin::Pin, sync::Arc};
 use warp::http::Method;
 
 /// One route.
-pub struct Route {
+pub(crate) struct Route {
     pub verb: Verb,
     /// Segments in braces are arguments.
     pub path: &'static str,
@@ -51,7 +51,7 @@ pub struct Route {
 
 /// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub(crate) enum Verb {
     Get,
     Post,
     Put,
@@ -73,7 +73,7 @@ impl Verb {
 
 /// The use that a route makes of the query.
 #[derive(Clone, Copy)]
-pub enum Query {
+pub(crate) enum Query {
     Ignored,
     /// Checks these parameters and ignores all others.
     Known(&'static [&'static [Parameter]]),
@@ -83,7 +83,7 @@ pub enum Query {
 
 /// The shape of an answer.
 #[derive(Clone, Copy)]
-pub enum AnswerShape {
+pub(crate) enum AnswerShape {
     /// One thing: `{"data":…}`.
     Data(Shape),
     /// A page of a list: `{"meta":…,"data":[…]}`.
@@ -112,7 +112,7 @@ pub enum AnswerShape {
 
 /// The function that answers.
 #[derive(Clone, Copy)]
-pub enum Handle {
+pub(crate) enum Handle {
     /// From one head, at once.
     Now(fn(&Call<'_>) -> Outcome),
     /// Waits for the simulation.
@@ -120,13 +120,13 @@ pub enum Handle {
 }
 
 /// An answer, or the reason why there is none.
-pub type Outcome = Result<Reply, ApiError>;
+pub(crate) type Outcome = Result<Reply, ApiError>;
 
 /// An answer that waits for the simulation.
-pub type Answer<'c> = Pin<Box<dyn Future<Output = Outcome> + Send + 'c>>;
+pub(crate) type Answer<'c> = Pin<Box<dyn Future<Output = Outcome> + Send + 'c>>;
 
 /// A route that a path leads to, with the texts of its arguments, still encoded.
-pub struct Match<'p> {
+pub(crate) struct Match<'p> {
     pub route: &'static Route,
     pub arguments: Vec<(&'static str, &'p str)>,
 }
@@ -259,7 +259,7 @@ impl Route {
 }
 
 /// A request that has passed all checks of its route.
-pub struct Call<'c> {
+pub(crate) struct Call<'c> {
     pub context: &'c ApiContext,
     pub request: &'c Request,
     /// The one head the answer is read from.

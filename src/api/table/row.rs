@@ -13,13 +13,13 @@ use super::{
 use serde_json::Value;
 
 /// The value of a member.
-pub type CellOf<R> = for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>;
+pub(crate) type CellOf<R> = for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>;
 
 /// Writes the value of a member, or nothing if the resource has none.
-pub type Writer<R> = fn(&R, &Frame<'_>, MemberWriter<'_, '_>);
+pub(crate) type Writer<R> = fn(&R, &Frame<'_>, MemberWriter<'_, '_>);
 
 /// One member of a resource: a row of its table.
-pub struct Member<R: 'static> {
+pub(crate) struct Member<R: 'static> {
     pub name: &'static str,
     pub spoken: DialectSet,
     /// The shape of the value. `None` for a member that only filters and orders.
@@ -37,7 +37,7 @@ pub struct Member<R: 'static> {
 }
 
 /// The way in which a member is written.
-pub enum MemberEncoding<R: 'static> {
+pub(crate) enum MemberEncoding<R: 'static> {
     /// By its value and its shape.
     Plainly,
     By(Writer<R>),
@@ -182,7 +182,10 @@ impl<R> Member<R> {
 ///
 /// # Panics
 /// The table has no row of such a name.
-pub const fn with<R, const N: usize, const M: usize>(table: &[Member<R>], others: [Member<R>; M]) -> [Member<R>; N] {
+pub(crate) const fn with<R, const N: usize, const M: usize>(
+    table: &[Member<R>],
+    others: [Member<R>; M],
+) -> [Member<R>; N] {
     let (mut made, mut at) = ([table[0]; N], 0);
     made.copy_from_slice(table);
     while at < M {
@@ -196,7 +199,7 @@ pub const fn with<R, const N: usize, const M: usize>(table: &[Member<R>], others
 ///
 /// # Panics
 /// The table has no such row, or the row has no parameter.
-pub const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
+pub(crate) const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
     parameters(table, names, false)
 }
 
@@ -204,7 +207,7 @@ pub const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static st
 ///
 /// # Panics
 /// The table has no such row, or the row has no parameter.
-pub const fn searched<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
+pub(crate) const fn searched<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
     parameters(table, names, true)
 }
 
@@ -212,7 +215,7 @@ pub const fn searched<R, const N: usize>(table: &[Member<R>], names: [&'static s
 ///
 /// # Panics
 /// The table has no such row.
-pub const fn ordered<R>(table: &[Member<R>], names: &'static [&'static str]) -> [Parameter; 1] {
+pub(crate) const fn ordered<R>(table: &[Member<R>], names: &'static [&'static str]) -> [Parameter; 1] {
     let mut at = 0;
     while at < names.len() {
         index(table, names[at]);
@@ -260,7 +263,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Writes a resource as an object.
-pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
+pub(crate) fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
     let mut object = Object::open(out);
     for member in table.iter().filter(|member| member.spoken.holds(frame.dialect)) {
         member.write(row, frame, object.member(member.name));

@@ -6,16 +6,16 @@ mod search;
 mod text;
 mod value;
 
-pub use number::{Bound, SAFE_MAX, greatest};
-pub use text::Check;
-pub use value::ParameterValue;
+pub(crate) use number::{Bound, SAFE_MAX, greatest};
+pub(crate) use text::Check;
+pub(crate) use value::ParameterValue;
 
 use super::dialect::Dialect;
 use serde_json::Value;
 
 /// The values that a parameter may have.
 #[derive(Clone, Copy, Debug)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// A whole number.
     Integer(Bound),
     /// A whole number that a resource is filtered by. `documented` also takes a range, and numbers to 2^63-1.

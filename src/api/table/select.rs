@@ -4,12 +4,12 @@ use super::{dialect::Dialect, field::Cell, frame::Frame, parameter::Parameters, 
 
 /// True if a resource passes all filters of the request. A parameter without a row of its name is no filter. A
 /// parameter whose value is elsewhere counts as passed.
-pub fn matches<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
+pub(crate) fn matches<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
     has_all(table, parameters, row, frame) != Some(false)
 }
 
 /// The same, but `None` if the result depends on a value that this form of the resource lacks.
-pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> Option<bool> {
+pub(crate) fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> Option<bool> {
     let mut is_told = true;
     for (name, given) in parameters.iter() {
         let Some(member) = find_filter(table, name, frame.dialect) else { continue };
@@ -23,14 +23,14 @@ pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: 
 }
 
 /// True if the request has a filter, which is a parameter with a row.
-pub fn filters<R>(table: &[Member<R>], parameters: &Parameters, dialect: Dialect) -> bool {
+pub(crate) fn filters<R>(table: &[Member<R>], parameters: &Parameters, dialect: Dialect) -> bool {
     parameters.iter().any(|(name, given)| {
         !matches!(given, ParameterValue::Range { from: None, to: None }) && find_filter(table, name, dialect).is_some()
     })
 }
 
 /// The value of a member that is a number. `None` for another value.
-pub fn number<R>(table: &[Member<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
+pub(crate) fn number<R>(table: &[Member<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
     match (find(table, name, frame.dialect)?.value)(row, frame) {
         Cell::Number(number) => Some(number),
         _ => None,
@@ -38,7 +38,7 @@ pub fn number<R>(table: &[Member<R>], name: &str, row: &R, frame: &Frame<'_>) ->
 }
 
 /// Sorts by a member; equal rows keep their order.
-pub fn sort<R: Clone>(
+pub(crate) fn sort<R: Clone>(
     table: &[Member<R>],
     (name, descending): (&str, bool),
     rows: Vec<R>,

@@ -5,10 +5,10 @@ use super::dialect::Dialect;
 use serde_json::{Map, Value, json};
 
 /// Schemas by name, to which other schemas refer.
-pub type NamedSchemas = Map<String, Value>;
+pub(crate) type NamedSchemas = Map<String, Value>;
 
 /// A thing that has a schema: a table of members, or a function.
-pub trait SchemaSource {
+pub(crate) trait SchemaSource {
     /// The schema. Adds to `named` the named resources to which the schema refers.
     fn schema(&self, dialect: Dialect, named: &mut NamedSchemas) -> Value;
 }
@@ -27,7 +27,7 @@ impl SchemaSource for Shape {
 
 /// The shape of a value.
 #[derive(Clone, Copy)]
-pub enum Shape {
+pub(crate) enum Shape {
     Text,
     /// A text that matches a pattern of ECMA 262.
     Pattern(&'static str),
@@ -54,17 +54,17 @@ pub enum Shape {
 }
 
 /// A whole number as a text.
-pub const AMOUNT: Shape = Shape::Pattern("^-?[0-9]+$");
+pub(crate) const AMOUNT: Shape = Shape::Pattern("^-?[0-9]+$");
 /// Bytes in hex.
-pub const HEX: Shape = Shape::Pattern("^([0-9a-f]{2})*$");
+pub(crate) const HEX: Shape = Shape::Pattern("^([0-9a-f]{2})*$");
 /// The id of a transaction, or the hash of something.
-pub const HASH: Shape = Shape::Pattern("^[0-9a-f]{64}$");
+pub(crate) const HASH: Shape = Shape::Pattern("^[0-9a-f]{64}$");
 /// A number in the published specification, where the reference's dialect has an amount as a text.
-pub const NUMBER_OR_AMOUNT: Shape = Shape::Told(&Shape::Integer, &AMOUNT);
-pub const TEXT_OR_NULL: Shape = Shape::Either(&[Shape::Text, Shape::Null]);
-pub const KEY: Shape = Shape::Pattern("^0[0-9a-f]{65}$");
-pub const ADDRESS: Shape = Shape::Pattern("^[1-9A-HJ-NP-Za-km-z]{34}$");
-pub const BLOCK_ID: Shape = Shape::Pattern("^([0-9]{1,20}|[0-9a-f]{64})$");
+pub(crate) const NUMBER_OR_AMOUNT: Shape = Shape::Told(&Shape::Integer, &AMOUNT);
+pub(crate) const TEXT_OR_NULL: Shape = Shape::Either(&[Shape::Text, Shape::Null]);
+pub(crate) const KEY: Shape = Shape::Pattern("^0[0-9a-f]{65}$");
+pub(crate) const ADDRESS: Shape = Shape::Pattern("^[1-9A-HJ-NP-Za-km-z]{34}$");
+pub(crate) const BLOCK_ID: Shape = Shape::Pattern("^([0-9]{1,20}|[0-9a-f]{64})$");
 
 impl Shape {
     /// The shape in a dialect.
@@ -123,7 +123,7 @@ impl Shape {
 
 /// The schema of an object with exactly these members. Each has a schema, and a flag that is true if the member is
 /// always present.
-pub fn object(members: impl IntoIterator<Item = (&'static str, Value, bool)>) -> Value {
+pub(crate) fn object(members: impl IntoIterator<Item = (&'static str, Value, bool)>) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, schema, always) in members {
         properties.insert(name.to_owned(), schema);

@@ -6,7 +6,7 @@ use std::ops::Range;
 const LEAST_ROOM: usize = 64;
 
 /// The least of all pushed keys, up to a fixed number.
-pub struct SmallestKeys<K> {
+pub(crate) struct SmallestKeys<K> {
     keep: usize,
     /// The number of buffered keys at which the keys behind the least `keep` are dropped.
     room: usize,
@@ -60,7 +60,7 @@ impl<K: Ord + Copy> SmallestKeys<K> {
 }
 
 /// The number of keys that a list of the `keep` least ones holds before it drops the others.
-pub fn room(keep: usize) -> usize {
+pub(crate) fn room(keep: usize) -> usize {
     keep.saturating_mul(4).max(LEAST_ROOM)
 }
 

@@ -8,7 +8,7 @@ use semver::{Version, VersionReq};
 
 /// A range: a version lies in it if it lies in one of the alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VersionRange(Vec<VersionReq>);
+pub(crate) struct VersionRange(Vec<VersionReq>);
 
 impl VersionRange {
     /// Reads a range. `None` if the text is not a range.

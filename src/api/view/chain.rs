@@ -24,11 +24,11 @@ use std::{
     sync::Arc,
 };
 
-pub use list::ChainList;
+pub(crate) use list::ChainList;
 
 /// The places of the transactions of a wallet, oldest first.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     pub sent: Vector<Spot>,
     /// The transactions that a filter by recipient alone finds. Source: api.md 4.2.
     pub received: Vector<Spot>,
@@ -73,7 +73,7 @@ pub enum Block<'s> {
 }
 
 /// The recipient as it is stored: one that the transaction names. A vote of version 1 names its sender.
-pub fn stored_recipient(transaction: &SignedTransaction) -> Option<Address> {
+pub(crate) fn stored_recipient(transaction: &SignedTransaction) -> Option<Address> {
     let is_old_vote =
         matches!((transaction.transaction().version, transaction.asset()), (Version::One(_), Asset::Vote(_)));
     transaction.asset().recipient().or(is_old_vote.then(|| transaction.sender_address()))

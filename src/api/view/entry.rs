@@ -100,11 +100,6 @@ impl Entry {
     pub fn height(&self) -> Height {
         self.link.height()
     }
-
-    /// The number of transactions on the chain below the block.
-    pub fn first(&self) -> u64 {
-        self.link.transactions() - self.contents.facts.len() as u64
-    }
 }
 
 impl Contents {

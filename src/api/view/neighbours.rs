@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 /// The version of the reference node that all nodes stand in for.
-pub const VERSION: &str = "2.6.57";
+pub(crate) const VERSION: &str = "2.6.57";
 
 /// The other nodes.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Neighbours {
 }
 
 /// The round-trip time from a node to another in milliseconds.
-pub fn latency_ms(network: &MessageNetwork, own: NodeId, other: NodeId) -> u32 {
+pub(crate) fn latency_ms(network: &MessageNetwork, own: NodeId, other: NodeId) -> u32 {
     let there_and_back = network.delay(own, other) + network.delay(other, own);
     u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX)
 }

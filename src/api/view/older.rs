@@ -55,7 +55,7 @@ pub struct Summary {
 }
 
 /// A visitor of rows or blocks, which can end the visit.
-pub type Visit<'v, T> = &'v mut dyn FnMut(&T) -> ControlFlow<()>;
+pub(crate) type Visit<'v, T> = &'v mut dyn FnMut(&T) -> ControlFlow<()>;
 
 /// The settled part of all lists, from genesis on. The views of all nodes share it, because all their chains contain it.
 pub trait Older: Send + Sync {
@@ -117,13 +117,13 @@ pub trait Older: Send + Sync {
 
 /// Returns a value that was read. No answer is right without it, so a failure unwinds to the handling of the request, like
 /// a [`SettledError`] from the tree.
-pub fn readable<T>(read: Result<T, SettledError>) -> T {
+pub(crate) fn readable<T>(read: Result<T, SettledError>) -> T {
     read.unwrap_or_else(|why| panic::resume_unwind(Box::new(why)))
 }
 
 /// Returns a value that must exist, because the base of a chain is not above the top. A missing value unwinds like a
 /// failed read.
-pub fn present<T>(read: Result<Option<T>, SettledError>, height: Height) -> T {
+pub(crate) fn present<T>(read: Result<Option<T>, SettledError>, height: Height) -> T {
     readable(read.and_then(|found| {
         found.ok_or_else(|| {
             let source = io::Error::new(io::ErrorKind::NotFound, format!("no block at height {height}"));

@@ -37,7 +37,7 @@ const LAST_DELIVERIES: Duration = Duration::from_secs(1);
 const CONNECTIONS_MAX: usize = 256;
 
 /// The messages to a hosted dispatcher.
-pub enum WebhookMessage {
+pub(crate) enum WebhookMessage {
     /// An input for the dispatcher, at this instant.
     Hear {
         now: SimTime,
@@ -61,7 +61,7 @@ pub enum WebhookMessage {
 }
 
 /// The arguments with which the actor starts.
-pub struct HostArguments {
+pub(crate) struct HostArguments {
     pub dispatcher: WebhookDispatcher,
     pub targets: Arc<Targets>,
     pub timeout: Duration,
@@ -78,7 +78,7 @@ pub struct HostArguments {
 }
 
 /// The state of the actor.
-pub struct HostState {
+pub(crate) struct HostState {
     arguments: HostArguments,
     store: Option<Store>,
     outbox: SharedOutbox,
@@ -90,7 +90,7 @@ pub struct HostState {
 }
 
 /// Hosts one dispatcher.
-pub struct WebhookHost;
+pub(crate) struct WebhookHost;
 
 impl Actor for WebhookHost {
     type Msg = WebhookMessage;
@@ -284,10 +284,10 @@ impl HostState {
 }
 
 /// The supervisor, which reports a dispatcher's death. The node continues without webhooks.
-pub struct WebhookSupervisor;
+pub(crate) struct WebhookSupervisor;
 
 /// A supervisor receives no messages.
-pub enum SupervisorMessage {}
+pub(crate) enum SupervisorMessage {}
 
 impl Actor for WebhookSupervisor {
     type Msg = SupervisorMessage;

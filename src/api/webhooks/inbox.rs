@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// The shared state: a flag that an enabled webhook exists, the number of events on their way, and counts.
 #[derive(Default)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     pub is_wanted: AtomicBool,
     pub waiting: AtomicU64,
     /// The number of dropped events: too many were on their way.

@@ -53,7 +53,7 @@ impl SharedTally {
 }
 
 /// One webhook's queue and the task that empties it.
-pub struct Lane {
+pub(crate) struct Lane {
     sender: mpsc::UnboundedSender<DelayedPosting>,
     shared: Arc<SharedTally>,
     task: JoinHandle<()>,

@@ -48,7 +48,7 @@ pub enum PostError {
 
 /// Sends each post over a new connection. If a receiver closed a reused connection meanwhile, it would be unknown whether the
 /// body arrived.
-pub struct Poster {
+pub(crate) struct Poster {
     targets: Arc<Targets>,
     timeout: Duration,
 }

@@ -11,7 +11,7 @@ const ID_BYTES: usize = 16;
 /// A node's outbox, if its webhooks are stored. Clones share it. The node's log reports a failed write. The testnet's own log fails in
 /// that case, too.
 #[derive(Clone)]
-pub struct SharedOutbox {
+pub(crate) struct SharedOutbox {
     outbox: Option<Arc<Mutex<Outbox>>>,
     report: Report,
 }
@@ -64,7 +64,7 @@ impl SharedOutbox {
 
 /// A delivery that is to be posted.
 #[derive(Clone)]
-pub struct Posting {
+pub(crate) struct Posting {
     pub delivery: Delivery,
     /// The id in hex. A repeated post has the same id, and no other post has it.
     pub id: Arc<str>,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The results so far, and the states from which the search resumes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SearchCheckpoint {
+pub(crate) struct SearchCheckpoint {
     schedules: Vec<u64>,
     ends: u64,
     messages: u64,
@@ -47,7 +47,7 @@ struct LayerState {
 /// The identity of a search: what a file holds must not be added to another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Guard {
+pub(crate) struct Guard {
     /// The version of dposlab.
     version: String,
     /// The text of the scenario, with the digests of the files that it names.

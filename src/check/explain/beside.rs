@@ -22,7 +22,7 @@ use std::{
 
 /// Runs of one scenario under several sets of rules.
 #[derive(Clone, Debug, Serialize)]
-pub struct SideBySide {
+pub(crate) struct SideBySide {
     /// The explained run first.
     pub runs: Vec<RunBeside>,
     /// The slots in which the runs differ, ascending.
@@ -33,7 +33,7 @@ pub struct SideBySide {
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct RunBeside {
+pub(crate) struct RunBeside {
     /// The name of its rules.
     pub rules: String,
     /// The failure, or the nearest thing to one.
@@ -51,7 +51,7 @@ pub struct RunBeside {
 
 /// A slot in which runs differ.
 #[derive(Clone, Debug, Serialize)]
-pub struct SlotBeside {
+pub(crate) struct SlotBeside {
     /// Its start, in seconds from the start of the run.
     pub seconds: f64,
     /// The number of slots before it that are alike, since the last one shown.

@@ -34,7 +34,7 @@ pub(super) use words::shortened;
 
 /// One thing that happened, or several that are folded.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub(crate) struct Row {
     #[serde(rename = "at_us")]
     pub at: SimTime,
     pub after_seconds: f64,
@@ -63,7 +63,7 @@ pub struct Row {
 
 /// A block in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BlockRef {
+pub(crate) struct BlockRef {
     pub id: String,
     pub height: Height,
     /// Its letter, where it has a rival: another block on the same parent.
@@ -72,7 +72,7 @@ pub struct BlockRef {
 
 /// A message from one node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Arrow {
+pub(crate) struct Arrow {
     pub from: NodeId,
     pub to: NodeId,
     /// It never arrived.
@@ -81,7 +81,7 @@ pub struct Arrow {
 
 /// A change that a step made at a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub(crate) struct Change {
     pub node: NodeId,
     /// `block 123456… at 24`, `4 transactions`, and so on.
     pub from: String,
@@ -92,7 +92,7 @@ pub struct Change {
 
 /// Rows that are summarised in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FoldCounts {
+pub(crate) struct FoldCounts {
     pub steps: u64,
     pub messages: u64,
     /// Blocks that were forged meanwhile.
@@ -101,7 +101,7 @@ pub struct FoldCounts {
 
 /// The chain of causes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Chain {
+pub(crate) struct Chain {
     pub rows: Vec<Row>,
     /// The steps up to the failure, the steps of the slice, and the messages sent before the failure.
     pub steps: u64,
@@ -117,7 +117,7 @@ pub struct Chain {
 
 /// One of two or more blocks on one parent.
 #[derive(Clone, Debug, Serialize)]
-pub struct Rival {
+pub(crate) struct Rival {
     pub branch: char,
     pub id: String,
     pub height: Height,

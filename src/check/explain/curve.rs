@@ -42,7 +42,7 @@ const EVENTS: usize = 8;
 
 /// The curve.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Curve {
+pub(crate) struct Curve {
     /// By time.
     pub points: Vec<Point>,
     /// Copies of an instant.
@@ -61,7 +61,7 @@ pub struct Curve {
 
 /// An instant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub(crate) struct Point {
     #[serde(rename = "at_us")]
     pub at: SimTime,
     pub after_seconds: f64,
@@ -74,7 +74,7 @@ pub struct Point {
 
 /// The steepest rise.
 #[derive(Clone, Debug, Serialize)]
-pub struct Jump {
+pub(crate) struct Jump {
     pub from_seconds: f64,
     pub to_seconds: f64,
     pub from_share: f64,

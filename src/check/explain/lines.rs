@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// All lines of a run, in the order in which they were left.
-pub struct Lines {
+pub(crate) struct Lines {
     start: SimTime,
     /// The inputs, each with the index of the input before it on its line.
     came: Vec<(Option<usize>, CameIn)>,
@@ -37,7 +37,7 @@ struct Ending {
 
 /// One line.
 #[derive(Clone)]
-pub struct Line {
+pub(crate) struct Line {
     /// The inputs in order. The run knows of no others.
     pub inputs: Arc<[CameIn]>,
     pub end: SimTime,
@@ -45,7 +45,7 @@ pub struct Line {
 
 /// The place at which a line was left for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LineDeparture {
+pub(crate) struct LineDeparture {
     /// The line, from 1 on.
     pub line: usize,
     pub at_seconds: f64,

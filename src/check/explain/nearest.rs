@@ -26,7 +26,7 @@ use std::{
 
 /// A change that was tried, and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TriedChange {
+pub(crate) struct TriedChange {
     /// In words.
     pub change: String,
     /// The change as an argument of `--set`, if `--set` can express it.
@@ -41,14 +41,14 @@ pub struct TriedChange {
 
 /// A run that was repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct RepeatCounts {
+pub(crate) struct RepeatCounts {
     pub failed: u64,
     pub runs: u64,
 }
 
 /// All changes that were tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Nearest {
+pub(crate) struct Nearest {
     /// The changes that pass, the least first, then the others.
     pub tried: Vec<TriedChange>,
     /// The share of failures of the unchanged run, repeated from its start with the same other draws.

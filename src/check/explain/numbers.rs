@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// A number that decided the outcome of a rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Number {
+pub(crate) struct Number {
     /// The rule, as in a scenario file, or a substitute for it.
     pub rule: &'static str,
     pub found: f64,

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LINES: usize = 20;
 
 /// A recorded session.
-pub struct Session<'a> {
+pub(crate) struct Session<'a> {
     pub scenario: &'a Scenario,
     /// Returns the plan that the session began with, at each call.
     pub plan: &'a (dyn Fn() -> Plan + Sync),
@@ -34,7 +34,7 @@ pub struct Session<'a> {
 
 /// The recording that an explanation is of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Recording {
+pub(crate) struct Recording {
     /// The number of the explained line. Each line ends where the run went back to a snapshot, and the last with the run.
     pub line: usize,
     pub lines: usize,
@@ -52,7 +52,7 @@ pub struct Recording {
 ///
 /// # Errors
 /// There is no line of this number, or an assertion names an unknown invariant.
-pub fn explain_recorded(
+pub(crate) fn explain_recorded(
     session: Session<'_>,
     options: &Options,
     stop: &AtomicBool,

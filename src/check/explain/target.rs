@@ -16,7 +16,7 @@ use serde::Serialize;
 
 /// The property of a run that is explained.
 #[derive(Clone, Debug, Serialize)]
-pub struct Target {
+pub(crate) struct Target {
     pub kind: TargetKind,
     /// The assertion or invariant, or a name for another failure.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct Target {
 /// The kinds of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TargetKind {
+pub(crate) enum TargetKind {
     /// The scenario asserts it.
     Assertion,
     /// An invariant that is checked in every run, without an assertion.

@@ -2,13 +2,12 @@
 //! refused and reverted just before, and the turn in which a transaction would have been chosen.
 
 use super::{Node, Observations};
+#[cfg(feature = "cli")]
+use crate::ledger::codec::{Save, Saver};
 use crate::{
     actors::{NodeId, SimTime},
     check::selection::ChosenTransactions,
-    ledger::{
-        Link,
-        codec::{Save, Saver},
-    },
+    ledger::Link,
     protocol::{Address, Arktoshi, Block, BlockId, SignedTransaction, Slot, TransactionId},
 };
 use std::{
@@ -49,6 +48,7 @@ pub(super) struct Losses {
 
 impl Losses {
     /// Appends the memory that can decide later findings.
+    #[cfg(feature = "cli")]
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { left, reverted, spoke, refused, taken, requests, arrivals, came, over, request, cheapest, added } =
             self;

@@ -1,13 +1,11 @@
 //! The proofs of the cause of a rollback or of a refused block: the events of the node just before, and the blocks.
 
 use super::{Certificate, Node, Observations};
+#[cfg(feature = "cli")]
+use crate::ledger::codec::{Save, Saver};
 use crate::{
     actors::{NodeId, RollbackCause, SimTime},
-    ledger::{
-        ApplyError, BlockRejected, BlockTree, Link,
-        codec::{Save, Saver},
-        rules::RollbackTarget,
-    },
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, rules::RollbackTarget},
     protocol::{Arktoshi, Asset, Block, BlockError, BlockId, Height, Kind, hashing::IdHash},
     sim::Tips,
 };
@@ -52,6 +50,7 @@ impl Facts {
     }
 
     /// Appends the memory that can decide later findings. A tip that was left longer than a slot ago proves nothing any more.
+    #[cfg(feature = "cli")]
     pub(super) fn mark(&self, now: SimTime, slot: Duration, out: &mut Saver) {
         // The accepted blocks and the health of a node are used in the same instant only.
         let Self { left, taken: _, health: _ } = self;
@@ -92,6 +91,7 @@ impl Heard {
     }
 
     /// Appends the blocks. Once there are many, their order of arrival decides which are forgotten.
+    #[cfg(feature = "cli")]
     pub(super) fn mark(&self, out: &mut Saver) {
         let Self { taken, came } = self;
         taken.save(out);

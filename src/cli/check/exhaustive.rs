@@ -38,7 +38,7 @@ const DELEGATES: u32 = 4;
 
 /// The bounds of an exhaustive search.
 #[derive(Debug, Args)]
-pub struct ExhaustiveBounds {
+pub(crate) struct ExhaustiveBounds {
     /// Instead of drawing runs, play every schedule with at most K deviations: messages to which something happens.
     ///
     /// It begins with the run of the scenario, or of a network of four delegates. In its first slots each message of the given

@@ -36,7 +36,7 @@ const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
 /// How a node is asked.
 #[derive(Clone, Debug, Args)]
-pub struct RequestPace {
+pub(crate) struct RequestPace {
     /// Requests a second to a node. Nodes of public networks allow about 1.6.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     per_second: u32,
@@ -48,7 +48,7 @@ pub struct RequestPace {
 /// The reason why a node shows nothing.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
-pub enum FetchError {
+pub(crate) enum FetchError {
     #[error("found no address of a node, allowed is http://HOST[:PORT][/PATH]")]
     NotHttp,
     #[error("https is not spoken here: let a proxy on this machine speak it (caddy reverse-proxy --from http://127.0.0.1:8080 --to https://HOST \
@@ -69,7 +69,7 @@ pub enum FetchError {
 /// The fault of an answer.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
-pub enum Trouble {
+pub(crate) enum Trouble {
     #[error("no connection: {0}")]
     Unreachable(io::Error),
     #[error("the connection broke: {0}")]
@@ -95,7 +95,7 @@ pub enum Trouble {
 }
 
 /// A node that is asked.
-pub struct Node {
+pub(crate) struct Node {
     runtime: Runtime,
     host: String,
     port: u16,

@@ -10,20 +10,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 const LINES: usize = 40;
 
 /// A bar over blocks, on a terminal only.
-pub fn bar() -> ProgressBar {
+pub(crate) fn bar() -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} {pos} of {len} blocks, {eta} left").expect("the template is fixed");
     ProgressBar::new(0).with_style(style)
 }
 
 /// Sets the bar to `done` of `all` blocks.
-pub fn move_bar(bar: &mut ProgressBar, done: usize, all: usize) {
+pub(crate) fn move_bar(bar: &mut ProgressBar, done: usize, all: usize) {
     bar.set_length(all as u64);
     bar.set_position(done as u64);
 }
 
 /// The report in lines.
-pub fn lines(source: &str, network: &Network, report: &ChainReport, scenario: Option<&str>) -> Vec<String> {
+pub(crate) fn lines(source: &str, network: &Network, report: &ChainReport, scenario: Option<&str>) -> Vec<String> {
     let heights = report.heights.map_or(String::new(), |(least, most)| format!(", heights {least} to {most}"));
     let mut lines = vec![format!(
         "{source}: {} blocks{heights}, of the network {} ({})",

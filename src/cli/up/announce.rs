@@ -22,7 +22,7 @@ use std::{
 
 /// Prints the observed node's blocks. Clones share the count.
 #[derive(Clone)]
-pub struct Announcer {
+pub(crate) struct Announcer {
     printer: Printer,
     json: bool,
     /// Blocks are counted and not printed.
@@ -213,7 +213,7 @@ impl Observer for Announcer {
 
 /// Writes a node's log: one line an event, with virtual times. Clones write the same log.
 #[derive(Clone)]
-pub struct LogWriter {
+pub(crate) struct LogWriter {
     printer: Option<Printer>,
     tail: LogTail,
     node: NodeId,

@@ -35,7 +35,7 @@ use warp::http::HeaderName;
 /// Options of the API.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "API")]
-pub struct ApiOptions {
+pub(crate) struct ApiOptions {
     /// Answer as 'documented', or exactly as a real node, 'core-2.6'.
     #[arg(long, default_value_t, value_name = "DIALECT")]
     dialect: Dialect,
@@ -137,10 +137,10 @@ enum LabMode {
 }
 
 /// The ports that this process listens on, one for each served node.
-pub struct Ports(Vec<Listener>);
+pub(crate) struct Ports(Vec<Listener>);
 
 /// The served nodes, ready to receive events.
-pub struct ServedNodes {
+pub(crate) struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
     /// The settings of webhooks on networks beside the testnet.
@@ -302,7 +302,7 @@ fn report(view: &View, log: &LogWriter) -> Report {
 
 /// Hosts the webhooks of networks beside the testnet.
 #[derive(Clone)]
-pub struct WebhooksBeside {
+pub(crate) struct WebhooksBeside {
     pub hosts: WebhookHosts,
     /// The settings of the testnet, without a folder.
     pub settings: WebhookSettings,
@@ -365,7 +365,7 @@ impl ServedNodes {
 }
 
 /// Returns the function with which the API writes snapshots of a session.
-pub fn write_state(session: Session) -> WriteState {
+pub(crate) fn write_state(session: Session) -> WriteState {
     Arc::new(move |info, history| {
         state::write(&session, info, history).map_err(|why| match why {
             SnapshotFileError::TooLong => ApiError::Conflict(why.to_string()),
@@ -375,7 +375,7 @@ pub fn write_state(session: Session) -> WriteState {
 }
 
 /// Returns the function with which the API reads the recording of a session so far.
-pub fn recording(kept: KeptSession) -> Recording {
+pub(crate) fn recording(kept: KeptSession) -> Recording {
     Arc::new(move |now, delivered| {
         let so_far = kept.so_far(now, delivered).map_err(|why| ApiError::Conflict(why.to_string()))?;
         Ok(Box::new(|| {
@@ -391,7 +391,7 @@ pub fn recording(kept: KeptSession) -> Recording {
 ///
 /// # Errors
 /// A server cannot run.
-pub fn serve(servers: Vec<Server>, stopped: &watch::Receiver<bool>) -> Result<(), Failure> {
+pub(crate) fn serve(servers: Vec<Server>, stopped: &watch::Receiver<bool>) -> Result<(), Failure> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Failure::broken)?;
     let served = runtime.block_on(async {

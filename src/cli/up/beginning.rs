@@ -22,7 +22,7 @@ use std::{
 };
 
 /// The network, and the run that it begins.
-pub struct Beginning {
+pub(crate) struct Beginning {
     pub network: UpNetwork,
     /// True if the scenario asks for modelled signatures.
     pub was_modelled: bool,

@@ -46,7 +46,7 @@ struct Maker {
 }
 
 /// Chains beside a testnet.
-pub fn beside(network: &UpNetwork, session: &Session, webhooks: WebhooksBeside, runtime: Handle) -> Chains {
+pub(crate) fn beside(network: &UpNetwork, session: &Session, webhooks: WebhooksBeside, runtime: Handle) -> Chains {
     let (seed, session) = (session.seed, session.clone());
     let (scenario, testnet) = (network.scenario.clone(), network.testnet.clone());
     let maker = Maker { runtime, webhooks, seed, session, scenario, testnet, remembered: Mutex::default() };

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 /// Options of a testnet that is kept.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Keeping")]
-pub struct Keep {
+pub(crate) struct Keep {
     /// The folder for the state of the testnet: blocks, pools, clock, faults, snapshots and webhooks. The same command continues
     /// from this state, also after a crash. Only the owner can read the folder, since it holds the secrets of webhooks. Without
     /// a folder the state ends with the process.
@@ -45,7 +45,7 @@ pub struct Keep {
 const EVENTS_A_BYTE: u64 = 4_096;
 
 /// A testnet's folder while it runs.
-pub struct TestnetFolder {
+pub(crate) struct TestnetFolder {
     path: PathBuf,
     pub writer: FolderWriter,
     /// The position in the log up to which earlier processes wrote it. `None` if this process began the testnet.

@@ -16,7 +16,7 @@ const MANY_BLOCKS: u64 = 100_000;
 ///
 /// # Errors
 /// They cannot be read or written.
-pub fn open(folder: &Path, plan: &Plan) -> Result<Arc<dyn Older>, Failure> {
+pub(crate) fn open(folder: &Path, plan: &Plan) -> Result<Arc<dyn Older>, Failure> {
     let wrong = |why| Failure::usage(format!("--data-dir {why}"));
     let network = plan.tree.config().network.pub_key_hash;
     let settled = plan.tree.settled();

@@ -28,7 +28,7 @@ use std::{
 const BLOCKTIMES: RangeInclusive<u32> = 5..=3_600;
 
 /// A network, the scenario that runs on it, and the keys of those who forge here.
-pub struct UpNetwork {
+pub(crate) struct UpNetwork {
     pub scenario: Scenario,
     /// On a loaded network only the forging delegates' keys are known.
     pub testnet: Testnet,
@@ -39,7 +39,7 @@ pub struct UpNetwork {
 /// The file `--secrets` names: the passphrases of the delegates that forge.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Secrets {
+pub(crate) struct Secrets {
     secrets: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Secrets {
 ///
 /// # Errors
 /// A value does not fit.
-pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenario, ScenarioError> {
+pub(crate) fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenario, ScenarioError> {
     let in_order = gossip == Gossip::Once;
     let gossip = toml::Value::try_from(gossip).expect("TOML has texts and tables");
     let text = format!(
@@ -61,7 +61,7 @@ pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenari
 
 /// Changes a scenario so that it can run live and be recorded. All signatures are real, because clients sign really. Paths of files
 /// that are read during the run are absolute. Also returns true if the scenario asked for modelled signatures.
-pub fn made_live(mut scenario: Scenario) -> (Scenario, bool) {
+pub(crate) fn made_live(mut scenario: Scenario) -> (Scenario, bool) {
     let was_modelled = scenario.crypto == CryptoMode::Modelled;
     if was_modelled {
         scenario.crypto = CryptoMode::Real;

@@ -9,7 +9,7 @@ const OWN: u64 = 128;
 
 /// The number of connections that each of `servers` servers may have. Raises the limit of this process as far as they need it and the
 /// system allows it. If that does not suffice, returns fewer and reports it on standard error.
-pub fn connections_that_fit(asked: u32, servers: u16) -> u32 {
+pub(crate) fn connections_that_fit(asked: u32, servers: u16) -> u32 {
     let wanted = u64::from(asked) * u64::from(servers) + OWN;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < wanted) {

@@ -4,7 +4,7 @@ use crate::{cli::output::aside, protocol::Height};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// The progress of some work. Dropping it removes the bar.
-pub struct Progress {
+pub(crate) struct Progress {
     total: u64,
     /// The least total for which lines are printed. Less work takes a few seconds at most.
     long: u64,

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A file that is there from the moment the API answers until the testnet stops.
-pub struct ReadyFile {
+pub(crate) struct ReadyFile {
     path: PathBuf,
     /// The file that is written first and then renamed to `path`.
     partial: PathBuf,

@@ -36,7 +36,7 @@ pub(super) fn block(height: Height, generator: PublicKey, forged_before: Height)
 /// Returns the height and the delay of each block of a chain under Lisk-BFT, in slots, after the first three rounds. Each round is
 /// drawn anew from `seed`, with `active` active delegates and `standby` others, which forge too. A slot is missed with probability
 /// `missed`.
-pub fn lisk(active: usize, standby: usize, rounds: u32, missed: f64, seed: u64) -> Vec<(Height, u32)> {
+pub(crate) fn lisk(active: usize, standby: usize, rounds: u32, missed: f64, seed: u64) -> Vec<(Height, u32)> {
     lisk_in_order((active, standby), rounds, missed, seed, |_, order, random| order.shuffle(random))
 }
 

@@ -5,7 +5,7 @@ use crate::protocol::{Block, Height, NetworkConfig, block::BlockDecodeError};
 use serde_json::Value;
 
 /// A value of a line.
-pub enum LineValue {
+pub(crate) enum LineValue {
     /// A block with its transactions in it.
     Block(Box<ReadBlock>),
     /// A block without its transactions, or a transaction.
@@ -15,7 +15,7 @@ pub enum LineValue {
 }
 
 /// A block that was read; its signatures are verified.
-pub struct ReadBlock {
+pub(crate) struct ReadBlock {
     /// As found.
     pub id: Value,
     /// As found.
@@ -25,7 +25,7 @@ pub struct ReadBlock {
 }
 
 /// The values of a line in their order. Pages and lists are flattened.
-pub fn read_line(text: &str, config: &NetworkConfig) -> Vec<LineValue> {
+pub(crate) fn read_line(text: &str, config: &NetworkConfig) -> Vec<LineValue> {
     let read = |value| match value {
         Ok(block @ Value::Object(_)) if block["transactions"].is_array() => {
             LineValue::Block(Box::new(read_block(block, config)))
@@ -63,7 +63,7 @@ fn take_apart(line: usize, value: Value, values: &mut Vec<(usize, serde_json::Re
 }
 
 /// Makes a block from its members. Finds errors in its content and signatures here. The import reports them when it appends the block.
-pub fn read_block(mut json: Value, config: &NetworkConfig) -> ReadBlock {
+pub(crate) fn read_block(mut json: Value, config: &NetworkConfig) -> ReadBlock {
     let height = json["height"].as_u64().and_then(|height| u32::try_from(height).ok());
     let block = height.map(Height).filter(|height| *height > Height::GENESIS).map(|height| {
         let context = config.block_context();

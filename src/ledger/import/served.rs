@@ -21,7 +21,7 @@ use std::{
 
 /// The content of a file so far.
 #[derive(Default)]
-pub struct ServedContent {
+pub(crate) struct ServedContent {
     /// The raw members of each block as text, by height and with the line. Text takes a third of the memory of values.
     blocks: BTreeMap<u32, (usize, Box<str>)>,
     /// The raw members of each transaction as text, by id.
@@ -157,7 +157,11 @@ fn height_of(block: &Value) -> Height {
 
 /// The ids of a block's transactions in their order: those that name the block, or the next ones without a block, from
 /// either end of `loose`. Fails with the number of transactions of the block and the number found.
-pub fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> Result<Vec<String>, (usize, usize)> {
+pub(crate) fn choose(
+    block: &Value,
+    told: &[String],
+    loose: &mut VecDeque<String>,
+) -> Result<Vec<String>, (usize, usize)> {
     let wanted = block["numberOfTransactions"].as_u64().unwrap_or_default() as usize;
     if wanted == 0 {
         return Ok(Vec::new());
@@ -179,7 +183,7 @@ pub fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> R
 }
 
 /// The ids of a block's transactions in the order that matches its payloadHash: the given one or its reverse. `None` if neither does.
-pub fn in_order(block: &Value, mut ids: Vec<String>) -> Option<Vec<String>> {
+pub(crate) fn in_order(block: &Value, mut ids: Vec<String>) -> Option<Vec<String>> {
     let fits = |ids: &[String]| {
         let ids: Option<Vec<TransactionId>> = ids.iter().map(|id| id.parse().ok()).collect();
         let bytes: Vec<u8> = ids.unwrap_or_default().iter().flat_map(|id| id.0).collect();
@@ -193,7 +197,7 @@ pub fn in_order(block: &Value, mut ids: Vec<String>) -> Option<Vec<String>> {
 }
 
 /// A block's raw members, converted from the shape of the API if it has that.
-pub fn raw_block(block: Value) -> Value {
+pub(crate) fn raw_block(block: Value) -> Value {
     if block.get("previousBlock").is_some() {
         return block;
     }
@@ -207,7 +211,7 @@ pub fn raw_block(block: Value) -> Value {
 }
 
 /// A transaction's raw members, converted from the shape of the API.
-pub fn raw_transaction(shown: Value) -> Value {
+pub(crate) fn raw_transaction(shown: Value) -> Value {
     const SAME: [&str; 12] = [
         "id",
         "version",

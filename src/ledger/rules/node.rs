@@ -137,10 +137,7 @@ impl ForkChoiceRule {
 
     /// Returns true if the share of the peers on other chains decides whether a node leaves its chain.
     pub fn counts_forked(self) -> bool {
-        match self {
-            Self::Reference => true,
-            Self::Ark4432 | Self::Solar | Self::SolarTieBroken | Self::LongestChain => false,
-        }
+        self == Self::Reference
     }
 
     /// Returns true if a node moves to a stronger chain, however many of its peers are on that chain.

@@ -33,6 +33,7 @@ impl Save for State {
 
 impl State {
     /// Saves the state without the wallets that are the same in another one.
+    #[cfg(feature = "cli")]
     pub(in crate::ledger) fn save_since(&self, before: &Self, out: &mut Saver) {
         self.save_with(self.wallets_changed_since(before).into_iter(), out);
     }
@@ -41,6 +42,7 @@ impl State {
     ///
     /// # Errors
     /// The bytes are none of such a state.
+    #[cfg(feature = "cli")]
     pub(in crate::ledger) fn load_since(before: &Self, from: &mut Loader) -> Result<Self, LoadError> {
         Self::load_on(before.wallets.clone(), from)
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Numbers of addresses, in the order in which they were first requested. The number of an address does not depend on a chain: forks and
 /// other readers ahead of it share the numbers. With them a state needs no map of its own.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub(crate) struct Numbers {
     known: DashMap<Address, u32, IdHash>,
     next: AtomicU32,
 }

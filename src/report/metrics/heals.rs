@@ -32,7 +32,7 @@ pub struct InForce {
 
 /// The ends of all faults that have ended, and the times in which faults were in force.
 #[derive(Default)]
-pub struct Heals {
+pub(crate) struct Heals {
     all: Vec<Heal>,
     faults: Vec<InForce>,
     open: bool,

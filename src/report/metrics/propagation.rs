@@ -33,7 +33,7 @@ pub struct Percentiles {
 
 /// A histogram of times in microseconds with three significant digits. Its size is fixed.
 #[derive(Clone, Debug)]
-pub struct Times(Histogram<u64>);
+pub(crate) struct Times(Histogram<u64>);
 
 impl Default for Times {
     /// Starts with no time. Times above a day count as a day.
@@ -79,7 +79,7 @@ fn milliseconds(micros: u64) -> f64 {
 }
 
 /// The followed blocks and their propagation times.
-pub struct Propagation {
+pub(crate) struct Propagation {
     followed_at_most: usize,
     followed: BTreeMap<BlockId, Travel>,
     order: std::collections::VecDeque<BlockId>,

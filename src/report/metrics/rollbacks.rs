@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Sums over all nodes.
 #[derive(Default)]
-pub struct Rollbacks {
+pub(crate) struct Rollbacks {
     pub(super) count: u32,
     pub(super) by_cause: BTreeMap<String, u32>,
     pub(super) by_depth: BTreeMap<u32, u32>,

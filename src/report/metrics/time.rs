@@ -5,7 +5,7 @@ use crate::protocol::Slot;
 use serde::Serialize;
 
 /// The largest number of rows. Each row summarises the same number of slots, a power of two.
-pub const BUCKETS: usize = 2_000;
+pub(crate) const BUCKETS: usize = 2_000;
 
 /// The figures of consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Bucket {
 }
 
 /// Rows over time.
-pub struct TimeRows {
+pub(crate) struct TimeRows {
     rows: Vec<Bucket>,
     /// The number of slots per row.
     width: u32,

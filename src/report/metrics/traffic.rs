@@ -17,7 +17,7 @@ use std::{
 const FOLLOWED: usize = 100_000;
 
 /// Transactions on their way, and the pools they are in.
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// The time at which each was first in a pool.
     first_seen: Latest<SimTime>,
     /// Transactions that were counted as confirmed. A block of another fork may contain them, too.

@@ -17,12 +17,12 @@ pub(super) const SCRIPT: &str = concat!(include_str!("trace.js"), include_str!("
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(bundle: &Bundle<'_>, folder: &Path) -> Result<(), SheetError> {
+pub(crate) fn write(bundle: &Bundle<'_>, folder: &Path) -> Result<(), SheetError> {
     write_whole(&folder.join("report.html"), page(bundle).as_bytes())
 }
 
 /// The whole page.
-pub fn page(bundle: &Bundle<'_>) -> String {
+pub(crate) fn page(bundle: &Bundle<'_>) -> String {
     let about = bundle.about;
     super::page(&format!("{}, seed {}", about.scenario, about.seed), &data(bundle), SCRIPT)
 }

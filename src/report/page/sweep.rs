@@ -10,7 +10,7 @@ use std::mem;
 pub(super) const SCRIPT: &str = include_str!("sweep.js");
 
 /// The whole page. `shown` is the scenario's name in reports.
-pub fn page(summary: &Summary, shown: &str) -> String {
+pub(crate) fn page(summary: &Summary, shown: &str) -> String {
     let mut summary = summary.clone();
     let given = mem::take(&mut summary.manifest.scenario);
     summary.manifest.scenario = shown.to_owned();

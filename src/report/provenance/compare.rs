@@ -18,7 +18,7 @@ const BEFORE: usize = 30;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FolderComparison {
+pub(crate) struct FolderComparison {
     /// Files that are the same.
     pub same: Vec<String>,
     /// Files that the folder does not hold any more.
@@ -201,7 +201,7 @@ fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// A writer that compares the lines of a trace with the lines of a recorded file, so that no second file is needed.
-pub struct Against {
+pub(crate) struct Against {
     recorded: BufReader<File>,
     /// The beginning of a line that is not written to its end yet.
     line: Vec<u8>,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 /// The file that describes a folder.
-pub const CRATE: &str = "ro-crate-metadata.json";
+pub(crate) const CRATE: &str = "ro-crate-metadata.json";
 
 /// The files that a folder may hold: the name, the meaning, and the media type.
 const OUTPUTS: [(&str, &str, &str); 25] = [
@@ -61,7 +61,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'|');
 
 /// The text that describes a study to readers of an archive.
-pub struct CrateText<'a> {
+pub(crate) struct CrateText<'a> {
     /// One line.
     pub name: &'a str,
     pub description: &'a str,
@@ -73,7 +73,7 @@ pub struct CrateText<'a> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(folder: &Path, provenance: &Provenance, described: &CrateText<'_>) -> Result<(), SheetError> {
+pub(crate) fn write(folder: &Path, provenance: &Provenance, described: &CrateText<'_>) -> Result<(), SheetError> {
     let size = |name: &str| fs::metadata(folder.join(name)).ok().map(|file| file.len().to_string());
     let outputs = OUTPUTS.iter().filter_map(|(name, what, form)| {
         let size = size(name)?;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A path and the distribution of its values.
 #[derive(Clone, Debug)]
-pub struct VariedValue {
+pub(crate) struct VariedValue {
     pub path: String,
     distribution: Distribution,
 }

@@ -25,7 +25,7 @@ use std::{
 
 /// The progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     pub total: u64,
     pub done: u64,
     /// The number of runs that were done when this process began.
@@ -44,13 +44,13 @@ impl Progress {
 }
 
 /// A function that makes the judge of a run. Its error names something in the scenario's assertions that does not exist.
-pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
+pub(crate) type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
 
 /// A function that returns, after each slot of a run, whether the run may go on.
-pub type ContinueCheck = Box<dyn Fn() -> bool>;
+pub(crate) type ContinueCheck = Box<dyn Fn() -> bool>;
 
 /// The options with which a sweep plays its runs.
-pub struct PlayOptions<'a> {
+pub(crate) struct PlayOptions<'a> {
     /// The number of runs at a time.
     pub jobs: usize,
     /// Set when no further run shall begin.
@@ -65,7 +65,7 @@ pub struct PlayOptions<'a> {
 ///
 /// # Errors
 /// An assertion cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
-pub fn play(
+pub(crate) fn play(
     sweep: &Sweep,
     folder: &Path,
     playing: &PlayOptions<'_>,
@@ -119,7 +119,7 @@ pub fn play(
 ///
 /// # Errors
 /// An assertion cannot be judged.
-pub fn hand_over(
+pub(crate) fn hand_over(
     sweep: &Sweep,
     runs: Range<u64>,
     playing: &PlayOptions<'_>,

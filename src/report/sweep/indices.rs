@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// The indices of a figure.
 #[derive(Clone, Debug, Serialize)]
-pub struct IndexReport {
+pub(crate) struct IndexReport {
     pub figure: &'static str,
     /// The number of pairs of points, each with the points that are mixed from it.
     pub pairs: usize,
@@ -19,7 +19,7 @@ pub struct IndexReport {
 
 /// The indices of a varied value.
 #[derive(Clone, Debug, Serialize)]
-pub struct ValueIndex {
+pub(crate) struct ValueIndex {
     pub path: String,
     #[serde(flatten)]
     pub index: Index,
@@ -38,7 +38,7 @@ fn means(group: &[Option<f64>], seeds: usize) -> Option<(Vec<f64>, u64)> {
 ///
 /// # Errors
 /// The study has no suitable points, a run is missing, or the figure does not vary.
-pub fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexReport, SweepError> {
+pub(crate) fn of_study(sweep: &Sweep, rows: &Rows, measure: Measure) -> Result<IndexReport, SweepError> {
     let refused = |why: String| SweepError::NoIndices { scenario: sweep.manifest.scenario.clone(), why };
     let points = sweep.manifest.points.as_ref();
     let points =

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Measure {
+pub(crate) struct Measure {
     pub name: &'static str,
     kind: Kind,
 }
@@ -23,7 +23,7 @@ enum Kind {
 }
 
 /// All measures that lie between 0 and 1.
-pub const SHARES: [Measure; 4] = [
+pub(crate) const SHARES: [Measure; 4] = [
     // The share of the slots that were missed.
     Measure { name: "missed.rate", kind: Kind::Part("missed_slots", "slots") },
     // The share of the slots at whose end not all nodes stood on one chain.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The comparison of a combination of values with the first one.
 #[derive(Clone, Debug, Serialize)]
-pub struct PairedComparison {
+pub(crate) struct PairedComparison {
     /// Its values, by path.
     pub varied: BTreeMap<String, String>,
     /// The values of the first combination.
@@ -30,7 +30,7 @@ pub struct PairedComparison {
 /// M. Klein, Survival analysis (2012), chapter 2. A pair tells which run was sooner if one saw the event while the other was watched and
 /// had not seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PairedTimes {
+pub(crate) struct PairedTimes {
     /// Pairs in which the first combination's run was sooner.
     pub first_sooner: u64,
     /// Pairs in which this combination's run was sooner.
@@ -43,7 +43,7 @@ pub struct PairedTimes {
 
 /// A figure of pairs of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PairedFigure {
+pub(crate) struct PairedFigure {
     pub pairs: u64,
     /// The mean of the second minus the first.
     pub difference: f64,

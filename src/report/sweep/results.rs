@@ -26,9 +26,9 @@ use std::{
 };
 
 /// The name of the file with a study's points, as given.
-pub const POINTS: &str = "points.csv";
+pub(crate) const POINTS: &str = "points.csv";
 /// The files of the results, in the order in which they are compared with those of a repetition.
-pub const RESULTS: [&str; 7] =
+pub(crate) const RESULTS: [&str; 7] =
     ["runs.csv", "failures.csv", POINTS, "summary.json", "runs.parquet", "failures.parquet", "report.html"];
 /// The largest number of missing parts that an error names.
 const PARTS_NAMED: usize = 10;
@@ -39,7 +39,12 @@ const FAILURES_NAMED: usize = 100;
 ///
 /// # Errors
 /// A run is missing, or a file cannot be written.
-pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path, until: Option<UntilReport>) -> Result<Summary, SweepError> {
+pub(crate) fn write(
+    sweep: &Sweep,
+    rows: &Rows,
+    folder: &Path,
+    until: Option<UntilReport>,
+) -> Result<Summary, SweepError> {
     let compared = sweep.study.compare;
     if compared {
         sweep.check_compared()?;
@@ -140,7 +145,7 @@ fn rules_in_words(sweep: &Sweep) -> String {
 ///
 /// # Errors
 /// The folders are not all parts of one sweep, a part is missing or not done, or a file cannot be written.
-pub fn merge(
+pub(crate) fn merge(
     parts: &[&Path],
     folder: &Path,
     compare: bool,

@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// A figure from 0 to 1, and the width below which the interval of its mean must be.
 #[derive(Clone, Copy, Debug)]
-pub struct StoppingRule {
+pub(crate) struct StoppingRule {
     measure: Measure,
     width: f64,
 }
@@ -43,7 +43,7 @@ impl fmt::Display for StoppingRule {
 }
 
 /// The observations of a sweep, seed after seed.
-pub struct Looks {
+pub(crate) struct Looks {
     until: StoppingRule,
     /// The confidence sequence of each combination of values.
     sequences: Vec<Sequence>,
@@ -102,7 +102,7 @@ fn width(interval: Interval) -> f64 {
 
 /// The mean that decided when a sweep ended, as in `summary.json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct UntilReport {
+pub(crate) struct UntilReport {
     pub figure: &'static str,
     /// The width below which all intervals had to be.
     pub width: f64,
@@ -113,7 +113,7 @@ pub struct UntilReport {
 
 /// The mean in one combination of values.
 #[derive(Clone, Debug, Serialize)]
-pub struct CombinationMean {
+pub(crate) struct CombinationMean {
     /// The varied values by path. Empty if nothing was varied.
     pub varied: BTreeMap<String, String>,
     /// Runs that have the figure.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// `summary.json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     #[serde(flatten)]
     pub manifest: Manifest,
     /// The rules of the nodes, in words.
@@ -36,7 +36,7 @@ pub struct Summary {
 
 /// A run that failed.
 #[derive(Clone, Debug, Serialize)]
-pub struct FailedRun {
+pub(crate) struct FailedRun {
     pub run: u64,
     pub seed: u64,
     pub status: &'static str,
@@ -50,7 +50,7 @@ pub struct FailedRun {
 
 /// The runs of one combination of values.
 #[derive(Clone, Debug, Serialize)]
-pub struct CellSummary {
+pub(crate) struct CellSummary {
     /// The varied values by path. Empty if nothing was varied.
     pub varied: BTreeMap<String, String>,
     /// Notes on behaviour of these runs that a reader of the scenario would not expect.
@@ -81,7 +81,7 @@ pub struct CellSummary {
 
 /// The number of runs in which an assertion held.
 #[derive(Clone, Debug, Serialize)]
-pub struct AssertionSummary {
+pub(crate) struct AssertionSummary {
     pub assertion: String,
     /// The share among the runs in which the assertion was decided. Empty if there are none. It shows nothing about the undecided runs,
     /// because long runs are the ones that are ended before a decision.

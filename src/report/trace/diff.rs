@@ -10,7 +10,7 @@ use std::{
 
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Difference {
+pub(crate) enum Difference {
     /// All events are the same.
     None { events: u64 },
     /// The event of this number, counted from 1, differs. One of the two is `None` if its trace has ended before.
@@ -20,7 +20,7 @@ pub enum Difference {
 /// A file that is no trace.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
-pub enum DiffError {
+pub(crate) enum DiffError {
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
     #[error("{}: is no trace: its first line should be that of `dposlab run --trace FILE.jsonl`", file.display())]
@@ -33,7 +33,7 @@ pub enum DiffError {
 ///
 /// # Errors
 /// One of the files is no trace, or breaks off within the event in question.
-pub fn diff(first: &Path, second: &Path) -> Result<Difference, DiffError> {
+pub(crate) fn diff(first: &Path, second: &Path) -> Result<Difference, DiffError> {
     let (mut first, mut second) = (Lines::open(first)?, Lines::open(second)?);
     let mut event = 0;
     loop {

@@ -19,7 +19,7 @@ const NETWORK: u32 = 0;
 const ACTORS: [&str; 3] = ["peer", "pool", "delegate"];
 
 /// A writer of the array.
-pub struct Perfetto {
+pub(crate) struct Perfetto {
     out: Box<dyn Write + Send>,
     first: bool,
     flows: u64,

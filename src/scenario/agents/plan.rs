@@ -10,7 +10,7 @@ use crate::{
 use std::sync::Arc;
 
 /// A group of agents in a run.
-pub struct AgentGroup {
+pub(crate) struct AgentGroup {
     pub agents: Agents,
     pub voters: Arc<[Voter]>,
     /// The keys by which voters name the group's delegates.
@@ -26,7 +26,7 @@ pub struct AgentGroup {
 }
 
 /// A delegate that pays.
-pub struct PayingDelegate {
+pub(crate) struct PayingDelegate {
     pub keys: KeyPair,
     pub address: Address,
     /// The node at which it hands in: its own.

@@ -32,7 +32,7 @@ pub(super) const PATIENCE: u32 = 120;
 
 /// The votes of a voter that are on their way to the chain.
 #[derive(Clone, Default)]
-pub struct VoteChange {
+pub(crate) struct VoteChange {
     /// The delegate of each vote that the voter is to have.
     pub wanted: Vec<PublicKey>,
     /// The nonce of the transaction that was submitted last, or 0 before the first one.
@@ -43,7 +43,7 @@ pub struct VoteChange {
 
 /// The votes under way, by group and voter.
 #[derive(Clone, Default)]
-pub struct VotesUnderWay(BTreeMap<(u32, u32), VoteChange>);
+pub(crate) struct VotesUnderWay(BTreeMap<(u32, u32), VoteChange>);
 
 impl VotesUnderWay {
     pub fn of_voter(&self, group: u32, voter: u32) -> Option<&VoteChange> {
@@ -57,7 +57,7 @@ impl VotesUnderWay {
 
 /// The source that submits the decisions of all groups of a run.
 #[derive(Clone)]
-pub struct AgentSource {
+pub(crate) struct AgentSource {
     tree: Arc<BlockTree>,
     groups: Arc<[AgentGroup]>,
     /// The draws of each group.

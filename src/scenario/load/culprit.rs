@@ -15,7 +15,7 @@ use toml::{Table, Value};
 const TRIED_EACH: usize = 32;
 
 /// Reads the scenario in a table. The error is the path of the mistake and the message.
-pub fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
+pub(crate) fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
     // The derived readers would accept a list as a table, by the order of its members.
     if let Some(path) = list_for_a_table(&table.clone().into()) {
         return Err((path, "found a list, allowed is a table".to_owned()));

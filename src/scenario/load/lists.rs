@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, str::FromStr};
 use toml::{Table, Value};
 
 /// A list that may be in a file.
-pub struct FileList {
+pub(crate) struct FileList {
     /// The keys that lead to it.
     pub path: &'static [&'static str],
     pub read: fn(&str) -> Result<ReadList, WrongLine>,
@@ -17,21 +17,21 @@ pub struct FileList {
 
 /// A list that was read, and the line of each entry.
 #[derive(Debug)]
-pub struct ReadList {
+pub(crate) struct ReadList {
     pub values: Vec<Value>,
     pub lines: Vec<usize>,
 }
 
 /// A line of a file that is not allowed, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
-pub struct WrongLine {
+pub(crate) struct WrongLine {
     pub line: usize,
     pub found: String,
     pub allowed: String,
 }
 
 /// All lists that may be in files.
-pub const FILE_LISTS: [FileList; 7] = [
+pub(crate) const FILE_LISTS: [FileList; 7] = [
     FileList { path: &["network", "topology", "edges"], read: edges },
     FileList { path: &["network", "links"], read: links },
     FileList { path: &["network", "regions", "nodes"], read: regions_of_nodes },
@@ -55,13 +55,13 @@ impl FileList {
 }
 
 /// The name of the file in `{ file = NAME }`.
-pub fn file_of(value: &Value) -> Option<&str> {
+pub(crate) fn file_of(value: &Value) -> Option<&str> {
     let table = value.as_table().filter(|table| table.len() == 1)?;
     table.get("file")?.as_str()
 }
 
 /// Checks that no list is a table. All files are already read, so a remaining name of a file is a replaced value.
-pub fn check_read(table: &mut Table) -> Result<(), Mistake> {
+pub(crate) fn check_read(table: &mut Table) -> Result<(), Mistake> {
     for list in &FILE_LISTS {
         if let Some(value @ Value::Table(_)) = list.value(table) {
             let allowed = "a list, or in a scenario file { file = NAME }";
@@ -220,7 +220,7 @@ fn rows<'a>(text: &'a str, headers: &[&str]) -> Result<Vec<(usize, Vec<&'a str>)
 }
 
 /// The cells of a line of a CSV file, without spaces and quotes around them.
-pub fn cells(line: &str) -> Vec<&str> {
+pub(crate) fn cells(line: &str) -> Vec<&str> {
     line.split(',').map(|cell| unquoted(cell.trim())).collect()
 }
 

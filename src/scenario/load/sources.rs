@@ -28,7 +28,7 @@ const DEPTH_LIMIT: usize = 16;
 const FILES_LIMIT: usize = 256;
 
 /// The files that a text from elsewhere may name, in words.
-pub const NO_FILES: &str = "no file: this text came from elsewhere, and reads none of this machine's";
+pub(crate) const NO_FILES: &str = "no file: this text came from elsewhere, and reads none of this machine's";
 
 /// One file that was read.
 struct Source {
@@ -38,7 +38,7 @@ struct Source {
 
 /// All texts that were read, and the origins of the entries of lists.
 #[derive(Default)]
-pub struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     files: Vec<Source>,
     /// For each entry of a list: its list, its file, and its index there.
     entries: Vec<(&'static str, usize, usize)>,

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// A cache of the keys of passphrases for all runs on a network: a search plays hundreds of scripts in which the same
 /// wallets act.
-pub struct DerivedKeys {
+pub(crate) struct DerivedKeys {
     crypto: CryptoMode,
     known: DashMap<String, KeyPair>,
 }
@@ -28,7 +28,7 @@ impl DerivedKeys {
 
 /// The parties of a generated network by name.
 #[derive(Clone)]
-pub struct Parties {
+pub(crate) struct Parties {
     keys: BTreeMap<String, KeyPair>,
     pub(super) network: u8,
     /// Keys of all other names.

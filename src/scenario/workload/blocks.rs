@@ -16,7 +16,7 @@ use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
 
 /// Transactions of a list, in its order, evenly spaced.
 #[derive(Clone)]
-pub struct ListSource {
+pub(crate) struct ListSource {
     network: SourceContext,
     plan: List,
     next: usize,
@@ -24,7 +24,7 @@ pub struct ListSource {
 
 /// The transactions of a chain, each at the time of its block.
 #[derive(Clone)]
-pub struct ChainSource {
+pub(crate) struct ChainSource {
     network: SourceContext,
     blocks: VecDeque<RecordedBlock>,
     handed_in: usize,
@@ -32,7 +32,7 @@ pub struct ChainSource {
 
 /// One block of a file.
 #[derive(Clone)]
-pub struct RecordedBlock {
+pub(crate) struct RecordedBlock {
     /// Its line in the file.
     line: usize,
     timestamp: Timestamp,
@@ -43,7 +43,7 @@ pub struct RecordedBlock {
 ///
 /// # Errors
 /// The file cannot be read, or a line is no block.
-pub fn read(file: &Path) -> Result<VecDeque<RecordedBlock>, String> {
+pub(crate) fn read(file: &Path) -> Result<VecDeque<RecordedBlock>, String> {
     let text = files::read_text(file, CHAIN_LIMIT).map_err(|why| why.to_string())?;
     let mut blocks = VecDeque::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -65,7 +65,7 @@ pub fn read(file: &Path) -> Result<VecDeque<RecordedBlock>, String> {
 ///
 /// # Errors
 /// As [`read`], or a transaction does not decode.
-pub fn check(file: &Path, decode: impl Fn(&[u8]) -> Result<(), TransactionError>) -> Result<(), String> {
+pub(crate) fn check(file: &Path, decode: impl Fn(&[u8]) -> Result<(), TransactionError>) -> Result<(), String> {
     for RecordedBlock { line, transactions, .. } in read(file)? {
         for (index, bytes) in transactions.iter().enumerate() {
             decode(bytes).map_err(|why| format!("line {line}: transactions[{index}]: {why}"))?;

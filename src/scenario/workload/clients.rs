@@ -25,7 +25,7 @@ const INTO_SLOT: Duration = Duration::from_millis(300);
 /// Worthless transactions of three kinds in turn: from an empty wallet, with a gap before the nonce, and with an invalid
 /// signature.
 #[derive(Clone)]
-pub struct Spammer {
+pub(crate) struct Spammer {
     network: SourceContext,
     plan: SpamPool,
     choices: Choices,
@@ -34,7 +34,7 @@ pub struct Spammer {
 
 /// Transfers of the accounts that pay the lowest fee that pools accept.
 #[derive(Clone)]
-pub struct Flooder {
+pub(crate) struct Flooder {
     network: SourceContext,
     plan: LowFeeFlood,
     /// The last nonce each account has used.
@@ -44,7 +44,7 @@ pub struct Flooder {
 
 /// Accounts that change sides in the same block.
 #[derive(Clone)]
-pub struct Swing {
+pub(crate) struct Swing {
     network: SourceContext,
     plan: VoteSwing,
     done: bool,
@@ -52,7 +52,7 @@ pub struct Swing {
 
 /// Delegates that resign together.
 #[derive(Clone)]
-pub struct Resignations {
+pub(crate) struct Resignations {
     network: SourceContext,
     who: Vec<NodeId>,
 }

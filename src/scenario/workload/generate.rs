@@ -49,7 +49,7 @@ const VENDOR_FIELD: u64 = 3;
 
 /// Makes transactions of every type.
 #[derive(Clone)]
-pub struct Generator {
+pub(crate) struct Generator {
     network: SourceContext,
     plan: Generate,
     /// The rows of a recorded load, one for each transaction.
@@ -69,7 +69,7 @@ pub struct Generator {
 
 /// The wallets of a generator. Deriving their keys takes longer than everything else, so it is done when the run is planned.
 #[derive(Clone)]
-pub struct Wallets {
+pub(crate) struct Wallets {
     /// The key pair of each wallet, and the private key of its second pair.
     keys: Arc<[(KeyPair, PrivateKey)]>,
     choices: Choices,
@@ -369,12 +369,12 @@ impl Source for Generator {
 }
 
 /// The nonce of a wallet on the chain.
-pub fn nonce(state: &State, address: &Address) -> u64 {
+pub(crate) fn nonce(state: &State, address: &Address) -> u64 {
     state.wallet(address).map_or(0, |wallet| wallet.nonce.0)
 }
 
 /// A submission of one transaction.
-pub fn one(transaction: SignedTransaction) -> Transactions {
+pub(crate) fn one(transaction: SignedTransaction) -> Transactions {
     Arc::new([Arc::new(transaction)])
 }
 

@@ -19,7 +19,7 @@ const LOCK_MARGIN: u32 = 20;
 
 /// A sender: its keys, and its second pair once it has registered that.
 #[derive(Clone)]
-pub struct Sender {
+pub(crate) struct Sender {
     pub keys: KeyPair,
     pub address: Address,
     /// The second pair. It is lazy, because hardly any wallet in a mix needs it, and a public key takes long to compute.
@@ -31,17 +31,17 @@ pub struct Sender {
 }
 
 /// A pair whose public key is computed on first use. Copies of a workload share it.
-pub type LazyPair = Arc<LazyLock<KeyPair, Box<dyn FnOnce() -> KeyPair + Send>>>;
+pub(crate) type LazyPair = Arc<LazyLock<KeyPair, Box<dyn FnOnce() -> KeyPair + Send>>>;
 
 /// A lock whose secret is known.
 #[derive(Clone)]
-pub struct OpenLock {
+pub(crate) struct OpenLock {
     pub id: TransactionId,
     pub secret: [u8; 32],
 }
 
 /// The ingredients of transactions.
-pub struct Maker<'a> {
+pub(crate) struct Maker<'a> {
     pub network: &'a SourceContext,
     pub state: &'a State,
     pub random: SplitMix64,
@@ -261,6 +261,6 @@ fn signed(unsigned: UnsignedTransaction, sender: &Sender, wallet: &Wallet) -> Si
 }
 
 /// Returns true if later transactions of the sender must wait until one of this type is on the chain.
-pub fn holds_up(kind: Kind) -> bool {
+pub(crate) fn holds_up(kind: Kind) -> bool {
     !matches!(kind, Kind::Transfer | Kind::MultiPayment | Kind::Ipfs | Kind::HtlcLock)
 }

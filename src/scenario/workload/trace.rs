@@ -28,7 +28,7 @@ pub(super) struct TraceRows {
 
 /// A transaction of a file. The parts that it leaves out are drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TraceRow {
+pub(crate) struct TraceRow {
     /// The time after the beginning of the workload.
     pub at: Duration,
     pub kind: Option<Kind>,
@@ -42,7 +42,7 @@ pub struct TraceRow {
 
 /// The recipient of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recipient {
+pub(crate) enum Recipient {
     /// The wallet of a sender, by its number.
     Wallet(u32),
     /// An address without its network byte, derived from the text in the file alone.

@@ -2,7 +2,7 @@
 
 /// The Gini coefficient: half the mean absolute difference of two holders, over the mean. 0 if all have the same or nothing, and
 /// (n - 1) / n if one of n has all. Amounts are not negative. Source: Gini, Variabilità e mutabilità, 1912.
-pub fn gini(amounts: &[u64]) -> f64 {
+pub(crate) fn gini(amounts: &[u64]) -> f64 {
     let mut sorted = amounts.to_vec();
     sorted.sort_unstable();
     let (count, total) = (sorted.len() as f64, sorted.iter().map(|amount| *amount as f64).sum::<f64>());
@@ -17,7 +17,7 @@ pub fn gini(amounts: &[u64]) -> f64 {
 
 /// The Nakamoto coefficient: the least number of holders who have more than half of all together; 0 if there is nothing.
 /// Source: Srinivasan and Lee, Quantifying Decentralization, 2017.
-pub fn nakamoto(amounts: &[u64]) -> u32 {
+pub(crate) fn nakamoto(amounts: &[u64]) -> u32 {
     let mut sorted = amounts.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     let total: u128 = sorted.iter().map(|amount| u128::from(*amount)).sum();

@@ -11,7 +11,7 @@ use std::{fmt, marker::PhantomData};
 ///
 /// # Errors
 /// The value is no table, or the struct does not accept the table.
-pub fn only<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub(crate) fn only<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     struct Table<T>(PhantomData<T>);
 
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Table<T> {

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A latency that no link exceeds \[ms\].
-pub const LATENCY_LIMIT_MS: u32 = 600_000;
+pub(crate) const LATENCY_LIMIT_MS: u32 = 600_000;
 /// The least mean of a Pareto latency \[ms\]: its mean is finite above 5.
-pub const PARETO_LEAST_MS: f64 = 5.1;
+pub(crate) const PARETO_LEAST_MS: f64 = 5.1;
 /// The greatest `sigma`: half of all are then more than 800 times the median, or less than an 800th of it.
 const SIGMA_LIMIT: f64 = 10.0;
 /// The distance of a Pareto latency's scale from its mean \[ms\].

@@ -27,7 +27,7 @@ use std::{
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// A run whose actors are ractor's.
-pub struct RactorStage {
+pub(crate) struct RactorStage {
     world: World,
     hosts: Vec<(ActorId, ActorRef<HostMessage>)>,
     supervisor: ActorRef<SupervisorMessage>,

@@ -14,7 +14,7 @@ use crate::{
 use std::sync::Arc;
 
 /// An empty block for a slot, on the tip that a relay reports.
-pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> Block {
+pub(crate) fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> Block {
     let milestones = &tree.config().milestones;
     let height = view.tip_height.next();
     let draft = BlockDraft {
@@ -29,7 +29,7 @@ pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> 
 }
 
 /// A second block for the same slot. It has the same content, one second later.
-pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
+pub(crate) fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
     let mut header = block.header.clone();
     header.timestamp = Timestamp(header.timestamp.0 + 1);
     signed(header, block.transactions.clone(), keys, milestones)
@@ -37,7 +37,7 @@ pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
 
 /// More transactions of a delegate than fit into a block. They take megabytes, so they are reused while they are valid.
 #[derive(Clone, Debug, Default)]
-pub struct Oversize {
+pub(crate) struct Oversize {
     transactions: Vec<Arc<SignedTransaction>>,
     bytes: usize,
 }
@@ -60,7 +60,7 @@ impl Oversize {
 }
 
 /// The block with one rule broken and everything else valid.
-pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: &mut Oversize) -> Block {
+pub(crate) fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: &mut Oversize) -> Block {
     let Some(keys) = delegate.keys() else { return block.clone() };
     let milestones = &delegate.tree().config().milestones;
     let mut forgery =
@@ -93,7 +93,7 @@ fn other(id: BlockId) -> BlockId {
 }
 
 /// The tip that a liar claims instead of its own.
-pub fn claimed(tip: &Block, lie: &Lie, tree: &BlockTree) -> Block {
+pub(crate) fn claimed(tip: &Block, lie: &Lie, tree: &BlockTree) -> Block {
     let (mut header, slots) = (tip.header.clone(), tree.slots());
     match lie.claim {
         FalseClaim::Height => header.height = claimed_height(header.height, lie.by),
@@ -117,7 +117,7 @@ pub fn claimed(tip: &Block, lie: &Lie, tree: &BlockTree) -> Block {
 }
 
 /// A height moved by `by` blocks; not below genesis.
-pub fn claimed_height(height: Height, by: i32) -> Height {
+pub(crate) fn claimed_height(height: Height, by: i32) -> Height {
     Height(height.0.saturating_add_signed(by).max(Height::GENESIS.0))
 }
 

@@ -8,12 +8,12 @@ use crate::{
 use std::{iter, sync::Arc};
 
 /// The number of pushed blocks that a node accepts from one peer within seconds. At one more, it hangs up. Source: consensus.md 6.
-pub const PUSHES: usize = 2;
+pub(crate) const PUSHES: usize = 2;
 /// The distance below a tip from which private blocks are on no chain any more.
 const FORGOTTEN: u32 = 1_000;
 
 /// Returns true if one of these keys owns one of the `slots` slots after a block's, by the round of the block after it.
-pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicKey]) -> bool {
+pub(crate) fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicKey]) -> bool {
     let state = &tree.applied(link).state;
     let last = tree.slots().slot(link.block().header.timestamp).0;
     let mut soon = (1..=slots).map(|later| Slot(last.saturating_add(later)));
@@ -22,7 +22,7 @@ pub fn owns_soon(tree: &BlockTree, link: &Arc<Link>, slots: u32, keys: &[PublicK
 
 /// Blocks that are unknown outside the coalition. If its chain is left, a block stays private.
 #[derive(Clone, Debug, Default)]
-pub struct Private(pub Vec<BlockId>);
+pub(crate) struct Private(pub Vec<BlockId>);
 
 impl Private {
     /// The private blocks at the end of a chain, the highest first.

@@ -11,7 +11,7 @@
 mod message;
 mod turn;
 
-pub use turn::Answer;
+pub(crate) use turn::Answer;
 
 use super::{AnyStrategy, Kind, PlannedStrategy, Setting, Source, Table};
 use crate::{
@@ -28,7 +28,7 @@ use std::{any::Any, fmt, sync::Arc};
 use turn::Remote;
 
 /// Decides outside the simulation.
-pub trait Decider: fmt::Debug + Send + Sync {
+pub(crate) trait Decider: fmt::Debug + Send + Sync {
     /// Answers the question of a turn of a kind: one line of JSON. `below` draws, as [`Step::below`](behaviour::Step::below) does.
     fn decide(&self, kind: &str, question: String, below: &dyn Fn(&str, u64) -> u64) -> Answer;
 
@@ -39,7 +39,7 @@ pub trait Decider: fmt::Debug + Send + Sync {
 /// A kind, as its process describes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SaidKind {
+pub(crate) struct SaidKind {
     /// The `kind` in a file.
     pub name: String,
     /// Its description, for the schema.
@@ -142,7 +142,7 @@ impl On {
 ///
 /// # Errors
 /// The kind is not new, or its description is wrong. The error is a line with the reason.
-pub fn register(said: SaidKind, by: Arc<dyn Decider>) -> Result<(), String> {
+pub(crate) fn register(said: SaidKind, by: Arc<dyn Decider>) -> Result<(), String> {
     let (script, example) = script(said, by)?;
     behaviour::learn::<Remote>(&script.said.name);
     super::add(Kind {

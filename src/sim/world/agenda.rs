@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// An entry that begins and ends: a fault or a source, by its index in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub(crate) enum Entry {
     Fault(usize),
     Source(usize),
 }
@@ -27,7 +27,7 @@ type Span = (Trigger, Option<Trigger>);
 
 /// Everything that begins and ends.
 #[derive(Clone)]
-pub struct Agenda {
+pub(crate) struct Agenda {
     faults: Vec<Span>,
     sources: Vec<Span>,
     waiting: Vec<WaitingEntry>,

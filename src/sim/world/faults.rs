@@ -22,7 +22,7 @@ use std::{
 
 /// The faults in force.
 #[derive(Clone)]
-pub struct Faults {
+pub(crate) struct Faults {
     state: Vec<State>,
     /// The behaviours in force: fault, actor, and the behaviour as it began.
     pub(super) behaviours: Vec<(usize, ActorId, Layer)>,

@@ -14,7 +14,7 @@ use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 /// All nodes.
 #[derive(Clone)]
-pub struct Nodes {
+pub(crate) struct Nodes {
     /// The part that every event reads. It is small for that reason.
     brief: Vec<Brief>,
     state: Vec<NodeState>,
@@ -51,7 +51,7 @@ struct NodeState {
 
 /// Whether an event reaches its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// Its clock shows this.
     Now(SimTime),
     Not(NotNow),
@@ -59,7 +59,7 @@ pub enum Reach {
 
 /// Why an event does not reach its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotNow {
+pub(crate) enum NotNow {
     /// The node is busy or stands still, or others wait before this one.
     Waits,
     /// The node is down, or of a later generation.
@@ -67,7 +67,7 @@ pub enum NotNow {
 }
 
 /// An input that has waited long enough.
-pub struct FreedInput {
+pub(crate) struct FreedInput {
     pub to: ActorId,
     pub input: Input,
     /// The time on its node's clock.

@@ -20,7 +20,7 @@ use std::mem::{self, ManuallyDrop};
 
 /// Everything that will happen, as far as it is known.
 #[derive(Clone, Default)]
-pub struct PendingEvents {
+pub(crate) struct PendingEvents {
     queue: EventQueue<Due>,
     items: Slab<Item>,
     wakes: Places<Wake>,
@@ -80,7 +80,7 @@ enum Event {
 /// The entry that left the queue last. The referenced data stays in its place until it is handed over or taken, so this value must not be
 /// lost. It is still passed by value, so that it stays in registers, which makes a fifth of the work of most events.
 #[must_use]
-pub struct PoppedEntry(Due);
+pub(crate) struct PoppedEntry(Due);
 
 const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -92,7 +92,7 @@ const fn halves(pair: u64) -> (u32, u32) {
 
 /// The next event, where it lies.
 #[derive(Clone, Copy)]
-pub enum Next<'c> {
+pub(crate) enum Next<'c> {
     Item(&'c Item),
     /// A wake-up of an actor of a node in its state of this generation.
     Wake {
@@ -109,7 +109,7 @@ pub enum Next<'c> {
 
 /// The receiver of the next event.
 #[derive(Clone, Copy)]
-pub enum Bound<'c> {
+pub(crate) enum Bound<'c> {
     /// An actor of a node in its state of this generation.
     For { to: ActorId, generation: u32 },
     /// The receiver, if any, is in the item.
@@ -169,7 +169,7 @@ struct SharedMessage {
 
 /// The arrival of a copy of a message at a peer, if that is still in its state of this generation.
 #[derive(Clone, Copy)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     pub at: SimTime,
     pub to: NodeId,
     pub generation: u32,

@@ -2,7 +2,7 @@
 
 /// Records without in-use marks, so that the address of each follows from its place without a read.
 #[derive(Clone)]
-pub struct Places<T> {
+pub(crate) struct Places<T> {
     pub all: Vec<T>,
     /// The places of released records.
     free: Vec<u32>,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// The requested advance.
 #[derive(Debug, PartialEq)]
-pub struct AdvanceWish {
+pub(crate) struct AdvanceWish {
     /// The largest number of slots to play.
     pub slots: u32,
     pub until: Option<Until>,
@@ -25,7 +25,7 @@ const LIMIT: u32 = 10_000;
 const NAMES: [&str; 5] = ["height", "time", "round", "transaction", "event"];
 
 /// Reads the body. Heights, rounds and transactions refer to the chain of `node`.
-pub fn read(body: &Value, node: NodeId) -> Result<AdvanceWish, ApiError> {
+pub(crate) fn read(body: &Value, node: NodeId) -> Result<AdvanceWish, ApiError> {
     let members = body.as_object().ok_or_else(|| wrong(None, body))?;
     if !members.contains_key("until") {
         let slots = members.get("slots").filter(|_| members.len() == 1).and_then(in_limits);
@@ -42,7 +42,7 @@ pub fn read(body: &Value, node: NodeId) -> Result<AdvanceWish, ApiError> {
 }
 
 /// The schema of the body, for the description of the API.
-pub fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let slots = json!({"type": "integer", "minimum": 1, "maximum": ADVANCE_LIMIT});
     let number = |least: u32| json!({"type": "integer", "minimum": least, "maximum": u32::MAX});
     let kinds = schemars::schema_for!(EventKind).get("enum").cloned();
@@ -108,7 +108,7 @@ fn wrong(unknown: Option<&str>, body: &Value) -> ApiError {
 }
 
 /// An error about a member, which names what was found and what is allowed.
-pub fn refused(key: &str, found: &Value, allowed: &str) -> ApiError {
+pub(crate) fn refused(key: &str, found: &Value, allowed: &str) -> ApiError {
     ApiError::Unprocessable(format!("key '{key}': found {}, allowed is {allowed}", shown(found)))
 }
 

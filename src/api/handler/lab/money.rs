@@ -12,11 +12,11 @@ use crate::{
 use serde_json::{Map, Value, json};
 
 /// The ids of the transactions that pay.
-pub const PAID: &[Member<Vec<TransactionId>>] =
+pub(crate) const PAID: &[Member<Vec<TransactionId>>] =
     &[Member::by("transactions", Shape::List(&shape::HASH), |ids, _, slot| slot.put(ids))];
 
 /// New accounts, and the ids of the transactions that pay them.
-pub const OPENED: &[Member<(Vec<NewAccount>, Vec<TransactionId>)>] = &[
+pub(crate) const OPENED: &[Member<(Vec<NewAccount>, Vec<TransactionId>)>] = &[
     Member::by("accounts", Shape::List(&Shape::Table(&ACCOUNT)), |(fresh, _), frame, slot| {
         slot.rows(ACCOUNT, fresh, frame);
     }),
@@ -37,14 +37,14 @@ const ACCOUNT: &[Member<NewAccount>] = &[
 const AT_ONCE: u32 = 1_000;
 
 /// `POST /lab/faucet {"recipient":..,"amount":..}`, or a list of such objects.
-pub async fn faucet(call: Call<'_>) -> Outcome {
+pub(crate) async fn faucet(call: Call<'_>) -> Outcome {
     let payments = read_payments(&call.body, network_byte(&call))?;
     let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
     Ok(call.show_row(PAID, &ids))
 }
 
 /// `POST /lab/accounts {"count":..,"balance":..}`.
-pub async fn accounts(call: Call<'_>) -> Outcome {
+pub(crate) async fn accounts(call: Call<'_>) -> Outcome {
     let (count, balance) = read_accounts(&call.body)?;
     let (fresh, ids) = funds(&call)?.open((&call.context.view, &call.context.live), count, balance).await?;
     let accounts = fresh.into_iter().map(|fresh| (fresh, balance)).collect();
@@ -52,14 +52,14 @@ pub async fn accounts(call: Call<'_>) -> Outcome {
 }
 
 /// The schema of the faucet's body, for the description of the API.
-pub fn faucet_schema() -> Value {
+pub(crate) fn faucet_schema() -> Value {
     let recipient = json!({"type": "string", "pattern": "^[1-9A-HJ-NP-Za-km-z]{34}$"});
     let one = shape::object([("recipient", recipient, true), ("amount", amount_schema(), true)]);
     json!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": AT_ONCE}]})
 }
 
 /// The schema of the body that asks for accounts.
-pub fn accounts_schema() -> Value {
+pub(crate) fn accounts_schema() -> Value {
     let count = json!({"type": "integer", "minimum": 1, "maximum": AT_ONCE});
     shape::object([("count", count, true), ("balance", amount_schema(), true)])
 }
@@ -70,7 +70,7 @@ fn amount_schema() -> Value {
 }
 
 /// The accounts that pay.
-pub fn funds<'c>(call: &Call<'c>) -> Result<&'c Funds, ApiError> {
+pub(crate) fn funds<'c>(call: &Call<'c>) -> Result<&'c Funds, ApiError> {
     let none = || ApiError::Conflict("this API has no funded accounts".to_owned());
     call.context.funds.as_deref().ok_or_else(none)
 }
@@ -97,7 +97,7 @@ fn read_payment(one: &Value, at: &str, byte: u8) -> Result<Payment, ApiError> {
 ///
 /// # Errors
 /// The value is not an address of this network.
-pub fn read_recipient(value: &Value, key: &str, call: &Call<'_>) -> Result<Address, ApiError> {
+pub(crate) fn read_recipient(value: &Value, key: &str, call: &Call<'_>) -> Result<Address, ApiError> {
     read_address(value, key, network_byte(call))
 }
 

@@ -39,7 +39,7 @@ struct Figure {
 type Label = (&'static str, String);
 
 /// The text that Prometheus reads.
-pub async fn text(context: &ApiContext) -> String {
+pub(crate) async fn text(context: &ApiContext) -> String {
     let webhooks = context.webhooks.as_ref().map(|webhooks| webhooks.totals()).unwrap_or_default();
     let rows = [run(context).await, network(context), served(context), posts(webhooks), process(Process::now())];
     let figures = Figures { rows: rows.into_iter().flatten().collect(), requests: context.requests.all() };

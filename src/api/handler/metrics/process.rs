@@ -7,7 +7,7 @@ const TICKS: f64 = 100.0;
 
 /// The resources that the process uses. A figure is `None` if the system does not report it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Process {
+pub(crate) struct Process {
     /// Processor time of all its threads [s].
     pub cpu: Option<f64>,
     /// Memory [bytes].

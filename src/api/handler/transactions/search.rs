@@ -31,7 +31,7 @@ use std::{
 
 /// The filters that a list's path sets, beside those of its query.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     pub block: Option<Arc<Entry>>,
     pub sender: Option<PublicKey>,
     pub recipient: Option<Address>,
@@ -41,7 +41,7 @@ pub struct Scope {
 }
 
 /// A search for confirmed transactions.
-pub struct Search<'s> {
+pub(crate) struct Search<'s> {
     call: &'s Call<'s>,
     scope: Scope,
     /// The keys that the path and the query name. Every one of them must be the sender.

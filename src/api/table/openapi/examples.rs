@@ -11,24 +11,24 @@ static ALL: LazyLock<Value> = LazyLock::new(|| {
 });
 
 /// An example of one operation.
-pub struct Example {
+pub(crate) struct Example {
     path: String,
     recorded: &'static Value,
 }
 
 /// The example of an operation, if there is one.
-pub fn of(dialect: Dialect, method: &str, path: &str) -> Option<Example> {
+pub(crate) fn of(dialect: Dialect, method: &str, path: &str) -> Option<Example> {
     let recorded = ALL[&*dialect.to_string()].get(format!("{method} {path}"))?;
     Some(Example { path: path.to_owned(), recorded })
 }
 
 /// The answer about a missing resource.
-pub fn missing(dialect: Dialect) -> Option<&'static Value> {
+pub(crate) fn missing(dialect: Dialect) -> Option<&'static Value> {
     ALL[&*dialect.to_string()].get("missing")?.get("answer")
 }
 
 /// The answer to a request that breaks a rule.
-pub fn invalid(dialect: Dialect) -> Option<&'static Value> {
+pub(crate) fn invalid(dialect: Dialect) -> Option<&'static Value> {
     ALL[&*dialect.to_string()].get("invalid")?.get("answer")
 }
 

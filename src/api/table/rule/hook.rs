@@ -13,7 +13,7 @@ use fluent_uri::Uri;
 use serde_json::Value;
 
 /// An absolute URI of any scheme.
-pub fn uri(name: &str, value: &Value) -> Result<ParameterValue, String> {
+pub(crate) fn uri(name: &str, value: &Value) -> Result<ParameterValue, String> {
     let text = text(name, value, ANY_TEXT_CHECKS)?;
     // An authority must have a host.
     let is_uri =
@@ -22,7 +22,7 @@ pub fn uri(name: &str, value: &Value) -> Result<ParameterValue, String> {
 }
 
 /// The name of an event. The dialect [`Dialect::Documented`] also takes a list of different names.
-pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
+pub(crate) fn events(name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
     let one = |name: &str, value: &Value| text(name, value, ANY_TEXT_CHECKS).map(ParameterValue::Text);
     match (value, dialect) {
         (Value::Array(_), Dialect::Documented) => several(name, value, one, (1, EVENTS_MAX)),
@@ -32,7 +32,7 @@ pub fn events(name: &str, value: &Value, dialect: Dialect) -> Result<ParameterVa
 
 /// A list of conditions, which may be empty. As in the reference, a string that contains the JSON of a list counts as
 /// the list.
-pub fn conditions(name: &str, value: &Value) -> Result<ParameterValue, String> {
+pub(crate) fn conditions(name: &str, value: &Value) -> Result<ParameterValue, String> {
     let read = value.as_str().and_then(|text| serde_json::from_str(text).ok());
     let value = read.as_ref().unwrap_or(value);
     let items = value.as_array().ok_or_else(|| format!("\"{name}\" must be an array"))?;

@@ -4,16 +4,16 @@ use crate::api::table::dialect::Dialect;
 use serde_json::Value;
 
 /// The greatest integer that JavaScript holds exactly, 2^53-1.
-pub const SAFE_MAX: i64 = 9_007_199_254_740_991;
+pub(crate) const SAFE_MAX: i64 = 9_007_199_254_740_991;
 
 /// The greatest integer that a search or a list takes in a dialect.
-pub fn greatest(dialect: Dialect) -> i64 {
+pub(crate) fn greatest(dialect: Dialect) -> i64 {
     if dialect == Dialect::Documented { i64::MAX } else { SAFE_MAX }
 }
 
 /// A range of whole numbers.
 #[derive(Clone, Copy, Debug)]
-pub enum Bound {
+pub(crate) enum Bound {
     Any,
     Positive,
     Least(i64),

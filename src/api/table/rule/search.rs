@@ -8,7 +8,7 @@ use crate::api::table::dialect::Dialect;
 use serde_json::{Map, Value};
 
 /// A range of whole numbers. `documented` also takes one number.
-pub fn range(bound: Bound, name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
+pub(crate) fn range(bound: Bound, name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
     let check = |name: &str, value: &Value| bound.check(name, value, greatest(dialect), dialect);
     match (value, dialect) {
         (Value::Object(range), _) => ends(range, check),
@@ -18,7 +18,7 @@ pub fn range(bound: Bound, name: &str, value: &Value, dialect: Dialect) -> Resul
 }
 
 /// A range of percents, as hundredths of a percent. `documented` also takes one percent.
-pub fn percents(name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
+pub(crate) fn percents(name: &str, value: &Value, dialect: Dialect) -> Result<ParameterValue, String> {
     match (value, dialect) {
         (Value::Object(range), _) => ends(range, percent),
         (_, Dialect::Documented) => percent(name, value).map(ParameterValue::Integer),
@@ -43,7 +43,12 @@ fn percent(name: &str, value: &Value) -> Result<i64, String> {
 }
 
 /// A number out of a few, or its name.
-pub fn named(name: &str, value: &Value, names: &[(&str, i64)], dialect: Dialect) -> Result<ParameterValue, String> {
+pub(crate) fn named(
+    name: &str,
+    value: &Value,
+    names: &[(&str, i64)],
+    dialect: Dialect,
+) -> Result<ParameterValue, String> {
     if let Some((_, number)) = names.iter().find(|(known, _)| value == known) {
         return Ok(ParameterValue::Integer(*number));
     }
@@ -57,7 +62,7 @@ pub fn named(name: &str, value: &Value, names: &[(&str, i64)], dialect: Dialect)
 }
 
 /// A list of different texts.
-pub fn several(
+pub(crate) fn several(
     name: &str,
     value: &Value,
     check: impl Fn(&str, &Value) -> Result<ParameterValue, String>,
@@ -85,7 +90,7 @@ pub fn several(
 }
 
 /// Any object.
-pub fn object(name: &str, value: &Value) -> Result<ParameterValue, String> {
+pub(crate) fn object(name: &str, value: &Value) -> Result<ParameterValue, String> {
     if value.is_object() { Ok(ParameterValue::Value(value.clone())) } else { Err(must_be_an_object(name)) }
 }
 

@@ -4,11 +4,11 @@ use super::value::ParameterValue;
 use serde_json::Value;
 
 /// The checks of a text that may be any but the empty one.
-pub const ANY_TEXT_CHECKS: &[Check] = &[];
+pub(crate) const ANY_TEXT_CHECKS: &[Check] = &[];
 
 /// One check of a text, in the order of a list.
 #[derive(Clone, Copy, Debug)]
-pub enum Check {
+pub(crate) enum Check {
     AlphaNumeric,
     Hex,
     Length(usize),
@@ -24,7 +24,7 @@ pub enum Check {
 }
 
 /// One of a few texts.
-pub fn one_of(name: &str, value: &Value, allowed: &[&str]) -> Result<ParameterValue, String> {
+pub(crate) fn one_of(name: &str, value: &Value, allowed: &[&str]) -> Result<ParameterValue, String> {
     match value.as_str() {
         Some("") => Err(format!("\"{name}\" is not allowed to be empty")),
         Some(text) if allowed.contains(&text) => Ok(ParameterValue::Text(text.to_owned())),
@@ -33,7 +33,7 @@ pub fn one_of(name: &str, value: &Value, allowed: &[&str]) -> Result<ParameterVa
 }
 
 /// A text that passes all of these checks.
-pub fn text(name: &str, value: &Value, checks: &[Check]) -> Result<String, String> {
+pub(crate) fn text(name: &str, value: &Value, checks: &[Check]) -> Result<String, String> {
     let text = value.as_str().ok_or_else(|| format!("\"{name}\" must be a string"))?;
     if text.is_empty() {
         return Err(format!("\"{name}\" is not allowed to be empty"));
@@ -45,7 +45,7 @@ pub fn text(name: &str, value: &Value, checks: &[Check]) -> Result<String, Strin
 }
 
 /// A text that passes one of these lists of checks.
-pub fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<ParameterValue, String> {
+pub(crate) fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<ParameterValue, String> {
     let mut reasons = Vec::with_capacity(lists.len());
     for checks in lists {
         match text(name, value, checks) {

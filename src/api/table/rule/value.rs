@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A parameter that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ParameterValue {
+pub(crate) enum ParameterValue {
     Integer(i64),
     /// Inclusive on both ends.
     Range {

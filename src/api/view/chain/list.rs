@@ -58,11 +58,6 @@ impl ChainList<'_> {
         self.older + recent as u64
     }
 
-    /// True if it has no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The spots at a range of positions, the last first.
     pub fn spots_down(&self, positions: Range<u64>) -> Vec<Spot> {
         let mut spots = Vec::with_capacity((positions.end - positions.start) as usize);

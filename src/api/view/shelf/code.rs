@@ -8,23 +8,23 @@ use super::super::{
 use crate::protocol::{Arktoshi, BlockId, Height, Timestamp, TransactionId, transaction::Kind};
 
 /// The version of the encoding. A shelf of another version is rebuilt.
-pub const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
 /// The key of the mark.
-pub const MARK: &[u8] = b"m";
+pub(crate) const MARK: &[u8] = b"m";
 /// The first byte of the keys of batches.
-pub const BATCH: u8 = b'c';
+pub(crate) const BATCH: u8 = b'c';
 
 /// The version of a shelf and the height up to which it is complete.
 #[derive(Clone, Copy)]
-pub struct Mark {
+pub(crate) struct Mark {
     pub version: u64,
     pub top: Height,
 }
 
 /// The numbers of rows of a wallet's three lists, or of one other list.
 #[derive(Clone, Copy, Default)]
-pub struct Counts([u64; 3]);
+pub(crate) struct Counts([u64; 3]);
 
 impl Mark {
     pub fn read(bytes: &[u8]) -> Option<Self> {
@@ -96,35 +96,35 @@ const KIND_NUMBERS: [u8; Kind::ALL.len()] = {
 };
 
 /// The bytes that distinguish a block from others at its height.
-pub fn id_mark(id: &BlockId) -> [u8; 8] {
+pub(crate) fn id_mark(id: &BlockId) -> [u8; 8] {
     match id {
         BlockId::Numeric(number) => number.to_be_bytes(),
         BlockId::Full(hash) => *hash.first_chunk().expect("it has 32 bytes"),
     }
 }
 
-pub fn block_key(height: Height) -> Vec<u8> {
+pub(crate) fn block_key(height: Height) -> Vec<u8> {
     key(b'b', &[], height.0)
 }
 
-pub fn batch_key(height: Height) -> Vec<u8> {
+pub(crate) fn batch_key(height: Height) -> Vec<u8> {
     key(BATCH, &[], height.0)
 }
 
-pub fn row_key(list: &List, position: u64) -> Vec<u8> {
+pub(crate) fn row_key(list: &List, position: u64) -> Vec<u8> {
     let (first, of) = name(list);
     // A chain of `u32::MAX` rows would not fit any disk.
     key(first, of, u32::try_from(position).unwrap_or(u32::MAX))
 }
 
 /// The key of a list's count. The three lists of a wallet share one.
-pub fn count_key(list: &List) -> Vec<u8> {
+pub(crate) fn count_key(list: &List) -> Vec<u8> {
     let (first, of) = name(list);
     let kind = if matches!(first, b's' | b'r') { b'a' } else { first };
     [&[b'n', kind][..], of].concat()
 }
 
-pub fn unlock_key(lock: &TransactionId) -> Vec<u8> {
+pub(crate) fn unlock_key(lock: &TransactionId) -> Vec<u8> {
     [&b"u"[..], &lock.0].concat()
 }
 
@@ -137,28 +137,28 @@ fn key(first: u8, of: &[u8], number: u32) -> Vec<u8> {
 }
 
 /// Reads a height in the encoding of keys.
-pub fn height(bytes: &[u8]) -> Option<Height> {
+pub(crate) fn height(bytes: &[u8]) -> Option<Height> {
     Some(Height(u32::from_be_bytes(bytes.try_into().ok()?)))
 }
 
-pub fn write_height(height: Height) -> Vec<u8> {
+pub(crate) fn write_height(height: Height) -> Vec<u8> {
     write_spot(Spot { height, index: 0 })
 }
 
-pub fn write_spot(spot: Spot) -> Vec<u8> {
+pub(crate) fn write_spot(spot: Spot) -> Vec<u8> {
     let mut out = Vec::with_capacity(7);
     put(&mut out, spot.height.0.into());
     put(&mut out, spot.index.into());
     out
 }
 
-pub fn read_spot(bytes: &[u8]) -> Option<Spot> {
+pub(crate) fn read_spot(bytes: &[u8]) -> Option<Spot> {
     let mut reader = Reader(bytes);
     let spot = reader.spot()?;
     reader.0.is_empty().then_some(spot)
 }
 
-pub fn write_row(spot: Spot, facts: &Facts) -> Vec<u8> {
+pub(crate) fn write_row(spot: Spot, facts: &Facts) -> Vec<u8> {
     let mut out = Vec::with_capacity(28);
     put(&mut out, spot.height.0.into());
     put(&mut out, spot.index.into());
@@ -166,7 +166,7 @@ pub fn write_row(spot: Spot, facts: &Facts) -> Vec<u8> {
     out
 }
 
-pub fn read_row(list: &List, bytes: &[u8]) -> Option<Row> {
+pub(crate) fn read_row(list: &List, bytes: &[u8]) -> Option<Row> {
     let mut reader = Reader(bytes);
     let spot = reader.spot()?;
     let facts = match list {
@@ -176,7 +176,7 @@ pub fn read_row(list: &List, bytes: &[u8]) -> Option<Row> {
     reader.0.is_empty().then_some(Row { spot, facts })
 }
 
-pub fn write_summary(summary: &Summary) -> Vec<u8> {
+pub(crate) fn write_summary(summary: &Summary) -> Vec<u8> {
     let mut out = Vec::with_capacity(48 + 24 * summary.contents.facts.len());
     out.extend(summary.id_mark);
     out.extend(summary.payload_mark);
@@ -206,7 +206,7 @@ pub fn write_summary(summary: &Summary) -> Vec<u8> {
     out
 }
 
-pub fn read_summary(height: Height, bytes: &[u8]) -> Option<Summary> {
+pub(crate) fn read_summary(height: Height, bytes: &[u8]) -> Option<Summary> {
     let mut reader = Reader(bytes);
     let (id_mark, payload_mark, signature_mark) = (reader.array()?, reader.array()?, reader.array()?);
     let totals = Totals {

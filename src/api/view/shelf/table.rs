@@ -26,20 +26,20 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 const FILES: usize = 64;
 
 /// Keys and values that are written together.
-pub type Batch = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type Batch = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A function that is called for each key and value.
-pub type Each<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, SettledError>;
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, SettledError>;
 
 /// The table.
-pub struct Table {
+pub(crate) struct Table {
     folder: PathBuf,
     rows: Keyspace,
     database: Database,
 }
 
 /// Removes a table.
-pub fn remove(folder: &Path) -> Result<(), SettledError> {
+pub(crate) fn remove(folder: &Path) -> Result<(), SettledError> {
     match fs::remove_dir_all(folder) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(SettledError { file: folder.to_owned(), source })

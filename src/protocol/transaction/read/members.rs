@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// A JSON object whose members are read.
 #[derive(Clone, Copy)]
-pub struct Members<'a> {
+pub(crate) struct Members<'a> {
     object: &'a Map<String, Value>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Members<'a> {
     }
 }
 
-pub fn amount(path: &str, found: &Value, lax: bool) -> Result<Arktoshi, SchemaError> {
+pub(crate) fn amount(path: &str, found: &Value, lax: bool) -> Result<Arktoshi, SchemaError> {
     let number = match found {
         Value::String(text) if lax && (path != "nonce" || !text.is_empty()) => script_integer(text),
         Value::String(text) => decimal(text),
@@ -123,18 +123,18 @@ fn script_integer(text: &str) -> Option<u64> {
 }
 
 /// A JSON number that is whole and not negative. `1e8` and `1.0` are numbers like any other in JSON.
-pub fn whole(found: &Value) -> Option<u64> {
+pub(crate) fn whole(found: &Value) -> Option<u64> {
     let safe = |number: &f64| number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(number);
     found.as_u64().or_else(|| found.as_f64().filter(|_| found.is_f64()).filter(safe).map(|number| number as u64))
 }
 
 /// A member that is there, as a text.
-pub fn text_of<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
+pub(crate) fn text_of<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
     found.as_str().ok_or_else(|| SchemaError::new(path, describe(found), Rule::Text))
 }
 
 /// A value for a message, shortened.
-pub fn describe(found: &Value) -> String {
+pub(crate) fn describe(found: &Value) -> String {
     match found {
         Value::Array(items) => format!("an array of {}", items.len()),
         Value::Object(_) => "an object".to_owned(),
@@ -142,12 +142,12 @@ pub fn describe(found: &Value) -> String {
     }
 }
 
-pub fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// A text that looks like an address.
-pub fn address_looks<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
+pub(crate) fn address_looks<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
     let text = text_of(path, found)?;
     schema::base58(path, text, 34, 34)?;
     Ok(text)
@@ -157,14 +157,24 @@ pub fn address_looks<'a>(path: &str, found: &'a Value) -> Result<&'a str, Schema
 type TextRule = fn(&str, &str) -> Result<(), SchemaError>;
 
 /// An optional text that obeys a rule.
-pub fn checked(asset: Members<'_>, path: &str, key: &str, rule: TextRule) -> Result<Option<String>, SchemaError> {
+pub(crate) fn checked(
+    asset: Members<'_>,
+    path: &str,
+    key: &str,
+    rule: TextRule,
+) -> Result<Option<String>, SchemaError> {
     let Some(text) = asset.text(path, key)? else { return Ok(None) };
     rule(&join(path, key), text)?;
     Ok(Some(text.to_owned()))
 }
 
 /// An optional URI. The reference's rule does not require a text, so null counts as missing.
-pub fn optional_uri(asset: Members<'_>, path: &str, key: &str, lax: bool) -> Result<Option<String>, SchemaError> {
+pub(crate) fn optional_uri(
+    asset: Members<'_>,
+    path: &str,
+    key: &str,
+    lax: bool,
+) -> Result<Option<String>, SchemaError> {
     match asset.get(key) {
         Some(Value::Null) => Ok(None),
         Some(found) if lax && (whole(found) == Some(0) || found.as_array().is_some_and(Vec::is_empty)) => Ok(None),
@@ -173,7 +183,7 @@ pub fn optional_uri(asset: Members<'_>, path: &str, key: &str, lax: bool) -> Res
 }
 
 /// An object of those texts that are there.
-pub fn texts<'a>(members: impl IntoIterator<Item = (&'a str, Option<&'a String>)>) -> Map<String, Value> {
+pub(crate) fn texts<'a>(members: impl IntoIterator<Item = (&'a str, Option<&'a String>)>) -> Map<String, Value> {
     let present = members.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?.as_str().into())));
     present.collect()
 }

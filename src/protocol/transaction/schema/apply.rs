@@ -6,7 +6,7 @@ use crate::protocol::{Address, Arktoshi, PublicKey};
 use indexmap::IndexMap;
 
 /// Checks every rule that a decoded value can still break, in the reference's order of evaluation.
-pub fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> SchemaResult {
+pub(crate) fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> SchemaResult {
     let kind = transaction.kind();
     let genesis = || context.genesis_ids.contains(&id);
     if transaction.network != context.network {
@@ -30,12 +30,12 @@ pub fn check(transaction: &Transaction, id: TransactionId, context: &Transaction
     }
 }
 
-pub fn wrong_network(found: u8, allowed: u8) -> SchemaError {
+pub(crate) fn wrong_network(found: u8, allowed: u8) -> SchemaError {
     SchemaError::new("network", found, Rule::Network(allowed))
 }
 
 /// Transfers and locks move something, other types nothing.
-pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> SchemaResult {
+pub(crate) fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> SchemaResult {
     let (min, max) = match kind {
         Kind::Transfer | Kind::HtlcLock => (1, Arktoshi::MAX.value()),
         _ => (0, 0),
@@ -48,7 +48,7 @@ pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Sc
 }
 
 /// Core types have a fee, claims and refunds have none, and types of group 2 have any that a pool accepts.
-pub fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> SchemaResult {
+pub(crate) fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> SchemaResult {
     let (min, max) = match (kind, kind.numbers().0) {
         (Kind::HtlcClaim | Kind::HtlcRefund, _) => (0, 0),
         (_, 1) => (1, Arktoshi::MAX.value()),
@@ -73,7 +73,7 @@ fn signatures(transaction: &Transaction) -> SchemaResult {
 }
 
 /// Checks for repetition among `signatures` in JSON. It compares whole texts, not only the indexes.
-pub fn indexed_signatures(texts: &[&str]) -> SchemaResult {
+pub(crate) fn indexed_signatures(texts: &[&str]) -> SchemaResult {
     unique("signatures", texts)
 }
 
@@ -87,7 +87,7 @@ fn unique<T: PartialEq>(path: &str, items: &[T]) -> SchemaResult {
 }
 
 /// A minimum from 1 to the number of keys, which are different and at most 16.
-pub fn multi_signature_min(min: u64, keys: &[PublicKey]) -> SchemaResult {
+pub(crate) fn multi_signature_min(min: u64, keys: &[PublicKey]) -> SchemaResult {
     text::items("asset.multiSignature.publicKeys", keys.len(), 1, 16)?;
     unique("asset.multiSignature.publicKeys", keys)?;
     let max = keys.len() as u64;
@@ -98,7 +98,7 @@ pub fn multi_signature_min(min: u64, keys: &[PublicKey]) -> SchemaResult {
 }
 
 /// Two payments at least, and the milestone's limit at most.
-pub fn payments(found: usize, limit: usize) -> SchemaResult {
+pub(crate) fn payments(found: usize, limit: usize) -> SchemaResult {
     if found < 2 {
         return text::items("asset.payments", found, 2, limit);
     }
@@ -109,7 +109,7 @@ pub fn payments(found: usize, limit: usize) -> SchemaResult {
 }
 
 /// Checks the length of a recipient's address: those of some other networks are shorter or longer in base58 than the schema allows.
-pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> SchemaResult {
+pub(crate) fn recipient(recipient: Address, context: &TransactionContext<'_>) -> SchemaResult {
     if recipient.network_byte() == context.network {
         return Ok(());
     }
@@ -117,12 +117,12 @@ pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Schema
 }
 
 /// Fails if none of these members is present.
-pub fn at_least_one(path: &str, any: bool, members: &'static str) -> SchemaResult {
+pub(crate) fn at_least_one(path: &str, any: bool, members: &'static str) -> SchemaResult {
     if any { Ok(()) } else { Err(SchemaError::new(path, "none", Rule::AnyOf(members))) }
 }
 
 /// Sorts ports in the order in which JavaScript keeps an object's members: whole numbers ascending, then the rest as written.
-pub fn order_as_javascript(ports: &mut IndexMap<String, u16>) {
+pub(crate) fn order_as_javascript(ports: &mut IndexMap<String, u16>) {
     let number = |name: &String| name.parse::<u32>().ok().filter(|n| *n != u32::MAX && n.to_string() == *name);
     ports.sort_by(|one, _, other, _| match (number(one), number(other)) {
         (Some(one), Some(other)) => one.cmp(&other),

@@ -16,7 +16,7 @@ pub struct SchemaError {
 }
 
 /// Passed, or the member at fault.
-pub type SchemaResult = Result<(), SchemaError>;
+pub(crate) type SchemaResult = Result<(), SchemaError>;
 
 /// The allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -23,14 +23,14 @@ fn characters(path: &str, text: &str, min: usize, max: usize) -> SchemaResult {
 }
 
 /// Delegate names: pattern, then length.
-pub fn username(path: &str, text: &str) -> SchemaResult {
+pub(crate) fn username(path: &str, text: &str) -> SchemaResult {
     let allowed = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'!' | b'@' | b'$' | b'&' | b'_' | b'.');
     require(!text.is_empty() && text.bytes().all(allowed), path, text, Rule::Pattern(USERNAME))?;
     characters(path, text, 1, 20)
 }
 
 /// Names of businesses and bridgechains: words with single separators, at most 40 characters.
-pub fn name(path: &str, text: &str) -> SchemaResult {
+pub(crate) fn name(path: &str, text: &str) -> SchemaResult {
     require(is_name(text), path, text, Rule::Pattern(NAME))?;
     characters(path, text, 1, 40)
 }
@@ -48,13 +48,13 @@ fn is_alphanumeric(byte: u8) -> bool {
 }
 
 /// Tax numbers: 8 to 15 letters and digits.
-pub fn vat(path: &str, text: &str) -> SchemaResult {
+pub(crate) fn vat(path: &str, text: &str) -> SchemaResult {
     require(text.bytes().all(is_alphanumeric), path, text, Rule::Pattern("^[a-zA-Z0-9]+$"))?;
     characters(path, text, 8, 15)
 }
 
 /// Scheme, colon, up to two slashes, no blanks; 4 to 80 characters. Only ASCII survives the reference's wire.
-pub fn uri(path: &str, text: &str) -> SchemaResult {
+pub(crate) fn uri(path: &str, text: &str) -> SchemaResult {
     let rule = || Rule::Format { name: "uri", meaning: "an address of the form scheme:rest without blanks".to_owned() };
     require(is_uri(text), path, text, rule())?;
     characters(path, text, 4, 80)?;
@@ -76,7 +76,7 @@ fn is_blank(c: char) -> bool {
 }
 
 /// Checks for at most `limit` bytes of UTF-8; without a limit refuses even an empty text.
-pub fn vendor_field(text: &str, limit: Option<usize>) -> SchemaResult {
+pub(crate) fn vendor_field(text: &str, limit: Option<usize>) -> SchemaResult {
     let Some(limit) = limit else {
         let meaning = "no text, as no milestone says how long one may be".to_owned();
         return require(false, "vendorField", text, Rule::Format { name: "vendorField", meaning });
@@ -86,19 +86,19 @@ pub fn vendor_field(text: &str, limit: Option<usize>) -> SchemaResult {
 }
 
 /// The text of a multihash: base58 of 2 to 90 characters.
-pub fn multihash_text(text: &str) -> SchemaResult {
+pub(crate) fn multihash_text(text: &str) -> SchemaResult {
     base58("asset.ipfs", text, 2, 90)
 }
 
 /// Checks for `min` to `max` letters and digits without 0, O, I, l.
-pub fn base58(path: &str, text: &str, min: usize, max: usize) -> SchemaResult {
+pub(crate) fn base58(path: &str, text: &str, min: usize, max: usize) -> SchemaResult {
     let is_digit = |byte: u8| is_alphanumeric(byte) && !matches!(byte, b'0' | b'O' | b'I' | b'l');
     characters(path, text, min, max)?;
     require(text.bytes().all(is_digit), path, text, Rule::Pattern(BASE58))
 }
 
 /// One to ten different addresses of the internet that are not the machine's own.
-pub fn seed_nodes(path: &str, nodes: &[String]) -> SchemaResult {
+pub(crate) fn seed_nodes(path: &str, nodes: &[String]) -> SchemaResult {
     items(path, nodes.len(), 1, 10)?;
     if let Some((one, other)) = last_pair(nodes) {
         return Err(SchemaError::new(path, quoted(&nodes[one]), Rule::Unique(other, one)));
@@ -124,7 +124,7 @@ fn is_seed_node(text: &str) -> bool {
 
 /// One to ten ports, that of the public interface among them, with names of 1 to 214 characters. The allowed characters are
 /// a rule of the state, not of the schema.
-pub fn ports(path: &str, ports: &IndexMap<String, u16>) -> SchemaResult {
+pub(crate) fn ports(path: &str, ports: &IndexMap<String, u16>) -> SchemaResult {
     port_count(path, ports.len(), ports.contains_key(CORE_API))?;
     ports.keys().try_for_each(|name| {
         let rule = Rule::Characters { min: 1, max: PORT_NAME_LENGTH };
@@ -132,7 +132,7 @@ pub fn ports(path: &str, ports: &IndexMap<String, u16>) -> SchemaResult {
     })
 }
 
-pub fn port_count(path: &str, count: usize, has_core_api: bool) -> SchemaResult {
+pub(crate) fn port_count(path: &str, count: usize, has_core_api: bool) -> SchemaResult {
     if !has_core_api {
         return Err(SchemaError::new(format!("{path}['{CORE_API}']"), "missing", Rule::Required));
     }
@@ -140,15 +140,15 @@ pub fn port_count(path: &str, count: usize, has_core_api: bool) -> SchemaResult 
 }
 
 /// The one port that every bridgechain must name.
-pub const CORE_API: &str = "@arkecosystem/core-api";
+pub(crate) const CORE_API: &str = "@arkecosystem/core-api";
 const PORT_NAME_LENGTH: usize = 214;
 
 /// Returns true if a name is short enough for a port, in JavaScript's count of characters.
-pub fn is_port_name(name: &str) -> bool {
+pub(crate) fn is_port_name(name: &str) -> bool {
     (1..=PORT_NAME_LENGTH).contains(&name.encode_utf16().count())
 }
 
-pub fn items(path: &str, found: usize, min: usize, max: usize) -> SchemaResult {
+pub(crate) fn items(path: &str, found: usize, min: usize, max: usize) -> SchemaResult {
     if (min..=max).contains(&found) {
         return Ok(());
     }
@@ -156,7 +156,7 @@ pub fn items(path: &str, found: usize, min: usize, max: usize) -> SchemaResult {
 }
 
 /// The indexes of the last two equal members of a list, the lower one first: the reference searches from the end.
-pub fn last_pair<T: PartialEq>(items: &[T]) -> Option<(usize, usize)> {
+pub(crate) fn last_pair<T: PartialEq>(items: &[T]) -> Option<(usize, usize)> {
     (0..items.len()).rev().find_map(|one| {
         let after = items[one + 1..].iter().position(|other| *other == items[one])?;
         Some((one, one + 1 + after))

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 const PATH: &str = "asset.bridgechainRegistration";
 
-pub struct Type;
+pub(crate) struct Type;
 
 /// The bridgechain to register. Source: protocol.md 3.4.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Resigns a bridgechain of the sender's business. `bridgechain` is the genesis hash of its registration.

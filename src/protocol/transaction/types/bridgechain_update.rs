@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 const PATH: &str = "asset.bridgechainUpdate";
 const MEMBERS: &str = "seedNodes, ports, bridgechainRepository, bridgechainAssetRepository";
 
-pub struct Type;
+pub(crate) struct Type;
 
 /// The members that change. Source: protocol.md 3.4.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Registers the sender as a business. Its name and website are required, the other two members are not.

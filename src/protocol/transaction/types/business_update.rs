@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const PATH: &str = "asset.businessUpdate";
 const MEMBERS: &str = "name, website, vat, repository";
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Updates a business. At least one of the four members must be present.

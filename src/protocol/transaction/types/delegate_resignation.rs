@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::Arktoshi;
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Resigns the sender as a delegate, for good. It forges until the round ends.

@@ -13,7 +13,7 @@ use super::{
 use crate::protocol::{Address, Arktoshi};
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Locks coin of the sender for a recipient, who can claim it until `expiration` with the secret. `secret_hash` is the SHA256 of the

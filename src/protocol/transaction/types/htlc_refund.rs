@@ -10,7 +10,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Returns the coin of an expired lock to its owner. Any sender may do so. `lock` is the id of the transaction that made the lock.

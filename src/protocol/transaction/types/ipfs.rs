@@ -12,7 +12,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// From the multihash's bytes; see [`bs58`] for its text.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const PAYMENT: usize = 29;
 const AMOUNT: Rule = Rule::Amount { min: 1, max: Arktoshi::MAX.value() };
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Pays several recipients at once. The transaction itself has the amount 0.

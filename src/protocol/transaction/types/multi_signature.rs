@@ -14,7 +14,7 @@ use super::{
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Registers a wallet that any `min` of these keys can spend from. The position of a key is the index of its signatures. All keys have

@@ -8,7 +8,7 @@ use super::{
 use crate::protocol::{Arktoshi, PublicKey};
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Registers a second key of the sender. From then on, its transactions need a second signature by this key.

@@ -12,7 +12,7 @@ use super::{
 use crate::protocol::{Address, Arktoshi};
 use serde_json::Value;
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Pays one recipient. The transfer never expires.

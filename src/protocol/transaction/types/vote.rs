@@ -13,7 +13,7 @@ use super::{
 use crate::protocol::Arktoshi;
 use serde_json::{Value, json};
 
-pub struct Type;
+pub(crate) struct Type;
 
 impl Transaction {
     /// Votes for a delegate, or withdraws a vote.

@@ -133,11 +133,6 @@ impl SegmentVerifier {
         Self { stop, thread: Some(thread::spawn(verify)) }
     }
 
-    /// Waits until all segments are verified.
-    pub fn finish(mut self) {
-        self.join();
-    }
-
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             // The panic has been reported.
@@ -155,7 +150,7 @@ impl Drop for SegmentVerifier {
 
 /// The positions of records in the order of the log. Each is saved as its distance from the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spots(pub Vec<Spot>);
+pub(crate) struct Spots(pub Vec<Spot>);
 
 impl Save for Spots {
     fn save(&self, out: &mut Saver) {

@@ -58,12 +58,12 @@ messages! {
 }
 
 /// The name, if a message has it.
-pub fn named(text: &str) -> Option<&'static str> {
+pub(crate) fn named(text: &str) -> Option<&'static str> {
     NAMES.iter().copied().find(|name| *name == text)
 }
 
 /// A message as the other process sees it.
-pub fn described(message: &Message) -> Value {
+pub(crate) fn described(message: &Message) -> Value {
     let ids = |all: &Transactions| json!(all.iter().map(|one| one.id()).collect::<Vec<_>>());
     let mut told = match message {
         Message::Block(block)
@@ -95,7 +95,7 @@ pub fn described(message: &Message) -> Value {
 }
 
 /// A block as the other process sees it.
-pub fn shown(block: &Block) -> Value {
+pub(crate) fn shown(block: &Block) -> Value {
     let header = &block.header;
     json!({
         "id": block.id,

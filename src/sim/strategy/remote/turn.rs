@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// An actor whose turns the other process decides.
 #[derive(Clone, Debug)]
-pub struct Remote {
+pub(crate) struct Remote {
     script: &'static Script,
     parameters: Arc<Value>,
     /// The state that the other process receives again at the next turn.
@@ -80,7 +80,7 @@ struct Question<'a> {
 /// The result of a turn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub(crate) struct Answer {
     state: Value,
     /// The message goes no further.
     #[serde(default)]
