@@ -19,6 +19,8 @@ use dposlab::{
     scenario::{Testnet, run::on_current_thread, testnet::rules_for},
     sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, Stage},
 };
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
@@ -195,7 +197,12 @@ fn bare_route() -> SocketAddr {
     thread::spawn(move || {
         runtime().block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).expect("a runtime with IO");
-            warp::serve(warp::path("bare").map(|| r#"{"data":"Hello World!"}"#)).incoming(listener).run().await;
+            let service = warp::service(warp::path("bare").map(|| r#"{"data":"Hello World!"}"#));
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let service = TowerToHyperService::new(service);
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
         });
     });
     address
