@@ -565,7 +565,7 @@ impl Builder {
         self
     }
 
-    /// Adds a fault: something that goes wrong, or actors that behave against the protocol. A [strategy](crate::strategy) is a kind
+    /// Adds a fault: something that goes wrong, or actors that behave against the protocol. A strategy is a kind
     /// of fault.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.scenario.faults.push(fault);
