@@ -19,7 +19,7 @@ impl Address {
         &self.0
     }
 
-    /// The first byte, the same for all addresses of a network ([`Network::pub_key_hash`](crate::Network::pub_key_hash)).
+    /// The first byte, the same for all addresses of a network ([`Network::pub_key_hash`](crate::protocol::Network::pub_key_hash)).
     pub fn network_byte(&self) -> u8 {
         self.0[0]
     }
