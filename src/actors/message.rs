@@ -39,7 +39,7 @@ pub enum Role {
     Peer,
     /// Holds the transactions that wait for a block.
     Pool,
-    /// Forges in its slots. A relay node has none.
+    /// Forges in its slots. On a node without a forging key it does nothing.
     Delegate,
 }
 
@@ -48,7 +48,7 @@ pub enum Role {
 pub struct ActorId {
     /// The node of the actor.
     pub node: NodeId,
-    /// The place of the actor on the node.
+    /// The kind of the actor. A node has one of each.
     pub role: Role,
 }
 
@@ -272,7 +272,7 @@ pub struct NetworkState {
     pub status: NetworkStatus,
     pub height: Height,
     pub tip: BlockId,
-    /// Peers that answered.
+    /// The number of the relay's peers, silent ones included. 0 if the relay itself did not answer in time.
     pub reached: u32,
     /// The number of peers on this chain and not above it.
     pub in_quorum: u32,
@@ -416,7 +416,7 @@ pub enum Effect {
     Answer {
         /// The request of the input.
         request: RequestId,
-        /// The accepted transactions and the errors of the others.
+        /// The ids of the accepted, the relayed and the excess transactions, and the errors of the rejected ones.
         submission: Box<Submission>,
     },
     /// A behaviour has written the memory of its coalition.

@@ -23,7 +23,7 @@ pub enum Event {
     BlockRefused(Box<BlockRejected>),
     /// The delegate owned the slot and did not forge, because its relay lacks peers or quorum.
     ForgingSuspended {
-        /// The number of the relay's peers that answered, or 0 if the relay itself did not.
+        /// The number of the relay's peers, silent ones included. 0 if the relay itself did not answer in time.
         reached: u32,
         /// The number of peers on the relay's chain and not above it.
         in_quorum: u32,

@@ -25,7 +25,7 @@ pub struct Finding {
     pub node: Option<NodeId>,
     /// The id of the block concerned, where it is one.
     pub block: Option<String>,
-    /// The height of the block, where the finding concerns one.
+    /// The height of the block, or of the highest chain if an assertion failed. `None` for any other finding without a block.
     pub height: Option<Height>,
     /// The time at which it showed, in microseconds since the epoch.
     #[serde(serialize_with = "micros")]

@@ -27,7 +27,7 @@ pub struct Violation {
     pub block: String,
     /// The height of that block.
     pub height: Height,
-    /// A sentence: the values found and the expected ones.
+    /// A sentence: the values found and, mostly, the expected ones.
     pub what: String,
 }
 

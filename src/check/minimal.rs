@@ -364,8 +364,20 @@ fn action_details(scenario: &Scenario) -> Vec<Scenario> {
 }
 
 impl Minimal {
-    /// The scenario file: what it shows, in words, then the scenario with the assertion that does not hold.
+    /// The finding that the run of a file shows. `None` if it shows none of this invariant and cause.
+    pub fn of_file(file: &Scenario, wanted: &Signature, networks: &Networks) -> Option<Self> {
+        let mut finding = replay(file, wanted, networks, &AtomicBool::new(false))?;
+        finding.story = retold(file, &finding, networks);
+        Some(Self { scenario: file.clone(), finding, runs: 1, cut_short: false, shown: true })
+    }
+
+    /// The scenario file: the head, then the scenario with the assertion that does not hold.
     pub fn to_toml(&self) -> String {
+        self.head() + &self.scenario.to_toml()
+    }
+
+    /// The comments at the top of the file: the finding, its certificate, and the last events before it.
+    pub fn head(&self) -> String {
         let finding = &self.finding;
         let mut text = format!("# Broken: {} ({}).\n", finding.invariant, finding.origin);
         let mut line = |line: &str| text.push_str(&format!("#{}{line}\n", if line.is_empty() { "" } else { " " }));
@@ -393,7 +405,7 @@ impl Minimal {
         }
         line("");
         line("`dposlab run` on this file ends with exit code 1 and names the same.");
-        text + &self.scenario.to_toml()
+        text
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Try {
     pub sender: usize,
     /// The transaction to try.
     pub attempt: Attempt,
-    /// A flaw that makes the transaction invalid, if it has one.
+    /// A flaw that the transaction is given, if any. It nearly always makes the transaction invalid.
     pub flaw: Option<Flaw>,
 }
 

@@ -16,9 +16,9 @@ use std::num::NonZeroUsize;
 
 /// Compare protocols under the same faults.
 ///
-/// Plays each situation under each set of rules, with 21 delegates, and prints a table: slots without a block, rollbacks, how far the
-/// last final block lies below the tip, whether final blocks contradict each other, and in how many runs the network was one and grew
-/// at the end. docs/protocols.md explains the rules.
+/// Plays each situation under each set of rules, with 21 delegates, and prints a table: slots without a block, rollbacks, messages,
+/// how far the last final block lies below the tip, whether final blocks contradict each other, and in how many runs the network was
+/// one and grew at the end. docs/protocols.md explains the rules.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Protocols {
@@ -90,10 +90,10 @@ fn table(situations: &[&Situation], rows: &[Row]) -> String {
     for situation in situations {
         out.push_str(&format!("{}: {}\n\n", situation.name, situation.what));
         out.push_str(
-            "| rules            | missed | rollbacks | deepest | final below | at most | conflicts | one chain |\n",
+            "| rules            | missed | rollbacks | deepest | messages | final below | at most | conflicts | one chain |\n",
         );
         out.push_str(
-            "|------------------|-------:|----------:|--------:|------------:|--------:|----------:|----------:|\n",
+            "|------------------|-------:|----------:|--------:|---------:|------------:|--------:|----------:|----------:|\n",
         );
         for row in rows.iter().filter(|row| row.situation == situation.name) {
             let below = row.final_below_mean.map_or("-".to_owned(), |below| format!("{below:.1}"));
@@ -101,8 +101,8 @@ fn table(situations: &[&Situation], rows: &[Row]) -> String {
             let (conflicts, united) =
                 (format!("{} of {}", row.conflicts, row.runs), format!("{} of {}", row.united, row.runs));
             out.push_str(&format!(
-                "| {:<16} | {:>4.1} % | {:>9.1} | {:>7} | {below:>11} | {at_most:>7} | {conflicts:>9} | {united:>9} |\n",
-                row.rules, row.missed_percent, row.rollbacks, row.deepest
+                "| {:<16} | {:>4.1} % | {:>9.1} | {:>7} | {:>8.0} | {below:>11} | {at_most:>7} | {conflicts:>9} | {united:>9} |\n",
+                row.rules, row.missed_percent, row.rollbacks, row.deepest, row.messages
             ));
         }
         out.push('\n');

@@ -260,7 +260,10 @@ impl Run {
         };
         let names = scenario.files().collect();
         let outputs: Vec<&str> = Output::value_variants().iter().flat_map(|output| output.files()).copied().collect();
-        Provenance::keep(folder, KeptStudy::Run(study), files, (&names, &outputs), Vec::new(), origin::command())
+        Provenance::refuse_foreign(folder, &outputs)
+            .and_then(|()| {
+                Provenance::keep(folder, KeptStudy::Run(study), files, &names, Vec::new(), origin::command())
+            })
             .map_err(|why| match why.is_bad_input() {
                 true => Failure::usage(format!("--out {}: {why}", folder.display())),
                 false => Failure::broken(format!("--out {}: {why}", folder.display())),

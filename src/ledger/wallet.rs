@@ -151,7 +151,8 @@ pub struct DelegateAttributes {
     pub username: Arc<str>,
     /// Its place in the order in which the chain registered delegates, from 0.
     pub registered: u32,
-    /// The vote weight: the coin of its voters, that in open locks included.
+    /// The vote weight: the sum of the weights of its votes. By default a vote weighs all coin of the voter, that in open locks
+    /// included.
     pub vote_balance: Balance,
     /// The sum of the fees of its blocks.
     pub forged_fees: Balance,
@@ -232,7 +233,7 @@ pub struct Lock {
     pub vendor_field: Option<String>,
     /// The SHA256 of the secret that a claim has to show.
     pub secret_hash: [u8; 32],
-    /// The end of the time for a claim. From then on the lock can be refunded.
+    /// The height or time of expiration. Once a block has reached it, later blocks can refund the lock and no longer claim it.
     pub expiration: Expiration,
 }
 

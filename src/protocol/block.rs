@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 pub struct BlockHeader {
     /// The version, which has to be that of the milestone in force: 0 on all known networks.
     pub version: u32,
-    /// The time of the block. It lies in a slot of the generator, not necessarily at its beginning.
+    /// The time of the block, 0 for genesis. The ledger requires a slot of the generator; the time need not be that slot's beginning.
     pub timestamp: Timestamp,
     /// 1 for genesis, and 1 more than the previous block's for any other.
     pub height: Height,
@@ -42,9 +42,9 @@ pub struct BlockHeader {
     pub reward: Arktoshi,
     /// 32 bytes for each transaction, as forged. It is never checked.
     pub payload_length: u32,
-    /// The SHA256 of the transactions' ids, 32 bytes each, in the order of the block.
+    /// The SHA256 of the transactions' ids, 32 bytes each, in the order of the block. Official genesis blocks have another hash.
     pub payload_hash: [u8; 32],
-    /// The public key of the delegate that forged the block.
+    /// The public key of the delegate that forged the block. For genesis it is that of the account that signed it.
     pub generator: PublicKey,
     /// The greatest height at which its generator forged before, on any chain, as the generator claims. 0 if it never did, or no rule of
     /// finality asks for it. It is signed and part of the id, but not of the wire bytes: the reference has no such member.

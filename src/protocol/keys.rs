@@ -126,7 +126,7 @@ impl PublicKey {
         Self(bytes)
     }
 
-    /// The 33 bytes: 2 or 3 for the sign, and the x-coordinate, if the key is a point of the curve.
+    /// The 33 bytes: 2 for an even or 3 for an odd Y, then X, if the key is a point of the curve.
     pub fn as_bytes(&self) -> &[u8; 33] {
         &self.0
     }

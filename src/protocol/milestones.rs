@@ -27,7 +27,8 @@ pub struct Milestone {
     pub block: BlockRules,
     /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire. Without one no text is allowed.
     pub vendor_field_length: Option<usize>,
-    /// Limit of the payments in a multipayment. It is 500 if no milestone sets it, or if one sets it to the number 0.
+    /// Limit of the payments in a multipayment. It is 500 if no milestone sets it, or if its value counts as false: 0, null, false or
+    /// "".
     pub multi_payment_limit: usize,
     /// True if transactions have version 2 and the types of AIP11. Before that they have version 1.
     pub aip11: bool,
@@ -35,7 +36,7 @@ pub struct Milestone {
     pub htlc_enabled: bool,
     /// True if a transaction may carry a second signature although its sender has no second key.
     pub ignore_invalid_second_signature_field: bool,
-    /// True if expired transactions are valid. Only a network named `devnet` follows it.
+    /// True if a block may hold transfers past their expiration height. Only a network named `devnet` follows it.
     pub ignore_expired_transactions: bool,
     /// The static fee of each type.
     pub fees: StaticFees,

@@ -40,7 +40,7 @@ pub struct NetworkConfig {
 pub struct Network {
     /// The name, such as `testnet`. On a network named `devnet`, transactions do not expire while a milestone says so.
     pub name: String,
-    /// The prefix of signed messages in wallets. The protocol does not use it.
+    /// The `messagePrefix` of `network.json`. Neither the protocol nor a signed message uses it.
     pub message_prefix: String,
     /// The version bytes of an extended public key (BIP32). The protocol does not use them.
     pub bip32_public: u32,

@@ -57,7 +57,7 @@ pub struct Transaction {
     pub signature: Option<Vec<u8>>,
     /// The signature of the sender's second key, in the same two forms as the first. Absent without a second key.
     pub second_signature: Option<Vec<u8>>,
-    /// The signatures of the participants of a multisignature wallet. Empty for any other sender.
+    /// The signatures of a multisignature wallet's participants, on its spending and on its registration. Empty otherwise.
     pub signatures: Vec<IndexedSignature>,
 }
 

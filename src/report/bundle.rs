@@ -37,7 +37,7 @@ pub(crate) struct About {
     pub delivered: u64,
     /// The end of the run.
     pub ended: Ended,
-    /// The run was stopped before its end, so its outcome is unknown. The digest is that of the played part.
+    /// The run was stopped before its end, so its further course is unknown. The digest is that of the played part.
     pub censored: bool,
     /// True if its user ended the run. Its assertions are then not judged.
     pub interrupted: bool,

@@ -6,17 +6,25 @@
 
 use super::metrics::Metrics;
 use crate::{
+    actors::{Event, NodeId, SimTime},
     ledger::{
         finality::FinalBlocks,
         rules::{FinalityRule, NamedRules},
     },
     protocol::Height,
     scenario::Scenario,
-    sim::SeedTree,
+    sim::{NetworkEvent, Observer, SeedTree},
     threads::on_threads,
 };
 use serde::Serialize;
-use std::{ops::Range, path::Path, sync::atomic::AtomicBool};
+use std::{
+    ops::Range,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
 
 /// Slots of a run.
 pub const SLOTS: u32 = 1_060;
@@ -80,6 +88,7 @@ struct RunFigures {
     missed: u32,
     rollbacks: u32,
     deepest: u32,
+    messages: u64,
     /// For each slot, the distance of the last final block from the winning tip; empty without a rule of finality.
     below: Vec<u32>,
     conflict: bool,
@@ -98,6 +107,8 @@ pub struct Row {
     pub rollbacks: f64,
     /// The deepest rollback of all runs, in blocks.
     pub deepest: u32,
+    /// Messages that nodes sent each other, a slot, in the mean. Lost ones count.
+    pub messages: f64,
     /// The mean distance of the last final block below the winning tip at a slot's end, in blocks, over all slots counted.
     pub final_below_mean: Option<f64>,
     /// The greatest of these distances.
@@ -134,19 +145,41 @@ pub fn compare(
 fn row(situation: &'static str, rules: &'static str, runs: &[RunFigures]) -> Row {
     let sum = |of: fn(&RunFigures) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
     let count = runs.len() as f64;
+    let slots = count * f64::from(SLOTS - COUNTED);
     let below: Vec<u32> = runs.iter().flat_map(|run| run.below.iter().copied()).collect();
     let total: u64 = below.iter().map(|below| u64::from(*below)).sum();
     Row {
         situation,
         rules,
         runs: runs.len() as u32,
-        missed_percent: 100.0 * sum(|run| run.missed) / (count * f64::from(SLOTS - COUNTED)),
+        missed_percent: 100.0 * sum(|run| run.missed) / slots,
         rollbacks: sum(|run| run.rollbacks) / count,
         deepest: runs.iter().map(|run| run.deepest).max().unwrap_or(0),
+        messages: runs.iter().map(|run| run.messages).sum::<u64>() as f64 / slots,
         final_below_mean: (!below.is_empty()).then(|| total as f64 / below.len() as f64),
         final_below_max: below.iter().max().copied(),
         conflicts: runs.iter().filter(|run| run.conflict).count() as u32,
         united: runs.iter().filter(|run| run.united).count() as u32,
+    }
+}
+
+/// Counts the messages between nodes.
+#[derive(Clone, Default)]
+struct MessageCount(Arc<AtomicU64>);
+
+impl Observer for MessageCount {
+    fn observe(&mut self, _now: SimTime, _node: NodeId, _event: &Event) {}
+
+    fn observe_network(&mut self, _now: SimTime, event: &NetworkEvent<'_>) {
+        if let NetworkEvent::Sent { from, to, .. } | NetworkEvent::Lost { from, to, .. } = event
+            && from.node != to.node
+        {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
     }
 }
 
@@ -168,13 +201,14 @@ fn play(situation: &Situation, named: &NamedRules, seed: u64) -> RunFigures {
     let (mut finals, mut conflict) = (FinalBlocks::new(&plan.tree), false);
     let (mut slot, mut counted_from, mut last_from) = (0, Height::GENESIS, Height::GENESIS);
     let (mut below, mut united, mut tip) = (Vec::new(), false, Height::GENESIS);
-    let outcome = scenario.play_inline(&plan, vec![Box::new(metrics.clone())], |stage| {
+    let (messages, mut messages_before) = (MessageCount::default(), 0);
+    let outcome = scenario.play_inline(&plan, vec![Box::new(metrics.clone()), Box::new(messages.clone())], |stage| {
         slot += 1;
         let tips = stage.world().tips();
         let winning = tips.winning();
         tip = winning.height();
         if slot == COUNTED {
-            counted_from = tip;
+            (counted_from, messages_before) = (tip, messages.0.load(Ordering::Relaxed));
         }
         if slot == SLOTS - LAST {
             last_from = tip;
@@ -194,6 +228,7 @@ fn play(situation: &Situation, named: &NamedRules, seed: u64) -> RunFigures {
         missed: (SLOTS - COUNTED).saturating_sub(tip.0.saturating_sub(counted_from.0)),
         rollbacks: figures.rollbacks,
         deepest: figures.rollback_depth_max,
+        messages: messages.0.load(Ordering::Relaxed) - messages_before,
         below,
         conflict,
         united: united && grown,

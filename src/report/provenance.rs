@@ -162,6 +162,9 @@ pub struct Provenance {
     pub played: Vec<KeptCommand>,
 }
 
+/// The files that show that a study has ended.
+const SUMMARIES: [&str; 2] = ["summary.json", metadata::CRATE];
+
 /// The reason why the provenance of a folder cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
@@ -192,33 +195,27 @@ impl ProvenanceError {
 impl Provenance {
     /// Writes everything that repeats a study into a folder: the scenario's files, the files of these names, and `provenance.json`.
     /// `earlier` are the commands that wrote into the folder before. Removes the summary and the description of an earlier study: until
-    /// this one has ended, the folder holds no result. `names` are the files that the scenario names, and `outputs` those that the study
-    /// writes.
+    /// this one has ended, the folder holds no result. `names` are the files that the scenario names.
     ///
     /// # Errors
-    /// A file that the scenario names cannot be read, a file cannot be written, or the folder holds another kind of study or a file that
-    /// no study has left there.
+    /// A file that the scenario names cannot be read, a file cannot be written, or the folder holds another kind of study, a
+    /// `provenance.json` that is none, or other files under the names of the scenario's.
     pub fn keep(
         folder: &Path,
         study: KeptStudy,
         files: &ScenarioFiles,
-        (names, outputs): (&BTreeSet<&str>, &[&str]),
+        names: &BTreeSet<&str>,
         earlier: Vec<KeptCommand>,
         command: Vec<String>,
     ) -> Result<Self, ProvenanceError> {
-        let is_ours = fs::symlink_metadata(folder.join(PROVENANCE)).is_ok();
-        if let Some((found, allowed)) = Self::read(folder).ok().and_then(|before| before.study.differs(&study)) {
+        let before = Self::left_in(folder)?;
+        if let Some((found, allowed)) = before.as_ref().and_then(|before| before.study.differs(&study)) {
             return Err(ProvenanceError::OtherKind { folder: folder.to_path_buf(), found, allowed });
         }
+        let is_ours = before.is_some();
         let into = folder.join(KEPT);
         fs::create_dir_all(&into).map_err(|source| ProvenanceError::Unwritten { file: into, source })?;
-        let is_filled =
-            |name: &&str| fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file() && found.len() > 0);
-        let replaced = ["summary.json", metadata::CRATE];
-        if let Some(name) = outputs.iter().chain(&replaced).find(|name| !is_ours && is_filled(name)) {
-            return Err(ProvenanceError::Foreign { file: folder.join(name) });
-        }
-        for name in replaced {
+        for name in SUMMARIES {
             match fs::remove_file(folder.join(name)) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(ProvenanceError::Unwritten { file: folder.join(name), source });
@@ -286,14 +283,28 @@ impl Provenance {
         }
     }
 
-    /// The commands that wrote into a folder so far. Empty without a `provenance.json`.
+    /// The provenance that a study left in a folder; `None` without a `provenance.json`.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn played_in(folder: &Path) -> Result<Vec<KeptCommand>, ProvenanceError> {
+    pub fn left_in(folder: &Path) -> Result<Option<Self>, ProvenanceError> {
         match fs::symlink_metadata(folder.join(PROVENANCE)) {
-            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            _ => Self::read(folder).map(|read| read.played),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+            _ => Self::read(folder).map(Some),
+        }
+    }
+
+    /// Checks that a study which writes these files replaces none that another program left.
+    ///
+    /// # Errors
+    /// One of them, or a summary, has content, and there is no `provenance.json` beside it.
+    pub fn refuse_foreign(folder: &Path, outputs: &[&str]) -> Result<(), ProvenanceError> {
+        let is_filled =
+            |name: &&&str| fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file() && found.len() > 0);
+        let is_ours = fs::symlink_metadata(folder.join(PROVENANCE)).is_ok();
+        match outputs.iter().chain(&SUMMARIES).find(is_filled) {
+            Some(name) if !is_ours => Err(ProvenanceError::Foreign { file: folder.join(name) }),
+            _ => Ok(()),
         }
     }
 

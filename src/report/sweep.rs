@@ -410,13 +410,14 @@ impl Sweep {
     /// # Errors
     /// A file that the scenario names cannot be read, one cannot be written, or the folder holds a run or a damaged `provenance.json`.
     pub fn keep(&self, folder: &Path, earlier: Vec<KeptCommand>) -> Result<(), SweepError> {
-        let earlier = [Provenance::played_in(folder)?, earlier].concat();
+        let before = Provenance::left_in(folder)?;
         let mut study = self.study.clone();
-        if let Some(KeptStudy::Sweep(before)) = Provenance::read(folder).ok().map(|before| before.study) {
+        if let Some(KeptStudy::Sweep(before)) = before.as_ref().map(|before| &before.study) {
             study.max_time |= before.max_time;
         }
+        let earlier = [before.map(|before| before.played).unwrap_or_default(), earlier].concat();
         let (study, names) = (KeptStudy::Sweep(study), names_of_files(&self.cells));
-        Provenance::keep(folder, study, &self.files, (&names, &results::RESULTS), earlier, self.command.clone())?;
+        Provenance::keep(folder, study, &self.files, &names, earlier, self.command.clone())?;
         Ok(())
     }
 
@@ -533,8 +534,12 @@ impl Manifest {
     /// one with fewer seeds. A lost manifest is written again if the rows are this sweep's.
     ///
     /// # Errors
-    /// The folder holds another sweep, another process works there, or the folder cannot be written to.
+    /// The folder holds another sweep or files of another program, another process works there, or the folder cannot be written to.
     pub fn claim(&self, folder: &Path) -> Result<Rows, SweepError> {
+        // Rows show that the results beside them are a sweep's.
+        if fs::symlink_metadata(folder.join(rows::NAME)).is_err() {
+            Provenance::refuse_foreign(folder, &results::RESULTS)?;
+        }
         let io = |source| SweepError::Io { file: folder.to_path_buf(), source };
         fs::create_dir_all(folder).map_err(io)?;
         // The lock comes first: of two processes that begin at once, one finds the other's files, or finds it at work.

@@ -87,8 +87,9 @@ impl Ended {
 
     /// Returns a sentence about the end, without its full stop.
     pub fn in_words(self, reached: Height, wanted: Height) -> String {
-        let censored =
-            |by: &str| format!("censored: {by} ended it at height {reached} of {wanted}, so its outcome is unknown");
+        let censored = |by: &str| {
+            format!("censored: {by} ended it at height {reached} of {wanted}, so its further course is unknown")
+        };
         match self {
             Self::Complete => format!("complete: the last round ended at height {reached}"),
             Self::Halted(halt) => format!("halted for good at height {reached} of {wanted}: {}", halt.in_words()),

@@ -105,7 +105,7 @@ pub enum ScenarioError {
     Unreadable {
         /// The scenario file, or a file that it includes.
         file: PathBuf,
-        /// The error of the operating system.
+        /// The reason: an error of the operating system, or a file that is no regular one, too large or no text.
         source: io::Error,
     },
     /// A text that is no TOML, or a value of another form than the format has.
@@ -113,9 +113,9 @@ pub enum ScenarioError {
     Malformed {
         /// The position of the mistake.
         place: SourcePosition,
-        /// The path of the key, if the mistake belongs to one.
+        /// The path of the key, or the key on that line if the text is no TOML. `None` if there is none.
         key: Option<String>,
-        /// The reason, with the expected form.
+        /// The reason, mostly with the expected form.
         message: String,
     },
     /// A value of the right form that this scenario does not allow.
@@ -125,7 +125,7 @@ pub enum ScenarioError {
         place: SourcePosition,
         /// The path of the key, such as `fault[0].rounds`.
         key: String,
-        /// The value in the file.
+        /// The value found, or a description of it, such as `an empty list`. It comes from a file or an override.
         found: String,
         /// The allowed values.
         allowed: String,

@@ -18,10 +18,11 @@ pub struct Override {
 impl Override {
     /// Returns true if both set the same value. Numbers are compared as numbers: 0 is 0.0.
     pub fn is_same(&self, other: &Self) -> bool {
-        let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|number| number as f64));
-        let same = match (number(&self.value), number(&other.value)) {
-            (Some(one), Some(other)) => one == other,
-            _ => self.value == other.value,
+        let same = match (&self.value, &other.value) {
+            (Value::Integer(whole), Value::Float(float)) | (Value::Float(float), Value::Integer(whole)) => {
+                *whole as f64 == *float
+            }
+            (one, other) => one == other,
         };
         self.path == other.path && same
     }

@@ -3,7 +3,7 @@
 use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
-        Certificate, Minimiser,
+        Certificate, Minimal, Minimiser,
         known_causes::KnownCauses,
         liveness::{Liveness, liveness},
         search::{Networks, RUN_SEED, Search, play},
@@ -180,25 +180,39 @@ fn each_shipped_finding_shows_its_certificate() {
         let Certificate::Shown(proof) = &found.certificate else {
             panic!("{}: {:?}", file.display(), found.certificate);
         };
-        let proof = format!("Certificate: {proof}.\n");
-        let head = fs::read_to_string(&file).expect("scenarios are text");
+        let text = fs::read_to_string(&file).expect("scenarios are text");
+        let body = &text[text.find("\nversion = ").expect("a scenario begins with its version") + 1..];
+        let proof = format!("Certificate: {}.\n", proof.trim_end_matches('.'));
+        let head = match ends {
+            // The assertion has a head of its own, so only the certificate is held.
+            true => with_certificate(text.trim_end_matches(body), &proof),
+            false => {
+                let small = Minimal::of_file(&scenario, &found.signature(), &networks);
+                small.unwrap_or_else(|| panic!("{}: it shows another finding", file.display())).head()
+            }
+        };
         let heading = heading(&name);
-        let (in_file, on_page) = (format!("\n# {proof}"), format!("{heading}\n{proof}"));
+        let on_page = format!("{heading}\n{proof}");
         if env::var_os(REWRITE).is_some() {
-            let end = head.find("\n#\n").expect("the facts of a finding end before its last events");
-            let facts: Vec<&str> = head[..end].lines().filter(|line| !line.starts_with("# Certificate: ")).collect();
-            fs::write(&file, facts.join("\n") + in_file.trim_end() + &head[end..]).expect("the file can be written");
+            fs::write(&file, head + body).expect("the file can be written");
             let (before, after) = page.split_once(&heading).expect("the page has a section for it");
             let old = after.strip_prefix("\nCertificate: ").and_then(|rest| rest.split_once('\n'));
             page = format!("{before}{on_page}{}", old.map_or(after, |(_, rest)| rest));
         } else {
-            assert!(head.contains(&in_file), "{}: {REWRITE}=1 writes{in_file}", file.display());
+            assert!(text == format!("{head}{body}"), "{}: {REWRITE}=1 writes\n{head}", file.display());
             assert!(page.contains(&on_page), "{}: {REWRITE}=1 writes{on_page}", document.display());
         }
     }
     if env::var_os(REWRITE).is_some() {
         fs::write(&document, &page).expect("the document can be written");
     }
+}
+
+/// The head of a file with this certificate in place of its own.
+fn with_certificate(head: &str, proof: &str) -> String {
+    let end = head.find("#\n").expect("the facts of a finding end before its last events");
+    let facts = head[..end].lines().filter(|line| !line.starts_with("# Certificate: "));
+    facts.map(|line| format!("{line}\n")).collect::<String>() + &format!("# {proof}") + &head[end..]
 }
 
 /// The heading of a finding's section, with the line before it.

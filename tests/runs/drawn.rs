@@ -124,7 +124,7 @@ fn every_figure_of_a_report_becomes_a_file_that_stands_alone() {
                 "slots-by-round.svg",
                 "propagation.svg",
                 "propagation-by-round.svg",
-                "who-missed-by-round.svg",
+                "missed-slots-by-round.svg",
             ][..],
         ),
         (

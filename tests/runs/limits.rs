@@ -68,7 +68,7 @@ fn what_ends_by_a_limit_says_so() {
         let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!((&summary["ended"], &summary["interrupted"]), (&word.into(), &false.into()));
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(error.contains(told) && error.contains(" of 500000, so its outcome is unknown"), "{error}");
+        assert!(error.contains(told) && error.contains(" of 500000, so its further course is unknown"), "{error}");
         let out = format!("{out}-{word}");
         let output = run(&["sweep", &endless, option, most, "--seeds", "0..2", "--out", &out]);
         assert_eq!(output.status.code(), Some(0), "censored runs have not failed");

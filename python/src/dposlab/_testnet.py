@@ -136,12 +136,13 @@ class Testnet(Lab):
         kinds of faults the testnet accepts (:func:`dposlab.strategy`), and ``arguments`` are more options of ``dposlab up``. Both stages
         have the same outcome. Raises :class:`UsageError` if the arguments describe no testnet."""
         more = listed("arguments", arguments, '["--api-nodes", "2"]')
+        deciders = listed("strategies", strategies, "[a_strategy]")
         given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", "--stage", stage, f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += _pace(pace)
         given += [] if delegates is None else ["--delegates", whole("delegates", delegates, 1)]
         given += [] if record is None else ["--record", path(record)]
-        self._deciding = Deciding(strategies) if strategies else None
+        self._deciding = Deciding(deciders) if deciders else None
         given += [] if self._deciding is None else [f"--strategies={self._deciding.address}"]
         self._arguments = [*given, *more]
         #: Whether :meth:`stop` was called while the process ran.

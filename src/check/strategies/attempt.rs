@@ -101,14 +101,14 @@ pub enum Attempt {
         name: u8,
         /// The byte that the genesis hash repeats.
         hash: u8,
-        /// False if the name of the port is no package name, which the schema forbids.
+        /// False if the name of the port is no package name, which a rule of the state forbids.
         good_port: bool,
     },
     /// New ports for a bridgechain of the sender.
     UpdateBridgechain {
         /// The byte that the genesis hash repeats.
         hash: u8,
-        /// False if the name of the port is no package name, which the schema forbids.
+        /// False if the name of the port is no package name, which a rule of the state forbids.
         good_port: bool,
     },
     /// The resignation of a bridgechain of the sender.

@@ -159,7 +159,7 @@ impl Check {
             let mut text = format!("{word}: {signature}\n  {often}\n");
             if let (Rate::More(chance), Some(Count { so, of })) = (told.rate, known.recorded(signature)) {
                 text += &format!(
-                    "  recorded: {so} of {of} runs; the chance of this count is {chance:.1e}, {ALARM:e} is allowed\n"
+                    "  recorded: {so} of {of} runs; the chance of as many as found, or more, is {chance:.1e}, {ALARM:e} is allowed\n"
                 );
             }
             return text;

@@ -55,7 +55,7 @@ impl Network {
         }
     }
 
-    /// The network of the reference's unit tests. Its address byte and prefixes are those of testnet.
+    /// The network of the reference's unit tests. Its address byte and its version bytes of keys are those of testnet.
     pub fn unitnet() -> Self {
         Self {
             name: "unitnet".to_owned(),

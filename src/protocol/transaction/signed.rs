@@ -125,7 +125,8 @@ impl SignedTransaction {
         Some(Self::unchecked(bytes).ok()?.placed(id, standing))
     }
 
-    /// The SHA256 of the bytes with all signatures. A listed exception has the id that the chain has for it.
+    /// The SHA256 of the wire bytes in version 2, and of the signed bytes with the signatures in version 1. The network's exceptions
+    /// can replace it.
     pub fn id(&self) -> TransactionId {
         self.id
     }
@@ -170,7 +171,7 @@ impl SignedTransaction {
         &self.transaction.asset
     }
 
-    /// The fee in arktoshi, 0 for some genesis transactions.
+    /// The fee in arktoshi. It can be 0 in genesis transactions and in group 2, and is 0 in claims and refunds of locks.
     pub fn fee(&self) -> Arktoshi {
         self.transaction.fee
     }
@@ -202,8 +203,8 @@ impl SignedTransaction {
         self.known.get_or_init(Box::default)
     }
 
-    /// The key of the multisignature wallet that the transaction registers; `None` if it registers none, or if no such
-    /// wallet is possible: its minimum is above the number of keys, or the keys have no sum. Computed once.
+    /// The key of the multisignature wallet that the transaction registers, computed once. `None` if it registers none, its minimum is 0
+    /// or above the number of keys, a key is off the curve, or the keys have no sum.
     pub fn registers(&self) -> Option<PublicKey> {
         let Asset::MultiSignature { min, public_keys } = self.asset() else { return None };
         *self.known().registers.get_or_init(|| multisignature_key(*min, public_keys).ok())

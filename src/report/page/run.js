@@ -59,8 +59,9 @@ const grid = element("div", { class: "grid" });
 page.append(grid);
 
 if (about.censored) {
+  const hasFailed = data.assertions.some((verdict) => verdict.holds === false);
   grid.append(card("", "This run is censored",
-    `It was ended before its last round (${about.ended}), so its outcome is unknown: it has neither succeeded nor failed. Times that were still running are longer than the values shown.`));
+    `It was ended before its last round (${about.ended}), so its further course is unknown${hasFailed ? "" : ": it has neither succeeded nor failed"}. Times that were still running are longer than the values shown.`));
 }
 
 if (data.assertions.length) {

@@ -192,7 +192,7 @@ pub(crate) fn merge(
     let merged = Sweep { manifest: whole, study, command, ..first };
     let mut earlier = Vec::new();
     for part in parts {
-        earlier.extend(Provenance::played_in(part)?);
+        earlier.extend(Provenance::left_in(part)?.into_iter().flat_map(|before| before.played));
     }
     let into = merged.manifest.claim(folder)?;
     merged.keep(folder, earlier)?;

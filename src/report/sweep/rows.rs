@@ -17,7 +17,7 @@ use std::{
 };
 
 /// The name of the file.
-const NAME: &str = "rows.bin";
+pub(super) const NAME: &str = "rows.bin";
 const WORDS: usize = HEAD + FIGURES.len();
 /// The number of words before the figures.
 const HEAD: usize = 5;

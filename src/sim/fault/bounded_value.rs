@@ -29,9 +29,9 @@ pub enum BoundedValue<'a> {
     Party(&'a str),
     /// Members that do not go together: what was found and what is allowed.
     Clash {
-        /// The members found, in words.
+        /// The clash in words, such as `both` or `neither`.
         found: &'static str,
-        /// The members that go together, in words.
+        /// The allowed choice, such as `groups or share`.
         allowed: &'static str,
     },
 }

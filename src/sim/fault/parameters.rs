@@ -213,7 +213,7 @@ pub struct SomeDelegates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Eclipse {
-    /// The nodes that are cut off from all others except the attackers.
+    /// The nodes that are cut off from all nodes but the attackers and each other.
     pub victims: Nodes,
     /// Those the victims can still reach, beside each other.
     pub attackers: Nodes,
@@ -335,7 +335,7 @@ pub struct NodeChurn {
     pub up: Durations,
     /// The time that it is down after that.
     pub down: Durations,
-    /// Its pool is stored, too.
+    /// True if a node still has its pool when it comes back, which is the default.
     #[serde(default = "yes")]
     pub keep_pool: bool,
 }
@@ -346,7 +346,7 @@ pub struct NodeChurn {
 pub struct Restart {
     /// The nodes that restart.
     pub nodes: Nodes,
-    /// Its pool is stored, too.
+    /// True if a node still has its pool when it comes back, which is the default.
     #[serde(default = "yes")]
     pub keep_pool: bool,
 }

@@ -9,7 +9,8 @@ use crate::protocol::Arktoshi;
 pub(crate) struct Type;
 
 impl Transaction {
-    /// Resigns the sender as a delegate, for good. It forges until the round ends.
+    /// Resigns the sender as a delegate, for good. It forges on until the rule of election replaces it, by default at the end of the
+    /// round.
     pub fn delegate_resignation() -> TransactionBuilder {
         TransactionBuilder::new(Asset::DelegateResignation)
     }

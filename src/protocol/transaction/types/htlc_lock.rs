@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 pub(crate) struct Type;
 
 impl Transaction {
-    /// Locks coin of the sender for a recipient, who can claim it until `expiration` with the secret. `secret_hash` is the SHA256 of the
-    /// 32 bytes of that secret.
+    /// Locks coin of the sender for a recipient. Until `expiration`, anybody with the secret can claim it for the recipient;
+    /// `secret_hash` is the SHA256 of the secret's 32 bytes.
     pub fn htlc_lock(
         recipient: Address,
         amount: Arktoshi,

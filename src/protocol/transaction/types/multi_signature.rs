@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 pub(crate) struct Type;
 
 impl Transaction {
-    /// Registers a wallet that any `min` of these keys can spend from. The position of a key is the index of its signatures. All keys have
-    /// to sign the registration, each with its index, and the sender signs it, too.
+    /// Registers a wallet that any `min` of these keys can spend from; a key's position is the index of its signatures. The registration
+    /// needs one signature for each key, of which by default only `min` have to be valid, and the sender's.
     pub fn multi_signature(min: u8, public_keys: Vec<PublicKey>) -> TransactionBuilder {
         TransactionBuilder::new(Asset::MultiSignature { min, public_keys })
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(crate) struct Type;
 
 impl Transaction {
-    /// Pays one recipient. The transfer never expires.
+    /// Pays one recipient. The transfer never expires, unless the builder's `expiration` sets a height.
     pub fn transfer(recipient: Address, amount: Arktoshi) -> TransactionBuilder {
         TransactionBuilder::new(Asset::Transfer { amount, expiration: 0, recipient })
     }
