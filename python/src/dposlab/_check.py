@@ -157,7 +157,10 @@ def _comes_too_often(so: int, of: int, recorded: list[int] | None) -> bool:
     # Far below the mean the first term is too small for a float.
     if so * others <= recorded[0] * of:
         return False
-    ways = lambda total, count: lgamma(total + 1) - lgamma(count + 1) - lgamma(total - count + 1)
+
+    def ways(total: int, count: int) -> float:
+        return lgamma(total + 1) - lgamma(count + 1) - lgamma(total - count + 1)
+
     chance = exp(ways(of, so) + ways(others, both - so) - ways(of + others, both))
     total = chance
     # Each term follows from the one before. The terms behind the largest one fall, so the rest soon changes nothing.
