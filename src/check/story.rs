@@ -190,4 +190,15 @@ mod tests {
         let suspended = Event::ForgingSuspended { reached: 3, in_quorum: 2 };
         assert_eq!(words(suspended), "does not forge: 2 of 3 peers = 66.6 % on the chain");
     }
+
+    #[test]
+    fn only_the_reference_needs_a_share_of_forked_peers() {
+        let testnet = Testnet::generate(SeedTree::new(1), 5, CryptoMode::Real);
+        for fork_choice in [ForkChoiceRule::Ark4432, ForkChoiceRule::Solar, ForkChoiceRule::SolarTieBroken] {
+            let node = NodeRules { fork_choice, ..Rules::reference().node };
+            let tree = testnet.tree(Rules { node, ..Rules::reference() }).expect("a generated genesis");
+            let words = event_in_words(&Event::HealthChecked { peers: 7, forked: 3 }, &tree);
+            assert_eq!(words, "checks its health: 3 of 7 peers = 42.8 % forked", "{fork_choice:?}");
+        }
+    }
 }

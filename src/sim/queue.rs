@@ -413,6 +413,24 @@ mod tests {
         assert_eq!(taken(queue), wanted);
     }
 
+    /// A room that was kept may have memory for more events than a room takes.
+    #[test]
+    fn a_crowd_in_a_large_room_comes_in_the_order_scheduled() {
+        let through = SimTime::from_micros(u64::MAX);
+        let mut queue = EventQueue::new();
+        // Ten events and a full room are gathered into one vector, which is kept.
+        for event in 0..522_u64 {
+            queue.push(SimTime::from_micros(if event < 10 { 64 } else { 128 }), event);
+        }
+        while queue.pop(through).is_some() {}
+        let mut wanted: Vec<(SimTime, u64)> =
+            (0..2_500).map(|event| (SimTime::from_micros(4_096 + event * 7 % 1_000), event)).collect();
+        wanted.iter().for_each(|(time, event)| queue.push(*time, *event));
+        wanted.sort_by_key(|(time, _)| *time);
+        let taken: Vec<_> = std::iter::from_fn(|| queue.pop(through)).take(2_501).collect();
+        assert_eq!(taken, wanted);
+    }
+
     #[test]
     fn events_are_foreseen_as_far_then_near_then_next() {
         let mut queue = EventQueue::new();

@@ -289,3 +289,20 @@ fn a_fault_that_ends_while_no_actor_hears_anything_has_ended_in_the_replay_too()
     drop(network);
     assert_eq!(json!(replayed(&begun, &file).digest), end_of(&file)["digest"]);
 }
+
+#[test]
+fn rounds_that_are_over_are_refused_and_the_running_one_is_not() {
+    let network = Network::start(8);
+    network.advance(7);
+    assert_eq!(height(&network), 8, "round 2 has the blocks 6 to 10");
+    let offline = |rounds: Value| json!({"kind": "offline", "delegates": [1], "rounds": rounds});
+    for over in [json!(1), json!([1]), json!({"from": 1, "to": 1})] {
+        let refused = network.post("/lab/faults", &offline(over));
+        let message = json!("key 'rounds': round 1 is over, allowed are later rounds");
+        assert_eq!((refused.status, &refused.body["message"]), (422, &message));
+    }
+    for runs in [json!(2), json!([2, 1]), json!({"from": 1, "to": 2})] {
+        add(&network, &offline(runs));
+    }
+    assert_eq!(faults(&network).len(), 3);
+}

@@ -263,6 +263,8 @@ def compare(where, found, varied, totals):
         told = [row for row in some if row["status"] not in ("censored", "died")]
         comparison.value("sweep.cells.runs", at, cell["runs"], len(some))
         comparison.value("sweep.cells.censored", at, cell["censored"], sum(row["status"] == "censored" for row in some))
+        cut_short = sum(row["status"] != "died" and row["ended"] != "complete" for row in some)
+        comparison.value("sweep.cells.cut_short", at, cell["cut_short"], cut_short)
         comparison.value("sweep.cells.died", at, cell["died"], sum(row["status"] == "died" for row in some))
         compare_share(comparison, "sweep.ok", at, cell["ok"], sum(row["status"] == "ok" for row in told), len(told))
         compare_assertions(comparison, at, cell, some)

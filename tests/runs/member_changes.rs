@@ -320,3 +320,21 @@ fn the_command_line_and_the_search_take_and_refuse_them() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("change of height is"), "{said}");
 }
+
+/// Five of 51 delegates forge, each in a quarter of the slots: many slots are missed, and many have two blocks.
+const FORKING_LOTTERY: &str = "[network]\ndelegates = 51\nlatency = { min_ms = 50, max_ms = 150 }\n\
+    [rules]\nbase = \"corrected\"\nledger.shuffle = { lottery = 999999 }\nnode.fork_choice = \"longest-chain\"\n\
+    node.keeps_branches = true\nnode.forging_ping_ms = 0\nnode.forging_poll_ms = 0\nnode.settling_s = 0\n\
+    node.least_seconds_left = 1\nnode.rate_limits = false\n\
+    [[fault]]\nkind = \"offline\"\ndelegates = { share = 0.9 }\n";
+
+/// Missed slots that are counted through every fork are those of the chain at the end.
+#[test]
+fn missed_slots_of_a_lottery_leave_with_their_branch() {
+    let at_end = "finally = \"missed < 0\"";
+    let (_, once) = judged(FORKING_LOTTERY, at_end);
+    let (_, followed) = judged(FORKING_LOTTERY, &format!("{at_end}\n[[assert]]\nalways = \"missed >= 0\""));
+    assert_eq!(followed, once);
+    let (forks, found) = judged(FORKING_LOTTERY, "sometimes = \"rollbacks > 20\"");
+    assert!(forks && !once.starts_with("missed is 0 "), "or nothing is shown: {found}, {once}");
+}

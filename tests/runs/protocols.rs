@@ -43,8 +43,8 @@ fn finality_in_a_healthy_network_is_as_known() {
     // What is final is read from the chain, so no rule of finality sends a message.
     let reference = row("reference", "healthy");
     assert!((tron.messages / reference.messages - 1.0).abs() < 0.02, "{tron:?}, {reference:?}");
-    // The forger asks 20 peers for their state and hears their answers, and each of them takes the block.
-    assert!(reference.messages > 3.0 * 20.0, "{reference:?}");
+    // The forger asks 20 peers for their state and hears their answers, and each takes the block and passes it to 15 at most.
+    assert!((60.0..400.0).contains(&reference.messages), "{reference:?}");
     let eos = row("eos", "healthy");
     let mean = eos.final_below_mean.expect("blocks become final");
     assert!((mean - 330.5).abs() < 0.2 && eos.final_below_max == Some(336), "{eos:?}");

@@ -624,3 +624,15 @@ fn a_repetition_that_is_interrupted_says_nothing_of_the_folder() {
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
     assert!(told.contains("interrupted: nothing is known of "), "{told}");
 }
+
+#[test]
+fn a_trace_does_not_replace_a_list_of_a_user() {
+    let place = Place::new();
+    let scenario = place.path("of/s.toml");
+    for (name, text) in [("list.json", "[\n{\"name\": \"mine\"}\n]\n"), ("one.json", "{\"process_name\": \"mine\"}\n")]
+    {
+        place.write(name, text);
+        place.refused(&["run", &scenario, "--trace", &place.path(name)], "holds something that is no trace");
+        assert_eq!(place.read(name), text);
+    }
+}

@@ -834,3 +834,14 @@ fn one_combination_of_values_is_compared_with_nothing() {
         assert!(!Path::new(&folder.path("out")).exists(), "nothing is begun");
     }
 }
+
+#[test]
+fn a_value_that_is_varied_twice_is_refused_however_it_is_written() {
+    let folder = SweepFolder::new();
+    for values in ["0,0.0", "0.0,0", "0.1,0.10", "0,0.1,0"] {
+        let vary = format!("network.loss={values}");
+        let output = folder.sweep("0..1", "out", &["--vary", &vary]).output().expect("it runs");
+        assert!(refusal(&output).contains("the value is there twice"), "{values}: {}", refusal(&output));
+        assert!(!Path::new(&folder.path("out")).exists(), "nothing is begun");
+    }
+}

@@ -152,3 +152,21 @@ fn after_a_restart_no_number_stands_for_another_event() {
     let data = back[gap..].iter().find(|line| line.starts_with("data: ")).expect("with its numbers");
     assert!(data.contains(&format!("\"after\":{last},")) && data.ends_with("\"missed\":null}"), "{data}");
 }
+
+/// The figure counts events of this process, whatever their numbers are.
+#[test]
+fn after_a_restart_events_are_counted_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let begin =
+        || Up::start(&["--pace", "manual", "--delegates", "3", "--data-dir", data.to_str().expect("a path in UTF-8")]);
+    let first = begin();
+    first.advance(20);
+    first.interrupt();
+    let second = begin();
+    let numbered = numbers(&sixty_events(&second, ""));
+    let figures = String::from_utf8(second.bytes("/metrics")).expect("a text");
+    let mut counts = figures.lines().filter_map(|line| line.strip_prefix("dposlab_events_total ")?.parse::<f64>().ok());
+    let count = counts.next().expect("it is served");
+    assert!((60.0..10_000.0).contains(&count) && numbered[0] > 10_000, "{count} from {}", numbered[0]);
+}

@@ -539,3 +539,16 @@ test("a study of points has a plot for each value, with a mark at each point", a
     assert.deepEqual(told, []);
     await close();
 });
+
+test("a censored run has neither succeeded nor failed, unless an assertion broke before", async () => {
+    for (const [name, more, isOpen] of [["short", [], true], ["broke", ["--set", 'assert[+]={ always = "height >= 99" }'], false]]) {
+        const play = ["run", "scenarios/healthy.toml", "--set", "time_limit_seconds=100", ...more, "--out", join(out, name)];
+        spawnSync(binary, play, { cwd: root, stdio: "ignore" });
+        const { page, told, data, close } = await open(name);
+        assert.ok(data.assertions.some(({ holds }) => holds === null), "an assertion on the end is undecided");
+        const words = await cardOf(page, "This run is censored").innerText();
+        assert.equal(words.includes("it has neither succeeded nor failed"), isOpen, words);
+        assert.deepEqual(told, []);
+        await close();
+    }
+});
