@@ -26,11 +26,6 @@ use rand::Rng;
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng};
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
-/// Time the relay has to answer. Source: consensus.md 2.1 step D.
-const ANSWER_TIME: Duration = Duration::from_secs(4);
-/// Wait after a failure. Source: consensus.md 2.5.
-const RETRY: Duration = Duration::from_secs(2);
-
 /// Every round of every chain.
 pub(crate) const ALL_ROUNDS: RangeInclusive<RoundNumber> = RoundNumber(0)..=RoundNumber(u32::MAX);
 
@@ -213,7 +208,7 @@ impl Delegate {
                 effects.push(Effect::Observe(Event::ForgingSuspended { reached: 0, in_quorum: 0 }));
                 self.look(now, effects);
             }
-            Some(Work { network: Some(_), .. }) | None => self.wake_at(now + RETRY, Due::Look, effects),
+            Some(Work { network: Some(_), .. }) | None => self.wake_at(now + self.retry(), Due::Look, effects),
         }
     }
 
@@ -221,7 +216,7 @@ impl Delegate {
     fn relay_failed(&mut self, now: SimTime, error: &str, effects: &mut Vec<Effect>) {
         self.work = None;
         effects.push(Effect::Observe(Event::ForgerFailed { error: error.to_owned() }));
-        self.wake_at(now + RETRY, Due::Look, effects);
+        self.wake_at(now + self.retry(), Due::Look, effects);
     }
 
     /// Is it our slot, and may its block be made already? Source: consensus.md 2.1 step A to 2.1 step C.
@@ -338,6 +333,16 @@ impl Delegate {
         }
     }
 
+    /// The time that the relay has to answer.
+    fn relay_timeout(&self) -> Duration {
+        Duration::from_millis(self.tree.rules().node.relay_timeout_ms.into())
+    }
+
+    /// The wait after a failure.
+    fn retry(&self) -> Duration {
+        Duration::from_millis(self.tree.rules().node.forging_retry_ms.into())
+    }
+
     fn settling(&self) -> Duration {
         Duration::from_secs(self.tree.rules().node.settling_s.into())
     }
@@ -370,7 +375,7 @@ impl Delegate {
     /// Sends the relay a request, and schedules the end of the time it has to answer.
     fn ask(&mut self, now: SimTime, message: Message, effects: &mut Vec<Effect>) {
         self.tell(message, effects);
-        self.wake_at(now + ANSWER_TIME, Due::RelayLate, effects);
+        self.wake_at(now + self.relay_timeout(), Due::RelayLate, effects);
     }
 
     fn tell(&self, message: Message, effects: &mut Vec<Effect>) {

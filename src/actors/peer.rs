@@ -51,7 +51,7 @@ use limits::Limits;
 use neighbours::Neighbours;
 pub use neighbours::VerificationResult;
 use ping::Pings;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use sync::SyncState;
 use verification::{AskedBlocks, Probes};
 
@@ -342,6 +342,30 @@ impl Peer {
 
     fn node_rules(&self) -> &NodeRules {
         &self.tree.rules().node
+    }
+
+    /// The time to answer anything but a request for blocks.
+    fn answer_timeout(&self) -> Duration {
+        Duration::from_millis(self.node_rules().answer_timeout_ms.into())
+    }
+
+    fn connecting_timeout(&self) -> Duration {
+        Duration::from_millis(self.node_rules().connecting_timeout_ms.into())
+    }
+
+    /// The time for all of a verification, unless a ping before forging asked for it.
+    fn verification_timeout(&self) -> Duration {
+        Duration::from_millis(self.node_rules().verification_timeout_ms.into())
+    }
+
+    /// The wait before a block is passed on, counted from when it was first seen.
+    fn gossip_wait(&self) -> Duration {
+        Duration::from_millis(self.node_rules().gossip_wait_ms.into())
+    }
+
+    /// The time for which transactions are collected after some were relayed.
+    fn bundle_time(&self) -> Duration {
+        Duration::from_millis(self.node_rules().bundle_ms.into())
     }
 }
 

@@ -23,7 +23,7 @@ pub use crate::ledger::{
     votes::{VoteRule, VoteShare},
 };
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use node::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, ForkChoiceRule, NodeRules, RollbackTarget};
+pub use node::{FORGING_POLL_LIMIT_MS, ForkChoiceRule, NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};
 pub use sets::{FAULTY, NAMED, NamedRules, REPAIRED, all};
@@ -38,7 +38,7 @@ pub struct Rules {
     /// environment, in which no peer is needed. Source: consensus.md 2.2.
     #[serde(with = "or_off")]
     pub minimum_network_reach: Option<u32>,
-    /// Share of answering peers that must be on the relay's chain, in percent, 0 to 100. Source: consensus.md 2.2.
+    /// The share of the relay's peers that must be on its chain and not above it, in percent, 0 to 100. Source: consensus.md 2.2.
     pub quorum_percent: u32,
     /// The way in which a block travels from peer to peer.
     pub gossip: Gossip,
@@ -96,8 +96,24 @@ impl Rules {
     /// Returns true if nodes choose their chains as the reference does. The model of a node and the proofs of causes cover only this case.
     pub fn is_of_the_reference(&self) -> bool {
         let (node, pool, corrected) = (&self.node, &self.pool, Self::corrected());
+        let timeouts = |node: &NodeRules| {
+            [
+                node.answer_timeout_ms,
+                node.connecting_timeout_ms,
+                node.verification_timeout_ms,
+                node.post_timeout_ms,
+                node.blocking_ms,
+                node.discovery_ms,
+                node.discovery_below_reach_ms,
+                node.gossip_wait_ms,
+                node.bundle_ms,
+                node.relay_timeout_ms,
+                node.forging_retry_ms,
+            ]
+        };
         self.ledger.finality == FinalityRule::None
             && matches!(self.gossip, Gossip::Once | Gossip::Reference)
+            && timeouts(node) == timeouts(&corrected.node)
             && (node.fork_choice, node.second_block_rolls_back, node.forges_on_another_tip, node.stays_behind)
                 == (
                     ForkChoiceRule::Reference,

@@ -327,7 +327,7 @@ impl World {
         if let Event::BlockApplied(_) = event {
             self.chains_moved();
         }
-        self.ahead.observe(self.now, node, event);
+        self.ahead.observe(self.now, node, event, &self.plan.tree.rules().node);
     }
 
     /// The highest block any node has applied.

@@ -2,9 +2,9 @@
 
     measure.py --hold                        sees that the tests of noticed.txt notice what is said of them
     measure.py [--in LIST] [--only WORD]... FAULT...
-                                             all tests that notice these faults, by binary: LIST is some of lib, protocol,
-                                             api, runs; only tests whose names hold a WORD; 'missed' stands for the faults
-                                             of tests/data/missed-faults.txt
+                                             all tests that notice these faults, by binary: LIST is some of lib, api, runs;
+                                             only tests whose names hold a WORD; 'missed' stands for the faults of
+                                             tests/data/missed-faults.txt
 
 Builds what is missing first, in the copy that build.sh makes. Tests that compare recorded output are left out (RECORDED): they fail with
 every change, so they tell nobody what is wrong. Of drawn values the seed is fixed, so that what is noticed once is noticed
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "target/planted-source"
 NOTICED = ROOT / "tests/planted/noticed.txt"
 MISSED = ROOT / "tests/data/missed-faults.txt"
-BINARIES = ("lib", "protocol", "api", "runs")
+BINARIES = ("lib", "api", "runs")
 RECORDED = (
     "determinism::",
     "readme::",

@@ -14,6 +14,7 @@ mod latencies;
 mod load;
 mod messages;
 pub mod samples;
+mod scaling;
 mod slots;
 mod streams;
 

@@ -10,3 +10,4 @@ mod laws;
 mod peers;
 mod pushed;
 mod sync;
+mod timeouts;

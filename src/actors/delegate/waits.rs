@@ -1,6 +1,6 @@
 //! The phases of a delegate that only an event ends. Source: consensus.md 2.1, 2.5.
 
-use super::{ANSWER_TIME, Delegate, Work};
+use super::{Delegate, Work};
 use crate::{
     actors::{
         Peer, SimTime, Wake,
@@ -19,7 +19,9 @@ impl Delegate {
         let wake = Wake::Forge { plan: self.plan };
         waits.push(match &self.work {
             // The wake-up comes when the relay's time to answer is over.
-            Some(Work { slot, .. }) => Wait::new(Phase::Forging(*slot), [End::Wake(wake, Some(now + ANSWER_TIME))]),
+            Some(Work { slot, .. }) => {
+                Wait::new(Phase::Forging(*slot), [End::Wake(wake, Some(now + self.relay_timeout()))])
+            }
             None => Wait::new(Phase::OffTurn, [End::Wake(wake, None), End::Told, End::NextRound]),
         });
     }

@@ -9,14 +9,14 @@
 
 use super::{
     About, Peer,
-    inquiry::{ANSWER_TIME, Purpose},
+    inquiry::Purpose,
     neighbours::{Neighbour, VerificationResult},
     observe,
     ping::PingFor,
 };
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
-    ledger::codec::saved,
+    ledger::{codec::saved, rules::NodeRules},
 };
 use rand::Rng;
 use std::{
@@ -24,10 +24,6 @@ use std::{
     time::Duration,
 };
 
-/// Time between two discoveries.
-pub(super) const EVERY: Duration = Duration::from_secs(600);
-/// The same below the minimum network reach.
-const EVERY_BELOW_MINIMUM: Duration = Duration::from_secs(60);
 /// The number of peers that are asked for their peers.
 const ASKED: usize = 8;
 /// The largest number of peers taken from one answer.
@@ -35,8 +31,6 @@ const TAKEN: usize = 50;
 
 /// Round trips of a connection. Source: consensus.md 6.
 const CONNECTING_TRIPS: u8 = 3;
-/// Time to connect. Source: consensus.md 6.
-pub(super) const CONNECTING_TIME: Duration = Duration::from_secs(2);
 
 /// Nodes that are being connected or verified, and are no peers yet.
 pub(super) type Newcomers = BTreeMap<NodeId, Meeting>;
@@ -79,15 +73,17 @@ impl Peer {
     pub(super) fn plan_first_discovery(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if self.node_rules().discovery || self.node_rules().retry_dropped_peers {
             let mut random = self.random.about(&self.tree, now, About::Discovery);
-            let wait = Duration::from_millis(random.random_range(0..EVERY.as_millis() as u64));
+            let wait = Duration::from_millis(random.random_range(0..u64::from(self.node_rules().discovery_ms)));
             effects.push(Effect::WakeAt { at: now + wait, wake: Wake::Discover });
         }
     }
 
     fn plan_next_discovery(&self, now: SimTime, effects: &mut Vec<Effect>) {
         if self.node_rules().discovery || self.node_rules().retry_dropped_peers {
-            let wait = if self.is_below_minimum() { EVERY_BELOW_MINIMUM } else { EVERY };
-            effects.push(Effect::WakeAt { at: now + wait, wake: Wake::Discover });
+            let NodeRules { discovery_ms, discovery_below_reach_ms, .. } = self.node_rules();
+            let wait = if self.is_below_minimum() { discovery_below_reach_ms } else { discovery_ms };
+            let at = now + Duration::from_millis((*wait).into());
+            effects.push(Effect::WakeAt { at, wake: Wake::Discover });
         }
     }
 
@@ -126,9 +122,10 @@ impl Peer {
     /// Sets the deadline for the answers that this step waits for.
     fn begin_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.discoveries += 1;
+        let (answering, connecting) = (self.answer_timeout(), self.connecting_timeout());
         if let Some(discovery) = &mut self.discovery {
             discovery.step = self.discoveries;
-            let time = if discovery.asking { ANSWER_TIME } else { CONNECTING_TIME + ANSWER_TIME };
+            let time = if discovery.asking { answering } else { connecting + answering };
             if !discovery.awaited.is_empty() {
                 let wake = Wake::DiscoveryOver { step: discovery.step };
                 effects.push(Effect::WakeAt { at: now + time, wake });
@@ -234,7 +231,14 @@ impl Peer {
             return false;
         }
         self.newcomers.insert(node, Meeting::Connecting(1));
-        self.inquire(now, node, Purpose::Newcomer, CONNECTING_TIME, |_| Message::Connect { trip: 1 }, effects);
+        self.inquire(
+            now,
+            node,
+            Purpose::Newcomer,
+            self.connecting_timeout(),
+            |_| Message::Connect { trip: 1 },
+            effects,
+        );
         true
     }
 
@@ -250,7 +254,7 @@ impl Peer {
         }
         *meeting = Meeting::Asked;
         self.inquiries.give_up(|to, purpose| to == node && purpose == Purpose::Newcomer);
-        self.inquire(now, node, Purpose::Newcomer, ANSWER_TIME, |_| Message::StatusRequest, effects);
+        self.inquire(now, node, Purpose::Newcomer, self.answer_timeout(), |_| Message::StatusRequest, effects);
     }
 
     /// Records that a newcomer has sent its status. Returns false if no status of this node is awaited.

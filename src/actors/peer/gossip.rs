@@ -11,16 +11,10 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Wait before a block is passed on, counted from when it was first seen.
-pub(super) const GOSSIP_WAIT: Duration = Duration::from_millis(500);
 /// The greatest number of times that a block is repeated.
 pub(super) const GOSSIP_HOPS: u32 = 4;
 /// The number of peers to which a node relays transactions.
 const TRANSACTION_FANOUT: usize = 20;
-
-/// The time for which transactions are collected after some were sent on, where they travel in bundles. A client that hands in
-/// one after the other would otherwise use up what peers allow this node to send, pings before forging included.
-pub(super) const BUNDLE_TIME: Duration = Duration::from_millis(100);
 
 /// The reference's "ping block".
 #[derive(Clone)]
@@ -55,7 +49,7 @@ impl Peer {
             (Gossip::Reference, None) => self.push_to(now, self.neighbours.len(), block, effects),
             (Gossip::Reference, Some(passing)) if passing.seen < GOSSIP_HOPS => {
                 let waited = passing.last.since(passing.first);
-                let at = now + GOSSIP_WAIT.saturating_sub(waited);
+                let at = now + self.gossip_wait().saturating_sub(waited);
                 effects.push(Effect::WakeAt { at, wake: Wake::Gossip(block.id) });
             }
             (Gossip::Reference, Some(_)) => {}
@@ -117,7 +111,7 @@ impl Peer {
 
     fn collect_bundle(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.bundle = Some(Vec::new());
-        effects.push(Effect::WakeAt { at: now + BUNDLE_TIME, wake: Wake::Bundle });
+        effects.push(Effect::WakeAt { at: now + self.bundle_time(), wake: Wake::Bundle });
     }
 
     fn send_transactions(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
@@ -146,8 +140,9 @@ impl Save for Passing {
         block.save(out);
         // The count of a block is not read once no wake-up can wait for it: peers relay only blocks of the running slot.
         let over = out.ahead_of().map(SimTime::from_micros).is_some_and(|now| {
-            let slots = out.tree().slots();
-            now > *last + GOSSIP_WAIT && slots.slot(block.header.timestamp).0 + 1 < slots.slot(now.seconds()).0
+            let (slots, wait) = (out.tree().slots(), out.tree().rules().node.gossip_wait_ms);
+            let is_over = now > *last + Duration::from_millis(wait.into());
+            is_over && slots.slot(block.header.timestamp).0 + 1 < slots.slot(now.seconds()).0
         });
         out.raw(&[u8::from(over)]);
         if over {

@@ -10,9 +10,6 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Time to answer anything but a request for blocks. Source: consensus.md 6.
-pub(super) const ANSWER_TIME: Duration = Duration::from_secs(5);
-
 /// The number of low bits that distinguish questions of the same microsecond.
 const A_MICROSECOND: u32 = 8;
 

@@ -13,8 +13,6 @@ use crate::{
 use indexmap::IndexMap;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// The time for which a node that breaks the limit of all calls together gets no answers.
-const BLOCKED_FOR: Duration = Duration::from_secs(60);
 /// The length of the longest window, in microseconds.
 const LONGEST_WINDOW: u64 = 4_000_000;
 /// The age beyond which a call no longer affects the decision about the next one.
@@ -127,8 +125,9 @@ impl Limits {
         }
     }
 
-    pub(super) fn block(&mut self, now: SimTime, node: NodeId) {
-        self.blocked.insert(node, now + BLOCKED_FOR);
+    /// Gives a node no answers until an instant.
+    pub(super) fn block(&mut self, node: NodeId, until: SimTime) {
+        self.blocked.insert(node, until);
     }
 
     /// The number of messages that the running window has seen.
@@ -234,7 +233,8 @@ impl Peer {
         let windows = self.limits.of(now, from);
         let (all, this) = (windows.add(now, Endpoint::Any), windows.add(now, endpoint));
         if !all {
-            self.limits.block(now, from);
+            let time = Duration::from_millis(self.node_rules().blocking_ms.into());
+            self.limits.block(from, now + time);
             self.blocks_callers = true;
         }
         if !(all && this) {

@@ -79,6 +79,6 @@ fn windows_count_for_twice_their_length_and_blocked_nodes_always() {
         assert!(alike(&called, &none, slot(3)), "node {node}");
     }
     let mut blocks = Limits::default();
-    blocks.block(slot(1), NodeId(2));
+    blocks.block(NodeId(2), slot(1) + Duration::from_secs(60));
     assert!(!alike(&blocks, &none, slot(30)), "who looks them up again finds it is over");
 }

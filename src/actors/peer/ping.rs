@@ -8,9 +8,7 @@
 //! A health check waits 5 seconds for an answer and a minute for a verification. Where the fork choice reads the peers' chains it waits a
 //! slot for both, so that it decides by their present chains. An older report of a peer does not count, even if it is verified only now.
 
-use super::{
-    Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::VerificationResult, observe, verification::VERIFY_TIME,
-};
+use super::{Peer, endpoint::Endpoint, neighbours::VerificationResult, observe};
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
     ledger::codec::saved,
@@ -80,8 +78,8 @@ impl Peer {
         let (time, verify_time) = match purpose {
             PingFor::Forging => (race, race),
             // A chain on which a peer stood a slot ago may be left by now.
-            PingFor::Health if self.decides_in_time(purpose) => (ANSWER_TIME.min(slot), slot),
-            PingFor::Health | PingFor::Recovery => (ANSWER_TIME, VERIFY_TIME),
+            PingFor::Health if self.decides_in_time(purpose) => (self.answer_timeout().min(slot), slot),
+            PingFor::Health | PingFor::Recovery => (self.answer_timeout(), self.verification_timeout()),
         };
         self.pings.running.push(Ping { number, purpose, awaited, until: now + verify_time, unasked });
         effects.push(Effect::WakeAt { at: now + time, wake: Wake::PingOver { ping: number } });
@@ -218,7 +216,7 @@ impl Peer {
     pub(super) fn verification_ends(&self, now: SimTime, node: NodeId) -> SimTime {
         let answered = self.neighbours.get(node).map(|neighbour| neighbour.answered);
         let waiting = self.pings.running.iter().filter(|ping| answered.is_some_and(|answered| answered < ping.number));
-        waiting.map(|ping| ping.until).max().unwrap_or(now + VERIFY_TIME)
+        waiting.map(|ping| ping.until).max().unwrap_or(now + self.verification_timeout())
     }
 
     fn pinged(&mut self, now: SimTime, purpose: PingFor, effects: &mut Vec<Effect>) {

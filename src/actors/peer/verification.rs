@@ -14,22 +14,16 @@
 //!    Which heights were compared stays with a peer until the next verification: it is forked if the common block is below
 //!    both tips.
 
-use super::{
-    Peer,
-    inquiry::{ANSWER_TIME, Purpose},
-    neighbours::VerificationResult,
-};
+use super::{Peer, inquiry::Purpose, neighbours::VerificationResult};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime},
     ledger::{Link, codec::saved},
     protocol::{Block, BlockError, BlockId, Height},
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The number of parts into which an interval is cut. The peer is asked for a block at each end of each.
 const PARTS: u32 = 8;
-/// Time for all of a verification, unless a ping before forging asked for it. Source: consensus.md 6.
-pub(super) const VERIFY_TIME: Duration = Duration::from_secs(60);
 
 /// Peers being verified.
 pub(super) type Probes = BTreeMap<NodeId, Probe>;
@@ -121,7 +115,7 @@ impl Peer {
         effects: &mut Vec<Effect>,
     ) {
         let question = |inquiry| Message::CommonBlocksRequest { inquiry, ids };
-        self.inquire(now, node, Purpose::Probe, ANSWER_TIME.min(until.since(now)), question, effects);
+        self.inquire(now, node, Purpose::Probe, self.answer_timeout().min(until.since(now)), question, effects);
     }
 
     /// Handles the peer's answer that `common` is its highest of the requested blocks. Continues the search above it, or asks for the
@@ -170,7 +164,7 @@ impl Peer {
         }
         probe.step = Asking::Headers { common, last };
         let question = |inquiry| Message::BlocksRequest { inquiry, above, limit, headers_only: true };
-        self.inquire(now, node, Purpose::Probe, VERIFY_TIME, question, effects);
+        self.inquire(now, node, Purpose::Probe, self.verification_timeout(), question, effects);
     }
 
     pub(super) fn headers_answered(

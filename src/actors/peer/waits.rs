@@ -5,9 +5,9 @@
 
 use super::{
     Peer,
-    discovery::{CONNECTING_TIME, EVERY, Meeting},
-    gossip::{BUNDLE_TIME, GOSSIP_HOPS, GOSSIP_WAIT},
-    inquiry::{ANSWER_TIME, OpenInquiry, Purpose},
+    discovery::Meeting,
+    gossip::GOSSIP_HOPS,
+    inquiry::{OpenInquiry, Purpose},
     limits::LOOK_AGAIN,
     ping::{Ping, PingFor},
     sync,
@@ -37,7 +37,7 @@ impl Peer {
             waits.push(Wait::new(Phase::HoldingBack, [woken(Wake::Throttled, now, LOOK_AGAIN)]));
         }
         if self.bundle.is_some() {
-            waits.push(Wait::new(Phase::Bundling, [woken(Wake::Bundle, now, BUNDLE_TIME)]));
+            waits.push(Wait::new(Phase::Bundling, [woken(Wake::Bundle, now, self.bundle_time())]));
         }
         self.waits_to_pass_on(now, waits);
     }
@@ -77,12 +77,14 @@ impl Peer {
     fn waits_for_peers(&self, now: SimTime, waits: &mut Vec<Wait>) {
         if let Some(discovery) = &self.discovery {
             let wake = Wake::DiscoveryOver { step: discovery.step };
-            let time = if discovery.asking { ANSWER_TIME } else { CONNECTING_TIME + ANSWER_TIME };
+            let answering = self.answer_timeout();
+            let time = if discovery.asking { answering } else { self.connecting_timeout() + answering };
             waits.push(Wait::new(Phase::Discovery, [woken(wake, now, time)]));
         }
         let looks = self.node_rules().discovery || self.node_rules().retry_dropped_peers;
         if looks && !self.neighbours.knows_nobody() {
-            let ends = self.or_at_start(woken(Wake::Discover, now, EVERY));
+            let longest = self.node_rules().discovery_ms.max(self.node_rules().discovery_below_reach_ms);
+            let ends = self.or_at_start(woken(Wake::Discover, now, Duration::from_millis(longest.into())));
             waits.push(Wait::new(Phase::BetweenDiscoveries, ends));
         }
         for (node, meeting) in &self.newcomers {
@@ -102,7 +104,7 @@ impl Peer {
     }
 
     fn waits_in_pings(&self, now: SimTime, waits: &mut Vec<Wait>) {
-        let time = ANSWER_TIME.max(Duration::from_millis(self.node_rules().forging_ping_ms.into()));
+        let time = self.answer_timeout().max(Duration::from_millis(self.node_rules().forging_ping_ms.into()));
         for ping in &self.pings.running {
             let over = woken(Wake::PingOver { ping: ping.number }, now, time);
             let mut found = 0;
@@ -153,9 +155,10 @@ impl Peer {
             && self.timed_from == passing.first
             && passing.block.header.timestamp >= began
             && passing.seen < GOSSIP_HOPS;
-        if is_passed_on && now < passing.first + GOSSIP_WAIT {
+        let at = passing.first + self.gossip_wait();
+        if is_passed_on && now < at {
             let wake = Wake::Gossip(passing.block.id);
-            waits.push(Wait::new(Phase::PassingOn, [End::Wake(wake, Some(passing.first + GOSSIP_WAIT))]));
+            waits.push(Wait::new(Phase::PassingOn, [End::Wake(wake, Some(at))]));
         }
     }
 }

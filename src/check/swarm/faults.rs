@@ -28,7 +28,7 @@ const SEEN_ALONE: [InvalidBlock; 5] = [
 ];
 
 /// The kinds of messages that may come more than once: those that a peer gets unasked. A repeated question breaks the limits
-/// on its sender. The nodes then refuse each other for an hour, deliver hundreds of millions of messages and show nothing.
+/// on its sender. The nodes then refuse each other for a minute at a time, deliver hundreds of millions of messages and show nothing.
 const PUSHED: [MessageKind; 2] = [MessageKind::Block, MessageKind::Transactions];
 
 /// Up to five faults, all over within `rounds` rounds' worth of slots. In one network of four they begin with one of the last two

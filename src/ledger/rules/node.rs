@@ -79,7 +79,33 @@ pub struct NodeRules {
     /// Time to send an announced block, in seconds, where blocks are announced. The reference announces none: this is its time to answer
     /// anything but a request for blocks.
     pub body_timeout_s: u32,
-    /// Time the peers have to answer before the delegate forges, in milliseconds: 1 to [`FORGING_PING_LIMIT_MS`]. Peers that
+    /// Time to answer anything but a request for blocks, in milliseconds: 1 or more. Source: consensus.md 6.
+    pub answer_timeout_ms: u32,
+    /// Time to connect to a node, in milliseconds: 1 or more. Source: consensus.md 6.
+    pub connecting_timeout_ms: u32,
+    /// Time for all of a peer's verification, unless a ping before forging asked for it, in milliseconds: 1 or more.
+    /// Source: consensus.md 6.
+    pub verification_timeout_ms: u32,
+    /// Time after which the sender of a block or of transactions gives up a connection that is silent, in milliseconds: 1 or more.
+    /// Source: consensus.md 6.
+    pub post_timeout_ms: u32,
+    /// Time for which a caller that breaks the limit of all calls together gets no answers, in milliseconds. Source: consensus.md 6.
+    pub blocking_ms: u32,
+    /// Time between two discoveries, in milliseconds: 1 or more. Source: consensus.md 6.
+    pub discovery_ms: u32,
+    /// The time between two discoveries of a node below the minimum network reach, in milliseconds: 1 or more. Source: consensus.md 6.
+    pub discovery_below_reach_ms: u32,
+    /// Wait before a block is passed on by the reference's gossip, counted from when it was first seen, in milliseconds.
+    /// Source: consensus.md 6.
+    pub gossip_wait_ms: u32,
+    /// Time for which transactions are collected after some were relayed, where they travel in bundles, in milliseconds. A client that
+    /// submits one after the other would otherwise use up what peers allow this node to send, pings before forging included.
+    pub bundle_ms: u32,
+    /// Time that a relay has to answer its delegate, in milliseconds: 1 or more. Source: consensus.md 2.1 step D.
+    pub relay_timeout_ms: u32,
+    /// Wait of a delegate after a failure, in milliseconds: 1 or more. Source: consensus.md 2.5.
+    pub forging_retry_ms: u32,
+    /// Time the peers have to answer before the delegate forges, in milliseconds: less than `relay_timeout_ms`. Peers that
     /// have not answered count once more and are dropped then. So with one-way latencies of half of this and more each
     /// delegate forges once, and then no more. With 0 it asks none of them and forges at once, as protocols without a quorum do.
     /// Source: consensus.md 2.2.
@@ -95,9 +121,6 @@ pub struct NodeRules {
     /// until the delegate notices that it may forge. With 0 it notices at once. Source: consensus.md 2.1 step B.
     pub forging_poll_ms: u32,
 }
-
-/// The longest time to wait for peers before forging \[ms\]: a delegate gives its relay four seconds to answer.
-pub const FORGING_PING_LIMIT_MS: u32 = 3_999;
 
 /// The longest time between two polls of a delegate \[ms\]: with more, some slots would be over before it looks.
 pub const FORGING_POLL_LIMIT_MS: u32 = 1_000;
@@ -176,6 +199,17 @@ impl NodeRules {
             peers_per_subnet: 5,
             blocks_timeout_s: 600,
             body_timeout_s: 5,
+            answer_timeout_ms: 5_000,
+            connecting_timeout_ms: 2_000,
+            verification_timeout_ms: 60_000,
+            post_timeout_ms: 10_000,
+            blocking_ms: 60_000,
+            discovery_ms: 600_000,
+            discovery_below_reach_ms: 60_000,
+            gossip_wait_ms: 500,
+            bundle_ms: 100,
+            relay_timeout_ms: 4_000,
+            forging_retry_ms: 2_000,
             forging_ping_ms: 1_500,
             least_seconds_left: 2,
             settling_s: 2,

@@ -1,6 +1,6 @@
 //! Overriding rules of a set by name, as files do.
 
-use super::{FORGING_PING_LIMIT_MS, FORGING_POLL_LIMIT_MS, Gossip, Rules, Shuffle, sets};
+use super::{FORGING_POLL_LIMIT_MS, Gossip, Rules, Shuffle, sets};
 use crate::ledger::votes::MOST_VOTES;
 use toml::{Table, Value};
 
@@ -92,6 +92,7 @@ impl Rules {
             Shuffle::Lottery(active_per_million) => active_per_million,
             _ => 1,
         };
+        let node = &self.node;
         let push = if let Gossip::Push(peers) = self.gossip { peers } else { 1 };
         let ranges = [
             ("gossip.push", push.into(), 1..=u64::MAX),
@@ -101,11 +102,27 @@ impl Rules {
             ("ledger.slots_a_turn", self.ledger.slots_a_turn.into(), 1..=1_000),
             ("ledger.votes.most", self.ledger.votes.most.into(), 1..=MOST_VOTES),
             ("quorum_percent", self.quorum_percent.into(), 0..=100),
-            ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 0..=FORGING_PING_LIMIT_MS.into()),
-            ("node.body_timeout_s", self.node.body_timeout_s.into(), 1..=u64::MAX),
-            ("node.forging_poll_ms", self.node.forging_poll_ms.into(), 0..=FORGING_POLL_LIMIT_MS.into()),
+            (
+                "node.forging_ping_ms",
+                node.forging_ping_ms.into(),
+                0..=u64::from(node.relay_timeout_ms).saturating_sub(1),
+            ),
+            ("node.body_timeout_s", node.body_timeout_s.into(), 1..=u64::MAX),
+            ("node.forging_poll_ms", node.forging_poll_ms.into(), 0..=FORGING_POLL_LIMIT_MS.into()),
         ];
-        match ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
+        // The ends of waits: with a time of 0, what ends one begins the next at the same instant.
+        let times = [
+            ("node.answer_timeout_ms", node.answer_timeout_ms),
+            ("node.connecting_timeout_ms", node.connecting_timeout_ms),
+            ("node.verification_timeout_ms", node.verification_timeout_ms),
+            ("node.post_timeout_ms", node.post_timeout_ms),
+            ("node.discovery_ms", node.discovery_ms),
+            ("node.discovery_below_reach_ms", node.discovery_below_reach_ms),
+            ("node.relay_timeout_ms", node.relay_timeout_ms),
+            ("node.forging_retry_ms", node.forging_retry_ms),
+        ];
+        let mut ranges = times.into_iter().map(|(key, value)| (key, value.into(), 1..=u64::MAX)).chain(ranges);
+        match ranges.find(|(_, value, range)| !range.contains(value)) {
             None => Ok(()),
             Some((key, found, allowed)) => Err(RulesError::NotAllowed {
                 key: key.to_owned(),

@@ -4,7 +4,6 @@ use super::{
     Item, World,
     nodes::{FreedInput, NotNow, Reach},
     pending_events::{Bound, HandedEvent, PoppedEntry},
-    sending::ANSWER_TIME,
 };
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, prefetch::Prefetch},
@@ -148,7 +147,7 @@ impl World {
     /// Schedules a check for the answer to a post that has reached a node that stands still.
     fn wait_for_answer(&mut self, from: ActorId, to: ActorId, message: &Message) {
         if matches!(message, Message::Block(_) | Message::Transactions(_)) {
-            self.queue.push(self.now + ANSWER_TIME, Item::Answerless { from, to });
+            self.queue.push(self.post_fails_at(), Item::Answerless { from, to });
         }
     }
 

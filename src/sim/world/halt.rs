@@ -38,15 +38,15 @@
 use super::World;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::codec::{DiagnosticCount, saved},
+    ledger::{
+        codec::{DiagnosticCount, saved},
+        rules::NodeRules,
+    },
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
 };
 use sha2::{Digest as _, Sha256};
 use std::{collections::BTreeSet, time::Duration};
-
-/// The longest time from a delegate's request for the state of the network to the event that follows from it.
-const ASKING_TIME: Duration = Duration::from_secs(4);
 
 /// Why no block can ever be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,20 +142,21 @@ impl HaltFacts {
 
     /// Records that a delegate has received the state of the network. A ping that began before a node went down does not count, because
     /// that node may have answered.
-    fn asks(&mut self, now: SimTime, node: NodeId) {
-        if now > self.turned + ASKING_TIME {
+    fn asks(&mut self, now: SimTime, node: NodeId, rules: &NodeRules) {
+        // The longest time from a delegate's request for that state to the event that follows from it.
+        if now > self.turned + Duration::from_millis(rules.relay_timeout_ms.into()) {
             self.asked.insert(node);
         }
     }
 
     #[inline]
-    pub(super) fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+    pub(super) fn observe(&mut self, now: SimTime, node: NodeId, event: &Event, rules: &NodeRules) {
         match event {
             Event::BlockForged(block) => {
                 self.unapplied.insert(block.id);
-                self.asks(now, node);
+                self.asks(now, node, rules);
             }
-            Event::ForgingSuspended { .. } => self.asks(now, node),
+            Event::ForgingSuspended { .. } => self.asks(now, node, rules),
             Event::BlockApplied(link) => {
                 self.moves.0 += 1;
                 if !self.unapplied.is_empty() {

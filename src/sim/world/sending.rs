@@ -7,14 +7,10 @@
 use super::{Item, World, pending_events::Arrival};
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, prefetch::Prefetch},
+    ledger::rules::NodeRules,
     sim::network::{Flow, Route},
 };
 use std::{mem, time::Duration};
-
-/// The time that a post waits for its answer. Source: consensus.md 6.
-pub(super) const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// The time that a post waits for a connection to a node that is down. Source: consensus.md 6.
-const CONNECTING_TIME: Duration = Duration::from_secs(2);
 
 /// The reason why a post fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,10 +135,21 @@ impl World {
             return;
         }
         let at = match why {
-            PostFailure::Unanswered => self.now + ANSWER_TIME,
-            PostFailure::Unconnected => self.now + CONNECTING_TIME,
+            PostFailure::Unanswered => self.post_fails_at(),
+            PostFailure::Unconnected => {
+                self.now + Duration::from_millis(self.node_rules().connecting_timeout_ms.into())
+            }
         };
         self.connection_cut(at, from, to);
+    }
+
+    /// The instant at which a post that is never answered fails.
+    pub(super) fn post_fails_at(&self) -> SimTime {
+        self.now + Duration::from_millis(self.node_rules().post_timeout_ms.into())
+    }
+
+    fn node_rules(&self) -> &NodeRules {
+        &self.plan.tree.rules().node
     }
 
     fn connection_cut(&mut self, at: SimTime, from: ActorId, to: ActorId) {

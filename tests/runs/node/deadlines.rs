@@ -15,12 +15,23 @@ use std::{
     time::Duration,
 };
 
-/// Answers to anything but a request for blocks.
-const ANSWER: u64 = 5_000;
-/// All of a connection's round trips.
-const CONNECTING: u64 = 2_000;
-/// Headers, which are a verification's last question.
-const HEADERS: u64 = 60_000;
+/// Times of a node's rules, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// Answers to anything but a request for blocks.
+    answer: u64,
+    /// All of a connection's round trips.
+    connecting: u64,
+    /// Headers, which are a verification's last question.
+    headers: u64,
+}
+
+/// Those of node 2.6.57, and others.
+const TIMES: [Times; 2] = [
+    Times { answer: 5_000, connecting: 2_000, headers: 60_000 },
+    Times { answer: 7_300, connecting: 900, headers: 31_000 },
+];
+
 /// So long a ping before forging lasts here: longer than every verification.
 const PING: u64 = 400_000;
 
@@ -35,18 +46,18 @@ struct Manners {
     headers: Option<u64>,
 }
 
-fn manners() -> impl Strategy<Value = Manners> {
-    let headers = prop_oneof![2 => Just(None), 1 => (1..HEADERS - 10_000).prop_map(Some)];
-    let common = prop_oneof![1 => Just(None), 2 => (1..ANSWER).prop_map(Some)];
+fn manners(times: Times) -> impl Strategy<Value = Manners> {
+    let headers = prop_oneof![2 => Just(None), 1 => (1..times.headers - 10_000).prop_map(Some)];
+    let common = prop_oneof![1 => Just(None), 2 => (1..times.answer).prop_map(Some)];
     (1..60_000_u64, common, headers).prop_map(|(status, common, headers)| Manners { status, common, headers })
 }
 
 impl Manners {
     /// When it is found to have left a question unanswered, in milliseconds from the ping on.
-    fn found(&self) -> Option<u64> {
+    fn found(&self, times: Times) -> Option<u64> {
         match (self.common, self.headers) {
-            (None, _) => Some(self.status + ANSWER),
-            (Some(common), None) => Some(self.status + common + HEADERS),
+            (None, _) => Some(self.status + times.answer),
+            (Some(common), None) => Some(self.status + common + times.headers),
             (Some(_), Some(_)) => None,
         }
     }
@@ -75,13 +86,17 @@ struct Course {
 }
 
 impl Course {
-    fn new(manners: &[Manners]) -> Self {
+    fn new(times: Times, manners: &[Manners]) -> Self {
         let claim = Claim::new(
             1,
             4,
             |rules| {
                 rules.forging_ping_ms = PING as u32;
+                rules.relay_timeout_ms = PING as u32 + 1;
                 rules.rate_limits = false;
+                rules.answer_timeout_ms = times.answer as u32;
+                rules.connecting_timeout_ms = times.connecting as u32;
+                rules.verification_timeout_ms = times.headers as u32;
             },
             None,
         );
@@ -173,14 +188,15 @@ proptest! {
 
     #[test]
     fn each_unanswered_question_is_found_at_its_own_deadline(
-        manners in prop::collection::vec(manners(), 1..12),
+        (times, manners) in prop::sample::select(&TIMES)
+            .prop_flat_map(|times| (Just(times), prop::collection::vec(manners(times), 1..12))),
         strangers in prop::collection::btree_set(1..60_000_u64, 0..5),
     ) {
-        let mut course = Course::new(&manners);
+        let mut course = Course::new(times, &manners);
         for (number, at) in (0..).zip(&strangers) {
             // Nobody else is in their subnets.
             let (stranger, at) = (100 + number, at * 1_000);
-            for (later, is_new) in [(0, true), (CONNECTING * 1_000 - 1, false), (CONNECTING * 1_000, true)] {
+            for (later, is_new) in [(0, true), (times.connecting * 1_000 - 1, false), (times.connecting * 1_000, true)] {
                 course.plan(at + later, Due::Calls(stranger, is_new));
             }
         }
@@ -188,7 +204,7 @@ proptest! {
         let wanted: BTreeMap<u32, u64> = course
             .manners
             .iter()
-            .filter_map(|(node, manners)| Some((*node, manners.found()? * 1_000)))
+            .filter_map(|(node, manners)| Some((*node, manners.found(times)? * 1_000)))
             .collect();
         prop_assert_eq!(&course.removed, &wanted);
         let left: BTreeSet<u32> = course.lone.peer.connected().map(|node| node.0).collect();

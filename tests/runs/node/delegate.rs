@@ -147,6 +147,20 @@ fn a_pool_that_says_nothing_costs_four_seconds_and_two() {
 }
 
 #[test]
+fn a_relay_has_its_time_and_a_delegate_its_wait() {
+    for times in [[1_000, 1], [4_000, 2_000], [6_500, 3_000]] {
+        let mut rules = rules(Rules::reference());
+        [rules.node.relay_timeout_ms, rules.node.forging_retry_ms] = times;
+        let cluster = Setup { rules, ..Setup::default() }.build();
+        let genesis = cluster.tree.genesis().clone();
+        let mut alone = Alone::owner(cluster, &genesis, Slot(50), Duration::ZERO);
+        alone.step(Input::Start);
+        let slept = [alone.sleep().0, alone.sleep().0];
+        assert_eq!(slept, times.map(|ms| Duration::from_millis(ms.into())));
+    }
+}
+
+#[test]
 fn any_other_failure_is_told_and_tried_again_after_two_seconds() {
     let mut alone = Alone::new();
     alone.step(Input::Start);
