@@ -13,13 +13,13 @@ fn the_table_of_validation_is_what_the_command_prints() {
     assert!(output.status.success(), "{table}");
 }
 
+/// Some studies show it. The suite of figures reads all of them.
 #[test]
-#[ignore = "long: CI runs it"]
 fn a_program_reads_the_figures_of_the_table() {
-    let output = run(&["validate", "--json", "--jobs", "1", "--progress", "json"]);
+    let output = run(&["validate", "--only", "Tron", "--json", "--jobs", "1", "--progress", "json"]);
     let told: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
     let figures = told["figures"].as_array().expect("a list");
-    assert!(figures.len() >= 12 && figures.iter().all(|figure| figure["holds"] == true), "{told}");
+    assert!(figures.len() >= 4 && figures.iter().all(|figure| figure["holds"] == true), "{told}");
     let within = |figure: &Value| {
         let [expected, found, off] = ["expected", "found", "within"].map(|key| figure[key].as_f64().expect("a number"));
         match (figure["confidence"]["low"].as_f64(), figure["confidence"]["high"].as_f64()) {
